@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from typing import Any
-from urllib.parse import urlsplit
 
 import click
 
@@ -106,7 +105,7 @@ def request_new(reason: str, local: bool, wait_s: float | None, as_json: bool) -
         asked = client.create_access_request(tokens.memory_key, reason)
         if wait_s is not None:
             click.echo(
-                f"{asked.id}: waiting for the user's decision in the dashboard of {urlsplit(client.base_url).netloc}",
+                f"{asked.id}: waiting for the decision of the user, on the dashboard at {flow.auth_url}",
                 err=True,
             )
             asked = wait_for_decision(client, asked.id, timeout_s=wait_s)

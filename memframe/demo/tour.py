@@ -257,7 +257,7 @@ class _Tour:
         self._title("What to try next")
         self._pairs(
             [
-                ("the same in notebooks", "notebooks/1-load-and-look.ipynb, 4-audit-and-clean-up.ipynb"),
+                ("the same in notebooks", "in the repository: notebooks/1-load-and-look.ipynb"),
                 ("a service of your own", f"{command} serve"),
                 ("a person on it", f"{command} service add-user you@example.org"),
             ]

@@ -49,7 +49,7 @@ _SECTIONS: dict[str, tuple[Status, ...]] = {
     "past": ("rejected", "revoked"),
 }
 _FORM = "application/x-www-form-urlencoded"
-_REFUSAL = "That e-mail and password do not go together. Check both and try again."
+_REFUSAL = "The e-mail address or the password is wrong. Check both and try again."
 _STATIC = Path(__file__).with_name("static")
 _FILES = {
     "style.css": ((_STATIC / "style.css").read_bytes(), "text/css"),
@@ -135,9 +135,7 @@ def decide(request: WebRequest, request_id: FromPath[str], body: RawBody) -> Res
     except msgspec.ValidationError:
         raise invalid("the form has no decision") from None
     except ConflictError as conflict:
-        message = (
-            "The request was decided in another window or elsewhere before; your dashboard shows what holds"
-        )
+        message = "The request was already decided elsewhere; your dashboard shows the current state"
         raise ConflictError(message, status=409, code=conflict.code) from None
     return visit.redirect(DASHBOARD)
 

@@ -120,9 +120,7 @@ def delete_memories(request: WebRequest, body: RawBody) -> Response[Any]:
     if not (typed.isascii() and typed.isdecimal() and len(typed) < 20):
         return _delete_all_page(visit, refusal="Type the number of your memories.")
     if not person.delete_memories(deployment_of(request), user.id, expected=int(typed)):
-        refusal = (
-            "That is not the number of your memories, which may have changed meanwhile. Nothing was deleted."
-        )
+        refusal = "That is not the number of your memories; it may have changed in the meantime. Nothing was deleted."
         return _delete_all_page(visit, refusal=refusal)
     log_event("all memories deleted by their user", user_id=user.id, address=visit.address)
     return visit.redirect(MEMORIES)
@@ -189,7 +187,7 @@ def _erase_account(request: WebRequest, body: bytes) -> Response[Any]:
     form, user = visit.read_form(body), visit.require_user()
     if not visit.check_password(user.email, form.get("password", ""), user.password_hash):
         log_event("deletion of an account refused", user_id=user.id, address=visit.address)
-        refusal = "The password is not this one. Nothing was deleted."
+        refusal = "The password is wrong. Nothing was deleted."
         return visit.page("delete_account.html", status=403, refusal=refusal)
     receipt = deployment_of(request).erase_user(user.id)
     visit.sign_out()

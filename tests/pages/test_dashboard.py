@@ -84,7 +84,7 @@ def test_a_password_that_somebody_else_has_chosen_is_changed_before_anything_els
     browser = new_browser(service)
     page = browser.sign_in(address)
     assert urlsplit(page.url).path == "/dashboard/password"
-    assert "chosen by whoever runs this service" in page.text
+    assert "The operator of this service chose your password" in page.text
     service.memory_key(user_id)
     token = {"csrf_token": re.search('name="csrf_token" value="([0-9a-f]+)"', page.text)[1]}
     closed = [
@@ -101,7 +101,7 @@ def test_a_password_that_somebody_else_has_chosen_is_changed_before_anything_els
         )
         assert (answer.status_code, urlsplit(answer.headers["Location"]).path) == (303, "/dashboard/password")
     then = browser.open("/oauth/authorize", params=question_of(service))
-    assert "chosen by whoever" in then.text
+    assert "operator of this service chose" in then.text
     same = browser.send(browser.form("/password"), current=old, new=old, again=old)
     assert "is the current one" in same.text
     changed = browser.send(browser.form("/password"), current=old, new=new, again=new)
@@ -209,7 +209,7 @@ def test_a_decision_that_was_taken_meanwhile_stands(service, reader, ask_for_acc
     service.decide(request_id, "rejected")
     answer = reader.send(reader.form(request_id, "approved"), status="approved")
     assert answer.status_code == 409
-    assert "decided meanwhile" in answer.text
+    assert "Already decided" in answer.text
     assert status_of(request_id) == "rejected"
 
 
@@ -262,7 +262,7 @@ def test_the_consent_page_tells_whether_the_application_has_access_already(
 def test_an_empty_dashboard_says_what_will_appear(reader):
     page = reader.open("/dashboard")
     assert page.status_code == 200
-    assert "Nobody has asked" in page.text
+    assert "No requests yet" in page.text
 
 
 def test_the_front_door_leads_to_the_sign_in(stranger):
@@ -283,7 +283,7 @@ def test_the_refusal_does_not_tell_whether_there_is_such_a_user(service, email, 
     for address in (email, "nobody@pages.example", "", "\x00", "x" * 5000):
         browser = new_browser(service)
         page = browser.sign_in(address, "wrong password")
-        refusals.append((page.status_code, "That e-mail and password do not go together" in page.text))
+        refusals.append((page.status_code, "The e-mail address or the password is wrong" in page.text))
     assert refusals[:3] == [(403, True)] * 3
     assert refusals[3:] == [(400, False), (403, True)]
 
@@ -535,7 +535,7 @@ def test_signing_out_clears_what_the_browser_holds(reader):
 def test_people_are_told_so_by_a_page(service, method, path, headers, status):
     answer = requests.request(method, service.auth_url + path, headers=headers, timeout=20)
     assert (answer.status_code, answer.headers["Content-Type"]) == (status, "text/html; charset=utf-8")
-    assert "This address has no page." in answer.text
+    assert "There is no page at this address." in answer.text
     assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
     assert ("Allow" in answer.headers) == (status == 405)
 
