@@ -51,11 +51,11 @@ def _bytes_of(value: str | bytes) -> bytes:
 
 
 class Secret(_Hidden[str]):
-    """Text that only `reveal` shows.
+    """Secret text, shown only by `reveal`.
 
-    ``repr``, ``str`` and format give a mask, pickling and copying to JSON are refused, comparison
-    takes constant time, and the value is in no ``__dict__``, so that a traceback which prints local
-    variables, a notebook's output and a saved frame all stay clean.
+    ``repr``, ``str`` and formatting give a mask. Pickling and conversion to JSON are refused, comparison takes
+    constant time, and the value is not in ``__dict__``. Tracebacks with local variables, notebook output and
+    saved frames therefore do not reveal it.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class Secret(_Hidden[str]):
 
     Notes
     -----
-    Python cannot wipe memory: whoever can read this process can read the value.
+    Python cannot erase memory: anyone who can read the memory of this process can read the value.
 
     Examples
     --------

@@ -54,31 +54,31 @@ def plan_undo(
     *,
     rows: Iterable[object] | None = None,
 ) -> Plan:
-    """Plan to take a run back, whole or in part. Nothing is written.
+    """Plan to undo a run, completely or in part. Nothing is written.
 
     Parameters
     ----------
     access : Access
         To the same user's memories.
     journal_or_run : path or Run
-        The record of the run: ``run.journal``, or as `list_runs` shows it.
+        The journal of the run: ``run.journal``, or a path from `list_runs`.
     rows : iterable of labels, optional
-        Labels of the rows to undo, as ``run.outcomes.row`` has them; by default all.
+        Labels of the rows to undo, as in ``run.outcomes.row``; by default all.
 
     Returns
     -------
     Plan
-        Creates that are taken back are deletes, whose number `apply_plan` wants confirmed. Deletes that are taken
-        back are creates: the memory has its id and times again where the service offers that, as the embedded one
-        does for 30 days; elsewhere it has a new id and is dated of the day of the undo. ``changes.reason`` says
-        which, with the old date, and ``run.outcomes`` what came of it. A patch that is taken back leaves the
-        ``updated_at`` of the undo everywhere. Of action "conflict"
-        is what was changed since the run; ``plan.without("conflict")`` leaves it as it is.
+        Creates are undone by deletes, whose number `apply_plan` asks you to confirm. Deletes are undone by
+        creates: the memory keeps its id and times if the service can restore it, as the embedded one does for
+        30 days; otherwise it gets a new id and the date of the undo. ``changes.reason`` says which, with the
+        old date, and ``run.outcomes`` shows the result. Undoing a patch sets ``updated_at`` to the time of the
+        undo. Memories that have changed since the run have the action "conflict"; ``plan.without("conflict")``
+        leaves them alone.
 
     Raises
     ------
     PlanError
-        The run is of another user or service, or nobody knows yet what became of a row: resume it first.
+        The run belongs to another user or service, or the result of a row is unknown: resume the run first.
     JournalError
         The journal is damaged, in use, or sealed with a key that is not here.
 
@@ -270,23 +270,23 @@ OldKeys = Mapping[int, Secret | str] | Iterable[Secret | str]
 
 
 def plan_reseal(access: Access, *, old_keys: OldKeys | None = None) -> Plan:
-    """Plan to seal all content with the newest key that is not sealed with it yet.
+    """Plan to seal again, with the newest key, all content that is sealed with older keys.
 
-    For services that leave that to the application when a key changes. The access must be one that was opened
-    after the change. What is under the newest key already, and what is stored unsealed, is left alone: planning
-    again after a run that broke off plans what is left.
+    For services that leave this to the application when a key changes. Open the access after the change.
+    Content that is already sealed with the newest key, or is not sealed at all, is left alone, so planning
+    again after an interrupted run covers the rest.
 
     Parameters
     ----------
     access : Access
     old_keys : mapping of int to Secret, or iterable of Secret, optional
-        The older keys by their versions, or simply all of them; as hexadecimal text.
+        The older keys by version, or a collection of all of them; as hexadecimal text.
 
     Returns
     -------
     Plan
-        A patch of the content of each such memory. What no key opens is a change of action "invalid" with the
-        reason, which no run carries out: ``plan.without("invalid")`` leaves those as they are.
+        A patch of the content of each such memory. If no key opens the content, the change has the action
+        "invalid" and a reason, and cannot be applied: ``plan.without("invalid")`` leaves these out.
 
     Raises
     ------

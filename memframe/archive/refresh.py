@@ -231,8 +231,8 @@ def refresh_archive(
 ) -> Changes:
     """Bring an archive up to date and return what changed since it was written.
 
-    Only files in which something changed are written. A sealed archive stays sealed; under a new version of
-    the key it is written anew, and changes are then detected by the unsealed columns, such as ``updated_at``.
+    Only changed files are written. A sealed archive stays sealed; after a change of key it is written again,
+    and changes are then detected by the unsealed columns, such as ``updated_at``.
 
     Parameters
     ----------
@@ -251,7 +251,7 @@ def refresh_archive(
     Raises
     ------
     FrameError
-        There is no archive of this user at `path`, or one with columns of your own.
+        There is no archive of this user at `path`, or it has additional columns.
 
     Examples
     --------

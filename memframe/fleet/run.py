@@ -112,9 +112,9 @@ class FleetFolder:
     ----------
     path : Path
     n_before : int
-        Users who were complete before the run that returned this; 0 for a folder that is only read.
+        Users that were complete before the run; 0 for a folder that was only opened.
     forgotten : list of str
-        Ids of the users whose results that run has deleted, as they have revoked their approval.
+        Ids of users whose results the run deleted because they had revoked their approval.
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:
@@ -130,7 +130,7 @@ class FleetFolder:
 
     @property
     def outcomes(self) -> pd.DataFrame:
-        """One row a user: ``user_id request_id status n_rows error``, as of the last run."""
+        """One row per user: ``user_id request_id status n_rows error``, as of the last run."""
         path = self.path / _OUTCOMES
         return pd.read_parquet(path).astype(DTYPES) if path.exists() else outcomes_frame([])
 

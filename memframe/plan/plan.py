@@ -41,10 +41,10 @@ UTC_MINUTE = "%Y-%m-%d %H:%M UTC"
 
 
 class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
-    """The writes that shall happen to one user's memories. Made by `plan_changes` and its like.
+    """Planned writes to one user's memories. Made by `plan_changes` and similar functions.
 
-    A plan is only looked at, saved, added to another, or given to `apply_plan`. Its length is the number of
-    its changes, so that an empty one is false.
+    A plan can be reviewed, saved, added to another plan, or passed to `apply_plan`. Its length is the number of
+    changes, so an empty plan is false.
 
     Attributes
     ----------
@@ -54,12 +54,12 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
     user_id : str
         Whose memories.
     key_version : int
-        Of the key under which content is going to be sealed.
+        Version of the key with which content will be sealed.
     created_at : datetime
         UTC: when the state was read that the plan was made from.
     notes : tuple of str
-        Sentences for the reader, such as what the plan leaves out, and what an undo of its deletes brings back. Every
-        display begins with them; a sum of plans has those of both, each once.
+        Sentences for the reader, such as what the plan leaves out and what an undo of its deletes restores.
+        Every display begins with them; a sum of plans has the notes of both.
     restore_days : int, optional
         Of plans that earlier versions have saved, whose id it is a part of; `notes` say it now.
 
@@ -125,7 +125,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
 
     @property
     def undo_note(self) -> str | None:
-        """The note on what an undo of the deletes brings back; None where there are no deletes."""
+        """The note on what an undo of the deletes restores; None without deletes."""
         return next((note for note in self.notes if note.startswith(UNDO_NOTE)), None)
 
     def __add__(self, other: Plan) -> Plan:
@@ -168,7 +168,9 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         return tuple(change for change in self.records if change.action in WRITES)
 
     def without(self, *actions: Action) -> Plan:
-        """The plan without changes of some actions, such as conflicts; what holds together with one goes, too."""
+        """Return the plan without changes of some actions, such as conflicts; changes of the same group are
+        also removed.
+        """
         dropped = {
             change.group for change in self.records if change.action in actions and change.group is not None
         }
@@ -179,7 +181,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
 
     @property
     def changes(self) -> pd.DataFrame:
-        """One row a change: ``action row id fields before after reason group``, fit to be shown."""
+        """One row per change: ``action row id fields before after reason group``, masked for display."""
         shown = [mask(change) for change in self.records]
         columns: Mapping[str, tuple[Sequence[Any], str]] = {
             "action": ([change.action for change in shown], "str"),
@@ -194,14 +196,14 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         return pd.DataFrame({name: pd.Series(cells, dtype=dtype) for name, (cells, dtype) in columns.items()})
 
     def diff(self, *, color: bool | None = None, limit: int | None = None) -> str:
-        """All changes as lines that go and lines that come, long ones shortened around the difference.
+        """Return all changes as removed and added lines; long lines are shortened around the difference.
 
         Parameters
         ----------
         color : bool, optional
-            Whether with the colours of a terminal; by default if standard output is one.
+            Use terminal colours; by default if standard output is a terminal.
         limit : int, optional
-            Of more changes show only so many, conflicts and what is invalid first; the others are counted.
+            Show at most this many changes, conflicts and invalid ones first; the others are counted.
         """
         color = wants_color() if color is None else color
         return render_diff(self.records, self.notes, color=color, limit=limit)
@@ -222,12 +224,12 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the plan to a file, sealed: only this user on this machine can load it.
+        """Save the plan to a sealed file that only this user on this machine can load.
 
         Parameters
         ----------
         path : str or path
-            A plan that is there is replaced, another file is not.
+            An existing plan is replaced, any other file is not.
 
         Raises
         ------
@@ -245,12 +247,12 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         PlanError
             There is none.
         JournalError
-            It was changed, or saved by another user or on another machine.
+            The file was changed, or saved by another user or on another machine.
         """
         return load_plan(path, open_local_cipher())
 
     def refuse_stale(self, current: Mapping[str, CurrentMemory]) -> None:
-        """Refuse to go on if what the plan was made from has moved.
+        """Raise an error if the memories have changed since the plan was made.
 
         Raises
         ------
