@@ -184,7 +184,7 @@ def _fetch(client: Client, request_id: str) -> Credentials:
 _NEXT_STEP = {
     "pending": "the user has not decided yet",
     "rejected": "the user declined; a new request with a better reason may be asked",
-    "revoked": "the user took the approval back; nothing may be read any more, ask again with a new request",
+    "revoked": "the user revoked the approval, so nothing can be read: ask again with a new request",
     "approved": "the service still refuses it; ask the operator of the service",
 }
 

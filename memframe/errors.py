@@ -65,12 +65,12 @@ def resume_hint(journal: object) -> Hint:
     """Return the advice to go on with the run of a journal.
 
     >>> resume_hint("a b.journal").shell
-    "memframe resume 'a b.journal' goes on with it"
+    "memframe resume 'a b.journal' continues it"
     """
     path = str(journal)
     return Hint(
-        f"resume_run(access, {path!r}) goes on with it",
-        f"memframe resume {shlex.quote(path)} goes on with it",
+        f"resume_run(access, {path!r}) continues it",
+        f"memframe resume {shlex.quote(path)} continues it",
     )
 
 

@@ -136,8 +136,7 @@ def _check_issuer(issuers: list[str], attempt: Attempt | None) -> None:
     """Refuse a callback whose issuer is not the server that was asked (RFC 9207)."""
     if attempt and not all(_is_of(issuer, attempt.issuers) for issuer in issuers):
         raise OAuthError(
-            "the pasted address comes from another OAuth server than the one that was asked; "
-            "open the link again, and check auth_url",
+            "the pasted address comes from a different OAuth server; open the link again, and check auth_url",
             code="issuer_mismatch",
         )
 
@@ -150,8 +149,8 @@ def _is_of(issuer: str, known: frozenset[Origin]) -> bool:
 
 
 _REFUSALS = {
-    "access_denied": "the user chose not to allow access; nothing was shared, and the link may be opened again",
-    "invalid_grant": "this code was already used, has expired or was made for another address; open the link again",
+    "access_denied": "the user did not allow access; nothing was shared, and the link can be opened again",
+    "invalid_grant": "this code was already used, has expired or was issued for another address; open the link again",
     "temporarily_unavailable": "the OAuth server is busy; open the link again in a minute",
 }
 

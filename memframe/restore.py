@@ -322,7 +322,7 @@ def _reconcile(archived: ArchivedMemory, memory: CurrentMemory, conflicts: Confl
     if "content" in values and values["content"] is None:
         errors.append("content cannot be cleared")
     if memory.error is not None:
-        errors.append(f"it could not be read as it is now ({memory.error})")
+        errors.append(f"it could not be decrypted ({memory.error})")
     if errors:
         return replace(change, action="invalid", reason="; ".join(errors))
     return replace(change, action="patch")
@@ -340,7 +340,7 @@ def _notes(access: Access, changes: Iterable[Change], unknown: Sequence[str]) ->
             f"A memory that was deleted within {number_of(days, 'day', 'days')} comes back with its id and dates, any "
             "other with a new id and the date of the run."
             if days
-            else "Memories come back with new ids and the date of the run: this service does not restore them."
+            else "Memories are created with new ids and the date of the run: this service cannot restore them."
         )
     if not all(change.restores for change in creates):
         yield "Memories without an id of this account get new ids and the date of the run."
@@ -381,9 +381,9 @@ class ArchiveCheck(Struct, frozen=True, kw_only=True):
         listed = number_of(self.n_listed, "memory", "memories")
         differing = [f"{memory_id} in {', '.join(names)}" for memory_id, names in self.differing.items()]
         parts = [
-            f"the archive holds all of the {listed} that the service lists, as they are"
+            f"the archive contains all of the {listed} that the service lists, as they are"
             if self.is_whole
-            else f"the archive does not hold all of the {listed} that the service lists",
+            else f"the archive does not contain all of the {listed} that the service lists",
             *([f"{len(self.missing):,} missing: {list_some(self.missing)}"] if self.missing else []),
             *([f"{len(differing):,} differing: {list_some(differing, '; ')}"] if differing else []),
             *([f"{len(self.gone):,} only in the archive: {list_some(self.gone)}"] if self.gone else []),

@@ -96,7 +96,7 @@ class Secret(_Hidden[str]):
         return _MASK
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise TypeError("a Secret is not pickled; pass the text from .reveal() where it has to travel")
+        raise TypeError("a Secret cannot be pickled; pass the text from .reveal() if you have to transfer it")
 
 
 class SecretBytes(_Hidden[bytes]):
@@ -128,7 +128,7 @@ class SecretBytes(_Hidden[bytes]):
         return f"<{len(self):,} bytes>"
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise TypeError("the body of a request or an answer is not pickled, as it may hold secrets")
+        raise TypeError("the body of a request or an answer cannot be pickled, as it may contain secrets")
 
 
 T = TypeVar("T")

@@ -37,7 +37,7 @@ from memframe.wire import MemoryBlob
 
 Fields = dict[str, Value]
 
-_MADE_ANEW = "made anew: it was memory "
+_MADE_ANEW = "created again: it was memory "
 """Beginning of the reason in which journals of before `Change.restores` name the memory that a create brings back."""
 
 
@@ -134,13 +134,13 @@ def _undo_patch(operation: Operation, now: CurrentMemory | None, _: Source) -> C
     done = operation.change
     old = {name: done.before[name] for name in done.after if name in done.before}
     if now is None:
-        return _conflict(done, {}, old, "deleted since the run by somebody else")
+        return _conflict(done, {}, old, "deleted since the run by someone else")
     old = {name: value for name, value in old.items() if not _holds(now, name, value)}
     present = {name: now.value(name) for name in old}
     moved = [name for name in old if not _is_of_the_run(operation, now, name)]
     if moved:
         return _conflict(done, present, old, _changed_since(moved))
-    return _inverse(done, "patch", present, old, "takes a patch back", id=done.id) if old else None
+    return _inverse(done, "patch", present, old, "undoes a patch", id=done.id) if old else None
 
 
 def _undo_create(operation: Operation, now: CurrentMemory | None, _: Source) -> Change | None:
@@ -153,7 +153,7 @@ def _undo_create(operation: Operation, now: CurrentMemory | None, _: Source) -> 
     if moved:
         return _conflict(done, held, {}, _changed_since(moved), made=now.id)
     sealed = None if now.error is None else now.sealed_digest
-    return _inverse(done, "delete", held, {}, "takes a create back", id=now.id, sealed=sealed)
+    return _inverse(done, "delete", held, {}, "undoes a create", id=now.id, sealed=sealed)
 
 
 def _undo_delete(operation: Operation, now: CurrentMemory | None, source: Source) -> Change | None:
@@ -203,7 +203,9 @@ def _restore_reason(memory_id: str | None, blob: MemoryBlob | None, *, restores:
     date = "at an unknown time" if pd.isna(created_at) else pd.Timestamp(created_at).strftime(UTC_MINUTE)
     if restores:
         return f"restores memory {memory_id}, created {date}, with its id and dates"
-    return f"made anew: it was memory {memory_id}, created {date}; it gets a new id and the date of the undo"
+    return (
+        f"created again: it was memory {memory_id}, created {date}; it gets a new id and the date of the undo"
+    )
 
 
 def _holds(now: CurrentMemory, name: str, value: Value) -> bool:
@@ -217,7 +219,7 @@ def _is_of_the_run(operation: Operation, now: CurrentMemory, name: str) -> bool:
 
 
 def _changed_since(moved: list[str]) -> str:
-    return f"changed since the run by somebody else: {', '.join(moved)}"
+    return f"changed since the run by someone else: {', '.join(moved)}"
 
 
 def without_repeats(access: Access, changes: Iterable[Change]) -> list[Change]:
@@ -361,7 +363,7 @@ class _OlderKeys:
 
 def _with_versions(old_keys: OldKeys | None) -> Iterator[tuple[int | None, Secret]]:
     if isinstance(old_keys, str | Secret):
-        raise PlanError("old_keys is one key: pass a list of keys, or a mapping of versions to keys")
+        raise PlanError("old_keys is a single key: pass a list of keys, or a mapping of versions to keys")
     if isinstance(old_keys, Mapping):
         yield from ((version, as_secret(key)) for version, key in old_keys.items())
     else:

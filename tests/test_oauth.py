@@ -113,7 +113,7 @@ def test_what_is_unknown_in_an_answer_is_ignored_and_the_verifier_goes_with_the_
 def test_an_answer_of_another_server_is_refused(user):
     flow = user.flow()
     state = query_of(flow.authorization_url())["state"]
-    with pytest.raises(OAuthError, match="another OAuth server"):
+    with pytest.raises(OAuthError, match="a different OAuth server"):
         flow.exchange(f"http://127.0.0.1/callback?code=c&state={state}&iss=https%3A%2F%2Fevil.example")
 
 

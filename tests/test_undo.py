@@ -144,7 +144,7 @@ def test_an_undo_by_an_earlier_memframe_is_known_for_what_it_is(elsewhere, memor
     run = applied(elsewhere, mf.plan_deletes(elsewhere, memories.iloc[:1]))
     plan = mf.plan_undo(elsewhere, run)
     (change,) = plan.records
-    of_before = replace(change, restores=UNSET, reason=f"made anew: it was memory {memories.id[0]}")
+    of_before = replace(change, restores=UNSET, reason=f"created again: it was memory {memories.id[0]}")
     applied(elsewhere, replace(plan, records=(of_before,)))
     assert len(mf.plan_undo(elsewhere, run)) == 0
 
@@ -299,7 +299,7 @@ def test_a_run_that_was_undone_says_so_when_it_is_resumed(access, memories):
     resumed = mf.resume_run(access, run.journal, progress=False, settle_s=0.0)
     assert sorted(resumed.verification.undone) == sorted(run.outcomes.id)
     assert resumed.counts["done"] == 3
-    with pytest.raises(mf.IncompleteRunError, match=r"3 undone since.*a new plan does it once more"):
+    with pytest.raises(mf.IncompleteRunError, match=r"3 undone since.*a new plan repeats it"):
         resumed.raise_for_failures()
 
 

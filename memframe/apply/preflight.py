@@ -60,7 +60,7 @@ def check_plan(access: Access, plan: Plan, confirm: object) -> None:
     if confirm is not None and (confirm != n_deletes or isinstance(confirm, bool)):
         raise PlanError(
             f"the plan deletes {n_deletes:,}, and {confirm!r} was confirmed",
-            hint=Hint("look at plan.changes once more", "look at the plan once more"),
+            hint=Hint("review plan.changes", "review the plan"),
         )
 
 
@@ -109,15 +109,15 @@ def _begun_already(note: RunNote) -> PlanError:
     begun = "this plan was carried out or begun already"
     if note.is_purged:
         return PlanError(
-            f"{begun}, and its journal was purged since, as the run was finished: a new plan does it once more"
+            f"{begun}, and its journal was purged since, as the run was finished: a new plan repeats it"
         )
     away = _explain_absence(note)
     if away is None:
-        return PlanError(begun, hint=resume_hint(note.place) + ", and a new plan does it once more")
+        return PlanError(begun, hint=resume_hint(note.place) + ", and a new plan repeats it")
     return PlanError(
         f"{begun}, and {away}",
         hint=resume_hint(note.journal or "PATH")
-        + "; if it is gone for good, look at the memories first, as all or part of it was written; then "
+        + "; if it is lost, check the memories first, as all or part of it may have been written; then "
         + _giving_up(note),
     )
 

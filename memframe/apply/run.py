@@ -152,7 +152,7 @@ class Run(Struct, frozen=True, kw_only=True):
                 f"{keep}and memframe reseal --old-keys FILE seals it with the newest",
             )
         if self.verification.undone:
-            return Hint(*["the run was undone since; a new plan does it once more"] * 2)
+            return Hint(*["the run was undone since; a new plan repeats it"] * 2)
         if {"planned", "unknown"} & {result.status for result in self.results}:
             return resume_hint(self.journal)
         if self._unwritten:
@@ -160,7 +160,7 @@ class Run(Struct, frozen=True, kw_only=True):
                 Hint("run.outcomes says why", "--json says why")
                 + "; make a new plan for what is still to be written"
             )
-        look = "all was written: look at these memories before you write more; "
+        look = "everything was written: check these memories before you write more; "
         return Hint(f"{look}run.verification has their ids", f"{look}--json has their ids")
 
     def _summary(self) -> list[str]:

@@ -366,7 +366,7 @@ def update_memories(
     edited = EditedFrame(frame)
     _refuse(
         [edited.name(row) for row, memory_id in enumerate(edited.ids) if memory_id is None],
-        "no id, so that nobody knows what to change: create_memories() makes them, push_memories() does both",
+        "no id, so it is unknown what to change: create_memories() creates new ones, push_memories() does both",
     )
     return push_memories(
         access, frame, on_null=on_null, on_conflict=on_conflict, max_changes=max_changes, **options

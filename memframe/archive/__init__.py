@@ -171,7 +171,7 @@ def is_sealed(path: str | PathLike[str]) -> bool:
 
 def _check_names(columns: object) -> None:
     if isinstance(columns, str):
-        raise FrameError(f"columns={columns!r} is one text: pass a list of names, [{columns!r}].")
+        raise FrameError(f"columns={columns!r} is a single text: pass a list of names, [{columns!r}].")
     if columns is not None and not (
         isinstance(columns, Collection) and all(isinstance(name, str) for name in columns)
     ):
@@ -188,7 +188,9 @@ def _check_format(target: Path, name: object, *, notes: bool, sealed: bool) -> N
             "A sealed archive is Parquet, which can be sealed and notes cannot: leave out format=."
         )
     if name == "pam" and (is_folder(target) or target.suffix != ".json"):
-        raise FrameError(f"Portable AI Memory is a .json file, and {target} is none: give it that suffix.")
+        raise FrameError(
+            f"Portable AI Memory is a .json file, and {target} does not have this suffix: add it."
+        )
     if notes and not is_folder(target):
         raise FrameError(
             f"Notes are files of a folder, and {target} is a file: give a path without a suffix, or .md."

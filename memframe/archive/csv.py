@@ -156,9 +156,7 @@ def _read(path: Path, columns: list[str]) -> Iterator[pa.Table]:
     header = _header(path)
     twice = [name for name in columns if header.fields.count(name) > 1]
     if twice:
-        raise FrameError(
-            f"{path} has several columns named {twice[0]}: write it again with all but one renamed."
-        )
+        raise FrameError(f"{path} has several columns named {twice[0]}: rename all but one of them.")
     try:
         table = pa.csv.read_csv(
             path,
@@ -229,7 +227,7 @@ def _words_in(cell: str) -> list[str] | None:
 def _damage_error(path: Path, message: str) -> FrameError:
     found = re.search(r"CSV column #(\d+)|Row #(\d+)", message)
     place = found[0] if found else "a row"
-    return FrameError(f"{path} is not as it was exported ({place}): another program changed or cut it.")
+    return FrameError(f"{path} is not as exported ({place}): another program changed or truncated it.")
 
 
 CSV = ArchiveFormat(_names, _read, _write, labels=_labels)

@@ -267,7 +267,7 @@ def refresh_archive(
     with raise_write_errors(target):
         reader = Reader(target)
         if reader.parts[0].suffix == ".md":
-            raise FrameError(f"{target} holds notes, which are not refreshed: export them again.")
+            raise FrameError(f"{target} contains notes, which cannot be refreshed: export them again.")
         check_target(target)
         _check_owner(reader, target, access)
         return _Refresh(access, target, reader.header()).carry_out(target, progress)
@@ -279,7 +279,7 @@ def _check_owner(reader: Reader, path: Path, access: Access) -> None:
         own = [name for name in format_of(part).names(part) if name not in ARCHIVE_SCHEMA]
         if own:
             raise FrameError(
-                f"{path} has columns of your own ({', '.join(own[:3])}), which the service does not know and a "
+                f"{path} has additional columns ({', '.join(own[:3])}), which the service does not know and a "
                 "refresh would lose: export the access to another path, and keep both."
             )
     header = reader.header()

@@ -99,7 +99,7 @@ def keys_for(where: object, header: ArchiveHeader, key: Key | None) -> Keys:
         others = {version: as_secret(one) for version, one in sorted(key.items(), reverse=True)}
         if seal.key_version not in others:
             held = ", ".join(map(str, others)) or "none"
-            raise SealError(f"{fault}, and of the versions given ({held}) none is that one.")
+            raise SealError(f"{fault}, and of the versions given ({held}) none matches.")
         return Keys(others.pop(seal.key_version), others)
     if isinstance(key, Access):
         found = key.envelope.content_format
@@ -473,7 +473,7 @@ def _envelopes(where: object, header: ArchiveHeader, keys: Keys) -> tuple[Envelo
     content_format = keys.codec if seal.content_format == CODEC else seal.content_format
     if content_format is None:
         raise SealError(
-            f"The content of {where} is stored by a codec of your own",
+            f"The content of {where} is sealed by your own codec",
             hint=Hint(
                 "pass key=access, of an access that was opened with content_format=codec.",
                 "read it in Python, with the codec.",

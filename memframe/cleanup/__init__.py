@@ -120,7 +120,7 @@ def _settling(on_conflict: OnConflict) -> Conflicts:
     conflicts = Conflicts(on_conflict)
     if on_conflict == "mine":
         raise PlanError(
-            "on_conflict='mine': nobody has judged what was written since; give 'raise', 'mark' or 'theirs'"
+            "on_conflict='mine': the changes since the audit were not audited; give 'raise', 'mark' or 'theirs'"
         )
     return conflicts
 

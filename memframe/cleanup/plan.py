@@ -129,7 +129,7 @@ def _once_each(memories: pd.DataFrame) -> pd.DataFrame:
     odd = states["id"][states["id"].duplicated()].unique().tolist()
     if odd:
         raise PlanError(
-            f"the audited frame holds memories in more than one state ({list_some(odd)}): "
+            f"the audited frame contains memories in more than one state ({list_some(odd)}): "
             "keep the newest row of each, and audit again"
         )
     return memories.drop_duplicates("id")
@@ -402,7 +402,7 @@ class Writer:
             return "whose merge would lose a value (a name, a number, a date, a source, a title)"
         if "delete" in actions:
             return "kept, as the memory that says the same is deleted or may be"
-        return "in which nothing is left to change"
+        return "with nothing left to change"
 
     def _place_of(self, memory_id: str) -> int:
         return self._draft.rows[memory_id].place

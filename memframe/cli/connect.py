@@ -29,7 +29,7 @@ from memframe.wire import AccessRequest
 @click.option("--auth-url", help="Address of the OAuth server.")
 @click.option("--client-id", help="Client id of your application, with --auth-url.")
 def login_command(base_url: str, auth_url: str | None, client_id: str | None) -> None:
-    """Verify an API key, and keep it in the keyring of the operating system.
+    """Verify an API key, and store it in the keyring of the operating system.
 
     The prompts for the key, and for the client secret if --client-id is given, show no input; they also read standard
     input, a line each. Stored keys are only ever sent to these addresses.
@@ -48,7 +48,7 @@ def login_command(base_url: str, auth_url: str | None, client_id: str | None) ->
 
 @click.command("logout")
 def logout_command() -> None:
-    """Remove the key and the addresses that `memframe login` has kept from the keyring.
+    """Remove from the keyring the key and the addresses stored by `memframe login`.
 
     Keys in the environment stay, and so does the API key itself: replace it at the service if it has leaked.
 

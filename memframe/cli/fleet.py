@@ -73,7 +73,7 @@ def fleet_options(command: Callable[..., None]) -> Callable[..., None]:
     help="End with 6 if there are findings of this severity or worse.",
 )
 def fleet_audit(*, archives: bool, fail_on: str | None, **options: Any) -> None:
-    """Audit the memories of every user, each alone; PATH has the findings by user.
+    """Audit the memories of every user separately, and write the findings to PATH.
 
     \b
     Example:
@@ -90,10 +90,10 @@ def fleet_audit(*, archives: bool, fail_on: str | None, **options: Any) -> None:
 @fleet_group.command("export")
 @fleet_options
 @click.option(
-    "--plaintext", is_flag=True, help="Do not seal the archives: anybody who can read PATH can read them."
+    "--plaintext", is_flag=True, help="Do not seal the archives: anyone who can read PATH can read them."
 )
 def fleet_export(*, plaintext: bool, **options: Any) -> None:
-    """Export the memories of every user into PATH, an archive each, sealed with the user's key.
+    """Export the memories of every user to PATH, one archive per user, sealed with the user's key.
 
     \b
     Example:
@@ -109,7 +109,7 @@ def fleet_export(*, plaintext: bool, **options: Any) -> None:
 @click.argument("path", type=LocalPath(exists=True))
 @as_json
 def fleet_forget(path: Path, as_json: bool) -> None:
-    """Delete from PATH what is of users who revoked their approval, as `audit` and `export` do when they run again.
+    """Delete from PATH the data of users who revoked their approval, as `audit` and `export` do when they run again.
 
     \b
     Example:
@@ -163,7 +163,7 @@ def _print_result(folder: FleetFolder, as_json: bool, **counts: int) -> None:
         return
     numbers = [number_of(n_of[name], *nouns) for name, nouns in _NOUNS.items() if name in n_of]
     before = f"; done before: {folder.n_before:,}" if folder.n_before else ""
-    click.echo(f"{', '.join(numbers)}; in {folder.path}, readable by you alone{before}")
+    click.echo(f"{', '.join(numbers)}; in {folder.path}, readable only by you{before}")
     for line in _problems(folder, outcomes):
         click.echo(printable(line), err=True)
 

@@ -113,7 +113,7 @@ DEFAULT_PORT = 8765
     metavar="N",
     default=CONNECTIONS_PER_ADDRESS,
     type=click.IntRange(1),
-    help="Most connections of one network address to each process; those of a trusted proxy are not counted.",
+    help="Maximum number of connections from one network address to each process, except from a trusted proxy.",
 )
 @click.option(
     "--log-json",

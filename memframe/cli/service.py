@@ -37,7 +37,7 @@ enable_option = click.option("--enable", is_flag=True, help="Undo it.")
 @click.group("service", cls=Group)
 @click.option("--log-json", is_flag=True, help="Log security events to standard error, as lines of JSON.")
 def service_group(log_json: bool) -> None:
-    """Manage the accounts of a service, also while it runs.
+    """Manage the accounts of a service, even while it is running.
 
     \b
     Example:
@@ -60,7 +60,7 @@ def service_group(log_json: bool) -> None:
 @data_options
 @as_json
 def add_developer(name: str, redirect_uris: tuple[str, ...], place: ServiceConfig, as_json: bool) -> None:
-    """Add an application; its secrets are printed only this once.
+    """Add an application; its secrets are printed only once.
 
     \b
     Example:
@@ -96,7 +96,7 @@ def add_user(email: str, password_stdin: bool, place: ServiceConfig, as_json: bo
 @data_options
 @as_json
 def reset_password(email: str, password_stdin: bool, place: ServiceConfig, as_json: bool) -> None:
-    """Set a user's password, and end all sessions with the old one.
+    """Set a user's password, and end all existing sessions.
 
     At the next sign-in the user has to change it.
 
@@ -130,7 +130,7 @@ def rotate_user_key(email: str, place: ServiceConfig, as_json: bool) -> None:
     show(asdict(rotation), sealed, as_json=as_json)
     if rotation.n_unreadable:
         unreadable = number_of(rotation.n_unreadable, "memory", "memories")
-        click.echo(f"{unreadable} could not be opened with the old key, and stay as they were", err=True)
+        click.echo(f"{unreadable} could not be opened with the old key and are unchanged", err=True)
 
 
 @service_group.command("rotate-master-key")
@@ -263,7 +263,7 @@ def back_up_service(destination: Path, without_key: bool, place: ServiceConfig, 
         files = back_up(deployment, destination, with_key=not without_key)
     values = {"folder": str(destination), "files": {file.name: file.stat().st_size for file in files}}
     names = " and ".join(file.name for file in files)
-    show(values, f"{names} in {destination}, readable by you alone", as_json=as_json)
+    show(values, f"{names} in {destination}, readable only by you", as_json=as_json)
 
 
 user_option = click.option(
@@ -295,7 +295,7 @@ def export_user(destination: Path, email: str, place: ServiceConfig, as_json: bo
             file.writelines(export(deployment, user))
     size = destination.stat().st_size
     shown = {"path": str(destination), "user_id": user.id, "bytes": size}
-    show(shown, f"{destination}: {size:,} bytes, readable by you alone", as_json=as_json)
+    show(shown, f"{destination}: {size:,} bytes, readable only by you", as_json=as_json)
 
 
 @service_group.command("erase-user")
@@ -304,10 +304,10 @@ def export_user(destination: Path, email: str, place: ServiceConfig, as_json: bo
 @data_options
 @as_json
 def erase_user(email: str, confirm: int | None, place: ServiceConfig, as_json: bool) -> None:
-    """Delete a person's account with all memories, tags, keys, access and records, for good.
+    """Permanently delete a person's account with all memories, tags, keys, access and records.
 
     Prints a receipt. The service keeps of the account a keyed digest of its id, which is in the receipt, and the time.
-    Backups are not reached: after one was put back, erase the account there once more.
+    Backups are not affected: after you restore one, erase the account again.
 
     \b
     Example:
@@ -384,7 +384,7 @@ def import_file(
 @data_options
 @as_json
 def list_import_runs(place: ServiceConfig, as_json: bool) -> None:
-    """List the imports that can be undone, the latest first.
+    """List the imports that can be undone, newest first.
 
     \b
     Example:
@@ -411,7 +411,7 @@ def list_import_runs(place: ServiceConfig, as_json: bool) -> None:
 def undo_import_command(import_id: str, confirm: int | None, place: ServiceConfig, as_json: bool) -> None:
     """Delete the memories that an import created; the beginning of its id is enough.
 
-    Memories that were changed since stay.
+    Memories that have changed since are kept.
 
     \b
     Example:

@@ -43,12 +43,12 @@ _NEXT_STEP: Mapping[int, str] = {
     401: "Check the API key, and that it belongs to this address.",
     403: "Look at the access request's status: the user may have rejected or revoked it.",
     404: "Check that base_url is the address of the API, with /api/v1.",
-    409: "Read the thing again, as it changed meanwhile.",
-    412: "Read the thing again, as it changed meanwhile.",
+    409: "It has changed in the meantime: read it again.",
+    412: "It has changed in the meantime: read it again.",
     413: "It is too large for this service: send less at once, or ask for smaller pages with page_size=.",
     414: "The address became too long for it: search for a shorter text, or for fewer tags.",
     422: "Check what was passed against the specification of the service.",
-    431: "The token or a cookie is too long for it, or for a proxy before it: tell the operator of the service.",
+    431: "The token or a cookie is too long for the service or a proxy: tell the operator of the service.",
     429: "Wait a minute and try again.",
 }
 
@@ -181,7 +181,7 @@ def _refuse(constant: str) -> NoReturn:
 _CHECK_SERVICE = "If base_url is the address of a Memory Access Service, version 1, tell its operator."
 
 _CHECK_ADDRESS = (
-    "Check the address: base_url ends with /api/v1, and no sign-in page or proxy may stand between."
+    "Check the address: base_url ends with /api/v1, and and that no sign-in page or proxy is in between."
 )
 
 

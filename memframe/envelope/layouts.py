@@ -617,7 +617,7 @@ def _fault(text: str) -> str | None:
     if text[:2] in ("0x", "0X"):
         return f"begins with 0x; {_NEED} without it"
     if any(sign.isspace() for sign in text):
-        return f"holds spaces or line ends; {_NEED} and nothing else"
+        return f"contains spaces or line ends; {_NEED} and nothing else"
     if not re.fullmatch("[0-9a-fA-F]+", text):
         return _not_hexadecimal(text)
     return _wrong_size(text) or _predictable(text)
@@ -626,7 +626,7 @@ def _fault(text: str) -> str | None:
 def _not_hexadecimal(text: str) -> str:
     if re.fullmatch(r"[A-Za-z0-9+/_-]{43}=?", text):
         return f"looks like base64; {_NEED}: decode it and pass .hex() of the bytes"
-    return f"holds characters that are not hexadecimal; {_ADVICE}"
+    return f"contains characters that are not hexadecimal; {_ADVICE}"
 
 
 def _wrong_size(text: str) -> str | None:

@@ -120,7 +120,7 @@ def _scheduler_errors(dask_client: DaskClient) -> Iterator[None]:
     except (OSError, CancelledError) as gone:
         raise NoAnswerError(
             f"The scheduler of the cluster, {address}, no longer answers "
-            f"({type(gone).__name__}): its logs say why. Start it, and run this again; what is in a folder is kept."
+            f"({type(gone).__name__}): check its logs. Restart it and run this again; results in a folder are kept."
         ) from None
 
 
@@ -178,7 +178,7 @@ def _lost_result(user: FleetUser) -> UserResult:
     return UserResult(
         user,
         "failed",
-        error="the task or its result was lost on the cluster, whose logs say why: run it again",
+        error="the task or its result was lost on the cluster: check its logs and run it again",
     )
 
 
@@ -235,7 +235,7 @@ def _refuse_workers_without_key(dask_client: DaskClient, base_url: str) -> None:
     if refused:
         raise ConfigError(
             f"A worker of the cluster cannot sign in: {refused}. Workers take MEMFRAME_API_KEY from their own "
-            "environment: set it where they are started."
+            "environment: set it where the workers start."
         )
 
 

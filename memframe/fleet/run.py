@@ -194,7 +194,7 @@ class FleetFolder:
         ]
         if strange:
             raise FrameError(
-                f"{self.path} holds {strange[0]}, which is no result of a fleet: choose another folder."
+                f"{self.path} holds {strange[0]}, which is not a result of a fleet: choose another folder."
             )
 
     def check_form(self, work: Work) -> None:
@@ -342,7 +342,9 @@ def forget_revoked(client: Client, path: str | PathLike[str]) -> FleetFolder:
     check_kind("client", client, Client)
     folder = FleetFolder(path)
     if not (folder.path / _OUTCOMES).is_file():
-        raise FrameError(f"{folder.path} is no folder of a fleet, as it has no {_OUTCOMES}: check the path.")
+        raise FrameError(
+            f"{folder.path} is not a folder of a fleet, as it has no {_OUTCOMES}: check the path."
+        )
     with raise_write_errors(folder.path):
         _, gone = approved_and_revoked(client.access_requests())
         folder.forgotten = folder.forget(user.user_id for user in gone if user.user_id)

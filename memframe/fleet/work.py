@@ -302,5 +302,5 @@ def revoked_result(user: FleetUser) -> UserResult:
     return UserResult(
         user,
         "revoked",
-        error=f"access request {user.request_id} is revoked: nothing may be read any more",
+        error=f"access request {user.request_id} is revoked, so nothing can be read",
     )

@@ -170,7 +170,7 @@ class RunDirectory:
             It cannot be removed.
         """
         with raise_os_errors_as(
-            JournalError, f"{path} cannot be removed", "mend the permissions of its folder"
+            JournalError, f"{path} cannot be removed", "correct the permissions of its folder"
         ):
             remove(path)
             for note in self.notes():

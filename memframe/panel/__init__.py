@@ -128,7 +128,7 @@ class Panel(VBox):  # type: ignore[misc]  # ipywidgets has no types
         return "<memframe.Panel>"
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise TypeError("a panel cannot be pickled: it is open in one notebook and holds keys")
+        raise TypeError("a panel cannot be pickled: it belongs to one notebook and contains keys")
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
         """Return the widget, and a constant text for front ends without widgets."""

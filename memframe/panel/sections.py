@@ -135,7 +135,7 @@ class Section(ABC):
         """Send the request with the reason of a field, which must not be empty."""
         reason = text_of(field)
         if reason is None:
-            self.ask_for(f"Fill in “{field.description}” first: the user decides by it.", field)
+            self.ask_for(f"Fill in “{field.description}” first: the user bases the decision on it.", field)
         else:
             self.controller.start(lambda: self.controller.sign_in.ask(reason))
 
@@ -210,7 +210,7 @@ def _intro(view: ViewState) -> str:
         return widgets.note("Looking for your settings …")
     if "api_key" in view.missing:
         return widgets.paragraph(
-            "Use the developer's API key, which stays in the memory of this kernel. To keep it in the keyring of "
+            "Use the developer's API key, which stays in the memory of this kernel. To store it in the keyring of "
             "your computer, run `memframe login` there."
         )
     return widgets.paragraph(f"The key comes from {view.origins['api_key']}.")
@@ -388,8 +388,8 @@ class ConnectSection(Section):
 
 _ANSWER = "Redirected address, or its code"
 _LISTENING = "Waiting for the answer on this computer …"
-_PASTE = "Where the page after that does not load, as the browser runs on another computer"
-_RECEIVE = "Where the browser runs on the same computer as this notebook, the answer comes by itself"
+_PASTE = "If the next page does not load because the browser runs on another computer"
+_RECEIVE = "If the browser runs on the same computer as this notebook, the answer arrives automatically"
 
 
 def _choice_html(requests: Sequence[AccessRequest]) -> str:
@@ -408,7 +408,7 @@ def _guide_html(snapshot: SignInState) -> str:
         return widgets.paragraph(
             page,
             " in a browser on this computer. The user signs in there and allows the connection; the panel then "
-            "continues by itself.",
+            "continues automatically.",
         )
     address = widgets.copyable(snapshot.address, "Or send this address to the user")
     copy = (
@@ -508,11 +508,11 @@ def _refused_html(view: ViewState) -> str:
     if view.snapshot.state == "rejected":
         return widgets.alert(f"The user declined {at}. Nothing was shared.")
     kept = (
-        " The memories that were loaded before are still in `panel.memories`."
+        " The memories loaded earlier are still in `panel.memories`."
         if view.snapshot.memories is not None
         else ""
     )
-    return widgets.alert(f"The user took the approval back {at}. Nothing more can be read.{kept}")
+    return widgets.alert(f"The user revoked the approval {at}. No more memories can be read.{kept}")
 
 
 def _checked_html(view: ViewState) -> str:

@@ -130,7 +130,7 @@ def _value_error(field: str, value: Value) -> str | None:
         top = TOP_OF_SCORE[field]
         return None if 0 <= value <= top else f"{field} is {value:g}, outside 0 to {top:g}"
     if any("\0" in text for text in _texts_of(value)):
-        return f"{field} holds the character NUL"
+        return f"{field} contains the character NUL"
     return _tags_error(value) if isinstance(value, tuple) else None
 
 
@@ -144,7 +144,7 @@ def _tags_error(names: tuple[str, ...]) -> str | None:
     if "" in names:
         return "a tag is blank"
     if any("," in name for name in names):
-        return "the name of a tag holds a comma, by which names are separated"
+        return "the name of a tag contains a comma, which separates names"
     if any(len(name) > MAX_TAG_CHARS for name in names):
         return f"the name of a tag has more than {MAX_TAG_CHARS} characters"
     return None

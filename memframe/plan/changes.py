@@ -334,7 +334,7 @@ class ChangeBuilder:
         if memory.error:
             self._null_policy.errors.add(
                 edit.row,
-                f"it could not be read as it is now ({memory.error}); after a change of key, open the access again",
+                f"it could not be decrypted ({memory.error}); after a change of key, open the access again",
             )
         return Change(
             action="patch",
@@ -378,10 +378,12 @@ class ChangeBuilder:
             self._null_policy.errors.add(edit.row, f"there is no memory with the id {edit.id}")
         elif self._conflicts.winner == "mine":
             self._null_policy.errors.add(
-                edit.row, f"{_GONE}: drop the row, or empty its id to create it anew"
+                edit.row, f"{_GONE}: remove the row, or empty its id to create it again"
             )
         elif not self._conflicts.winner:
-            reason = _GONE if mine is not None else f"there is no memory with the id {edit.id}, or no more"
+            reason = (
+                _GONE if mine is not None else f"there is no memory with the id {edit.id}, or it was deleted"
+            )
             after = in_order(mine or {})
             return self._conflicts.add(
                 Change(action="conflict", row=edit.row, id=edit.id, after=after, reason=reason)

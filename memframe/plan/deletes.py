@@ -109,7 +109,7 @@ def _refuse_no_ids(ids: pd.Series[Any]) -> None:
     """Refuse a mask, and records, before each of their rows is called a wrong id."""
     kinds = {type(cell) for cell in ids}
     if kinds and kinds <= {bool, np.bool}:
-        raise PlanError("a mask says which rows to delete, not of which frame: pass the rows, memories[mask]")
+        raise PlanError("a mask does not identify the frame: pass the rows, memories[mask]")
     if kinds == {dict}:
         check_kind("what to delete, if not ids,", ids.to_list(), pd.DataFrame, error=PlanError)
 

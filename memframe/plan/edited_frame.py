@@ -150,9 +150,7 @@ class EditedFrame:
             if error:
                 errors.add(self.name(row), error)
             elif once and n_of[memory_id] > 1:
-                errors.add(
-                    self.name(row), f"the id {memory_id} is there {n_of[memory_id]} times; keep one row"
-                )
+                errors.add(self.name(row), f"the id {memory_id} occurs {n_of[memory_id]} times; keep one row")
 
     def is_own(self, access: Access) -> list[bool]:
         """Find the rows that are of the user of an access, or do not say whose they are."""
@@ -176,7 +174,7 @@ def _id_error(memory_id: object) -> str | None:
         check_id("id", memory_id)
     except ConfigError as refused:
         return f"{refused}; or leave it missing for a new memory"
-    return "id holds the character NUL" if "\0" in str(memory_id) else None
+    return "id contains the character NUL" if "\0" in str(memory_id) else None
 
 
 def label_of(label: object) -> Label:
@@ -240,7 +238,7 @@ def _misspelled(name: str) -> str | None:
     return None if plain[-1:].isdigit() else next(near, None)
 
 
-UNREADABLE = "it could not be read as it is (see content_error): it can be deleted, but not changed"
+UNREADABLE = "its content could not be decrypted (see content_error): it can be deleted, but not changed"
 
 
 class Edit(Struct, frozen=True, kw_only=True):

@@ -104,7 +104,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         repeated = [memory_id for memory_id, n_times in n_of.items() if n_times > 1]
         if repeated:
             raise PlanError(
-                f"two changes of one plan are about the same memory: {list_some(repeated)}; plan them in two steps"
+                f"two changes of one plan concern the same memory: {list_some(repeated)}; make two plans"
             )
 
     def __repr__(self) -> str:
@@ -141,7 +141,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         for name in ("base_url", "user_id", "key_version"):
             if getattr(self, name) != getattr(other, name):
                 raise PlanError(
-                    f"plans for two different values of {name} do not add up: apply them one by one"
+                    f"plans for two different values of {name} cannot be combined: apply them one by one"
                 )
         taken = 1 + max((change.group for change in self.records if change.group is not None), default=-1)
         moved = tuple(_regrouped(change, taken) for change in other.records)
@@ -379,7 +379,7 @@ def save_plan(path: str | PathLike[str], plan: Plan, cipher: LocalCipher) -> Non
     sealed = cipher.seal(msgspec.json.encode(plan), associated_data=SEALED_FOR)
     with raise_os_errors_as(PlanError, f"the plan cannot be written to {target}", "choose another path"):
         if target.exists() and not _is_plan(target):
-            raise PlanError(f"{target} is not replaced, as it is no plan: choose another path")
+            raise PlanError(f"{target} is not a plan and is not replaced: choose another path")
         with atomic_file(target) as file:
             file.write(MARK + sealed)
 

@@ -166,7 +166,7 @@ def _check_count(source: Input, form: Format, documents: list[Document], n_entri
     stated = [number for number in found if isinstance(number, int)]
     if len(stated) < len(found):
         raise FrameError(
-            f"{source.name} states a number of entries that is none: it was changed. Get it again."
+            f"{source.name} states an invalid number of entries: it was changed. Export it again."
         )
     if stated and n_entries not in (sum(stated), *{*stated}):
         raise FrameError(

@@ -173,12 +173,12 @@ def _change_password(request: WebRequest, body: bytes) -> Response[Any]:
     try:
         if not visit.check_password(user.email, current, user.password_hash):
             log_event("password change refused", user_id=user.id, address=visit.address)
-            raise InvalidError("the current password is not this one")
+            raise InvalidError("the current password is wrong")
         new = check_new_password(form.get("new", ""))
         if new == current:
-            raise InvalidError("the new password is the current one; choose another one")
+            raise InvalidError("the new password is the same as the current one; choose another one")
         if new != form.get("again", ""):
-            raise InvalidError("the new password was not repeated as it is; type it twice")
+            raise InvalidError("the two new passwords differ; type the same password twice")
     except (InvalidError, ConfigError) as refusal:
         return _password_page(visit, then, refusal=as_sentence(str(refusal)))
     new_hash = visit.site.deployment.passwords.hash(Secret(new))

@@ -87,7 +87,7 @@ class SignIn:
         return html_card("Sign-in", {"state": self.state, "next": self.due})
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise TypeError("a sign-in cannot be pickled: it holds keys, and an attempt of this process alone")
+        raise TypeError("a sign-in cannot be pickled: it contains keys and belongs to this process")
 
     @property
     def snapshot(self) -> SignInState:

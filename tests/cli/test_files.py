@@ -66,11 +66,11 @@ def test_a_cleanup_needs_a_service(call, export, access, tmp_path):
     audit = mf.audit_memories(memories)
     assert memories["id"].isna().all()
     assert set(audit.findings["id"].dropna()) <= {"row 0", "row 1"}
-    with pytest.raises(mf.PlanError, match=r"in no service.*push_memories"):
+    with pytest.raises(mf.PlanError, match=r"not of memories in a service.*push_memories"):
         mf.plan_cleanup(access, audit)
     call("audit", *export, "--out", "audit.json")
     planned = call("plan", "--from-audit", "audit.json", "--request", access.request_id)
-    assert (planned.exit_code, "which are in no service" in planned.stderr) == (1, True), planned.output
+    assert (planned.exit_code, "not of memories in a service" in planned.stderr) == (1, True), planned.output
     mf.push_memories(access, memories, progress=False)
     stored = mf.audit_memories(mf.load_memories(access, progress=False))
     assert mf.plan_cleanup(access, stored).counts == {"delete": 1}

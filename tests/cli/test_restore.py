@@ -76,7 +76,7 @@ def test_a_rehearsal_ends_with_0_only_where_everything_is_held(restore, access, 
     proven = restore(archive, "--check")
     assert (proven.exit_code, proven.stdout) == (
         0,
-        "the archive holds all of the 3 memories that the service lists, as they are\n",
+        "the archive contains all of the 3 memories that the service lists, as they are\n",
     )
     mf.create_memories(access, pd.DataFrame({"content": ["new"]}), **QUIET)
     gone(access, memories.iloc[:1])

@@ -167,7 +167,7 @@ def test_deletes_take_beginnings_of_ids(on_request, memories):
     assert [change["id"] for change in json.loads(planned.stdout)["changes"]] == [memories.id[0]]
     unknown = on_request(*plan, input="0000000g\n")
     assert unknown.exit_code == 1
-    assert "no memory whose id is or begins with '0000000g'" in unknown.stderr
+    assert "no memory has an id that is or begins with '0000000g'" in unknown.stderr
     missing = on_request("plan", "ids.txt", "--delete")
     assert "the ids in ids.txt cannot be read (No such file or directory)" in missing.stderr
 
@@ -299,7 +299,7 @@ def test_a_run_that_is_stopped_says_how_to_go_on(on_request, proxy, notes, acces
 
     proxy.script(CREATE_MEMORY, passed, interrupted)
     stopped = on_request("apply", notes, "--journal", "notes.journal", "--workers", "1")
-    way_on = "memframe resume notes.journal goes on with it"
+    way_on = "memframe resume notes.journal continues it"
     assert (stopped.exit_code, stopped.stderr) == (1, f"Error: stopped: {way_on}\n")
     assert on_request("resume", "notes.journal").exit_code == 0
     assert contents(access) == {"tea", "coffee", "water", *(f"note {n}" for n in range(12))}

@@ -62,7 +62,7 @@ def test_people_change_their_own_password(service, reader, email, new_browser):
         ("wrong", "a new long password", None, "current password"),
         ("correct horse battery", "short", None, "8 to 1024"),
         ("correct horse battery", " " * 12, None, "blank"),
-        ("correct horse battery", "Password123", None, "most used"),
+        ("correct horse battery", "Password123", None, "most common"),
         ("correct horse battery", "a new long password", "another", "repeated"),
     ]:
         page = change(current, new, again)
@@ -103,7 +103,7 @@ def test_a_password_that_somebody_else_has_chosen_is_changed_before_anything_els
     then = browser.open("/oauth/authorize", params=question_of(service))
     assert "operator of this service chose" in then.text
     same = browser.send(browser.form("/password"), current=old, new=old, again=old)
-    assert "is the current one" in same.text
+    assert "same as the current one" in same.text
     changed = browser.send(browser.form("/password"), current=old, new=new, again=new)
     assert "/oauth/authorize" in changed.url, "on to where the sign-in was to lead"
     assert new_browser(service).sign_in(address, new).url.endswith("/dashboard")

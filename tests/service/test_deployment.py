@@ -207,7 +207,7 @@ class BrokenServer:
         raise RuntimeError("the event loop is broken")
 
 
-@pytest.mark.parametrize(("starts", "what"), [(False, "did not start"), (True, "has stopped by itself")])
+@pytest.mark.parametrize(("starts", "what"), [(False, "did not start"), (True, "has stopped unexpectedly")])
 def test_what_ends_the_servers_thread_is_named(starts, what):
     with (
         pytest.raises(ConfigError, match=f"the service {what}: RuntimeError: the event loop is broken"),

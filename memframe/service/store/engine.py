@@ -43,8 +43,8 @@ from sqlalchemy.exc import (
 from memframe.errors import ConfigError
 from memframe.service.store.schema import REVISION, alembic_version, meta, metadata
 
-OTHER_KEY = "this database belongs to another master key; restore the key file that was beside it"
-IN_USE = "the database is in use; stop the service and whatever else is connected to it, and try again"
+OTHER_KEY = "this database belongs to another master key; restore its key file"
+IN_USE = "the database is in use; stop the service and everything else that is connected to it, and try again"
 
 BUSY_TIMEOUT_MS = 10_000
 BUSY_POLL_MS = 3

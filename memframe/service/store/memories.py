@@ -291,7 +291,7 @@ class Memories:
         """Remove and return the tombstone of a memory that this developer deleted; `ConflictError` if it exists."""
         this = {"user_id": self._user_id, "memory_id": memory_id}
         if self._queries.row(_ONE, **this) is not None:
-            message = f"the memory {memory_id} is there, and was not restored once more"
+            message = f"the memory {memory_id} exists and was not restored again"
             raise ConflictError(message, status=409, code="memory_exists")
         row = self._queries.row(_TAKE_TOMBSTONE, **this, developer_id=self._developer_id)
         tombstone = Tombstone(*row) if row else None
@@ -609,7 +609,7 @@ class IdempotencyKeys:
             return None
         body_hash, memory_id = row
         if body_hash != request.body_hash:
-            message = "this Idempotency-Key came with another body before; use a new key for a new record"
+            message = "this Idempotency-Key was used with a different body; use a new key for a new record"
             raise InvalidError(message, status=422, code="idempotency_key_reused")
         return str(memory_id)
 
