@@ -1,10 +1,14 @@
 """Build the site: ``python -m sphinx -W docs docs/_build``."""
 
 import shutil
+import sys
 from importlib.metadata import version as installed_version
 from pathlib import Path
 
 HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent))
+
+from tests.requirements import render_asvs, render_rfcs  # noqa: E402 - found by the path above
 
 project = "memframe"
 author = "The memframe developers"
@@ -25,6 +29,8 @@ shutil.copytree(HERE.parent / "notebooks", HERE / "tutorials", dirs_exist_ok=Tru
 nb_execution_mode = "off"
 suppress_warnings = ["mystnb.unknown_mime_type"]  # widgets and plans have an HTML form beside it
 myst_heading_anchors = 3
+myst_enable_extensions = ["substitution"]
+myst_substitutions = {"asvs": render_asvs(), "rfcs": render_rfcs()}
 
 default_role = "code"
 autodoc_typehints = "signature"

@@ -139,17 +139,17 @@ def open_access(
     request_id : str or AccessRequest
         An approved access request, or its id.
     content_format : str, list of str or codec
-        How stored content is sealed: ``"auto"`` recognises the authenticated layouts; otherwise a
-        layout's name, a list of names, or an object with ``seal(text)`` and ``open(text)``.
+        How stored content is sealed: ``"auto"`` recognises the authenticated layouts. Otherwise the name of a
+        layout, a list of names, or an object with ``seal(text)`` and ``open(text)``.
     write_format : str, optional
-        Layout for what is written; else the authenticated layout that was read, else memframe's own.
+        Layout for new content; by default the authenticated layout that was read, otherwise memframe's own.
 
     Raises
     ------
     AccessError
         The request is pending, rejected or revoked; the message says which, and what to do.
     SealError
-        The encryption key or the name of a layout is not of a known form.
+        The encryption key is malformed or the layout is unknown.
 
     Examples
     --------
@@ -184,7 +184,7 @@ def _fetch(client: Client, request_id: str) -> Credentials:
 _NEXT_STEP = {
     "pending": "the user has not decided yet",
     "rejected": "the user declined; a new request with a better reason may be asked",
-    "revoked": "the user took the approval back; nothing may be read any more, ask again with a new request",
+    "revoked": "the user revoked the approval, so nothing can be read: ask again with a new request",
     "approved": "the service still refuses it; ask the operator of the service",
 }
 
@@ -222,12 +222,12 @@ def wait_for_decision(
     Returns
     -------
     AccessRequest
-        Whatever the decision was: approved, rejected, or revoked since.
+        The request with its decision: approved, rejected or revoked.
 
     Raises
     ------
     DecisionTimeout
-        Still pending after ``timeout_s``. Nothing is lost: the request stays open.
+        The request is still pending after ``timeout_s``. It stays open.
 
     Examples
     --------

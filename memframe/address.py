@@ -118,9 +118,9 @@ def _fault_of_parts(parts: SplitResult, host: str) -> str | None:
     if not (_HOST.fullmatch(host) or _is_ipv6(host)):
         return "has a malformed host: write it as https://host/path."
     if not (parts.path + parts.query).isascii():
-        return "has letters outside ASCII behind its host: write them percent-encoded."
+        return "has letters outside ASCII after its host: write them percent-encoded."
     if parts.scheme == "http" and not is_loopback(host):
-        return "is plain http to another machine, where anybody on the way reads the secrets: use https."
+        return "is plain http to another machine, where others can read the secrets in transit: use https."
     return None
 
 

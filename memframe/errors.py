@@ -23,9 +23,9 @@
     ├── JournalError           OSError          the record of a run cannot be written or read
     └── IncompleteRunError     RuntimeError     a run left rows unwritten; carries the run
 
-Catch `MemframeError` for all of them, or the builtin beside the name where code should not know
-memframe. Every message names the thing, the cause and the next step, and never holds a secret; where the
-next step differs between Python and the command line, `MemframeError.hint` has both.
+Catch `MemframeError` for all of them, or the builtin listed next to the name. Every message names the thing,
+the cause and the next step, and never contains a secret. If the next step differs between Python and the
+command line, `MemframeError.hint` has both.
 """
 
 from __future__ import annotations
@@ -65,12 +65,12 @@ def resume_hint(journal: object) -> Hint:
     """Return the advice to go on with the run of a journal.
 
     >>> resume_hint("a b.journal").shell
-    "memframe resume 'a b.journal' goes on with it"
+    "memframe resume 'a b.journal' continues it"
     """
     path = str(journal)
     return Hint(
-        f"resume_run(access, {path!r}) goes on with it",
-        f"memframe resume {shlex.quote(path)} goes on with it",
+        f"resume_run(access, {path!r}) continues it",
+        f"memframe resume {shlex.quote(path)} continues it",
     )
 
 
@@ -80,7 +80,7 @@ class MemframeError(Exception):
     Attributes
     ----------
     hint : Hint or None
-        The next step, where it is named differently in Python and on the command line.
+        The next step, if it differs between Python and the command line.
     """
 
     hint: Hint | None = None
@@ -106,8 +106,8 @@ class NoAnswerError(MemframeError, ConnectionError):
     Attributes
     ----------
     sent : bool
-        Whether the request may have arrived: a write may then have been carried out. False where it is
-        certain that nothing was sent.
+        True if the request may have arrived, so that a write may have been carried out. False if nothing was
+        sent.
     """
 
     def __init__(self, message: str, *, sent: bool = True) -> None:
@@ -116,17 +116,17 @@ class NoAnswerError(MemframeError, ConnectionError):
 
 
 class DecisionTimeout(MemframeError, TimeoutError):  # noqa: N818 - the field says "timeout", not "timeout error"
-    """The user has not decided on an access request in the time that was given."""
+    """The user did not decide on an access request in time."""
 
 
 class OAuthError(MemframeError, ValueError):
-    """The user's authorization was denied, mixed up with another, or used twice.
+    """The authorization was denied, belongs to another attempt, or was used twice.
 
     Attributes
     ----------
     code : str
-        What went wrong, for programs: ``access_denied`` and the other codes of RFC 6749 as they came,
-        or our own ``state_missing``, ``state_mismatch``, ``code_missing``, ``link_pasted``, ``issuer_mismatch``,
+        The reason, for programs: ``access_denied`` and the other codes of RFC 6749, or memframe's own
+        ``state_missing``, ``state_mismatch``, ``code_missing``, ``link_pasted``, ``issuer_mismatch``,
         ``no_answer``.
     """
 
@@ -141,15 +141,15 @@ class ServiceError(MemframeError, RuntimeError):
     Attributes
     ----------
     status : int or None
-        HTTP status; None where the error was foreseen without asking.
+        HTTP status; None if no request was sent.
     code : str or None
-        The machine-readable code of the service's problem document (RFC 9457), where it sent one.
+        The machine-readable code of the service's problem document (RFC 9457), if it sent one.
     endpoint : str or None
         Method and path template of the call, such as ``GET /tags/{tag_id}``.
     detail : str or None
-        The service's own words, made fit to print.
+        The message of the service, made safe to print.
     retry_after_s : float or None
-        Seconds after which the service wants to be asked again, where it said so.
+        Seconds to wait before the next request, if the service stated them.
     """
 
     def __init__(
@@ -176,7 +176,7 @@ class AuthError(ServiceError):
 
 
 class AccessError(ServiceError):
-    """403: this account has no access, or not any more."""
+    """403: this account has no access, or no longer has it."""
 
 
 class NotFoundError(ServiceError, LookupError):
@@ -185,7 +185,7 @@ class NotFoundError(ServiceError, LookupError):
     Attributes
     ----------
     api_url : str or None
-        Where the API is, if it was looked for at an address without ``/api/v1``.
+        Address of the API, if it was requested without ``/api/v1``.
     """
 
     api_url: str | None = None
@@ -200,11 +200,11 @@ class InvalidError(ServiceError):
 
 
 class RateLimitError(ServiceError):
-    """429: too many requests, also after waiting as asked."""
+    """429: too many requests, even after waiting as requested."""
 
 
 class ProtocolError(MemframeError, RuntimeError):
-    """The answer breaks the specification: not JSON, a field missing, a cursor that repeats."""
+    """The answer violates the specification: no JSON, a missing field, a repeated cursor."""
 
 
 class AnswerTooLargeError(ProtocolError):
@@ -224,11 +224,11 @@ class PlanError(MemframeError, ValueError):
 
 
 class StalePlanError(PlanError):
-    """The service changed since the plan was made: make a new one."""
+    """The memories have changed since the plan was made: make a new plan."""
 
 
 class JournalError(MemframeError, OSError):
-    """The record of a run cannot be written or read; nothing is sent without one."""
+    """The journal of a run cannot be written or read; nothing is sent without one."""
 
 
 class IncompleteRunError(MemframeError, RuntimeError):
@@ -237,7 +237,7 @@ class IncompleteRunError(MemframeError, RuntimeError):
     Attributes
     ----------
     run : memframe.apply.Run
-        With the outcome of every row, and the journal to resume from.
+        The outcomes of all rows, and the journal to resume from.
     """
 
     def __init__(self, message: str, *, run: object, hint: Hint | None = None) -> None:

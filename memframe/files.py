@@ -220,7 +220,7 @@ _TAKE = (
 def _refusal(lock: sqlite3.Connection, what: str, path: Path, fault: sqlite3.Error) -> JournalError:
     if not getattr(fault, "sqlite_errorname", "").startswith("SQLITE_BUSY"):
         return JournalError(
-            f"the lock {path} cannot be used ({fault}): make room there, or delete it if it is none"
+            f"the lock {path} cannot be used ({fault}): make room there, or delete it if it is not a lock"
         )
     try:
         holder = str(LockHolder(*lock.execute("SELECT pid, host, since FROM holder").fetchone()))

@@ -37,23 +37,23 @@ def load_memories(
     on_undecryptable: OnUndecryptable = "mark",
     progress: ProgressOption = "auto",
 ) -> pd.DataFrame:
-    """Load all memories of the user, or those that match, as one decrypted frame.
+    """Load all memories of the user, or those that match, into one decrypted frame.
 
     Parameters
     ----------
     access : Access
     tags : iterable of str, optional
-        Names, of which a memory needs one.
+        Names; a memory must have at least one of them.
     search : str, optional
         Text in title, summary or content; the service matches it.
     min_importance : float, optional
         From 0 to 1.
     limit : int, optional
-        Most rows to load; None loads all.
+        Maximum number of rows; None loads all.
     page_size : int or "auto"
-        Memories a request; "auto" starts at 1,000 and steps down if the service refuses.
+        Memories per request; "auto" starts at 1,000 and steps down if the service refuses.
     on_undecryptable : {"mark", "raise"}
-        Mark a row that cannot be opened in ``content_error``, or end the load.
+        Mark a row that cannot be decrypted in ``content_error``, or raise an error.
     progress : "auto", bool or callable
         A bar in notebooks and terminals; True, False, or a callable ``(done, total, text)``.
 
@@ -69,11 +69,11 @@ def load_memories(
     AccessError
         The access was revoked.
     ProtocolError
-        The listing breaks the specification, so that it could not be complete.
+        The listing violates the specification, so the load could be incomplete.
     NoAnswerError
-        The service went away in the middle.
+        The connection failed before the load was complete.
     SealError
-        With ``on_undecryptable="raise"``, when rows could not be opened.
+        With ``on_undecryptable="raise"``, if rows cannot be decrypted.
 
     Examples
     --------
@@ -111,16 +111,16 @@ def iter_memories(
     on_undecryptable: OnUndecryptable = "mark",
     progress: ProgressOption = "auto",
 ) -> Iterator[pd.DataFrame]:
-    """Load memories in frames of ``chunk_rows`` rows, for stores that are larger than memory.
+    """Load memories in frames of ``chunk_rows`` rows, for accounts larger than memory.
 
-    Keeps no baselines: a plan for such rows compares them with the service. ``attrs`` counts what came
-    so far, and is ``complete`` on the last frame only. The other parameters and the errors are
-    those of `load_memories`; an error after some frames says that the rest is missing.
+    Keeps no baselines: a plan for such rows compares them with the service. ``attrs`` counts the rows so far,
+    and is ``complete`` only on the last frame. The other parameters and the errors are those of
+    `load_memories`; an error after some frames means that the rest is missing.
 
     Parameters
     ----------
     chunk_rows : int
-        Rows a frame; the last one may be shorter. No memories give no frame.
+        Rows per frame; the last frame may be shorter. Without memories there is no frame.
 
     Examples
     --------
@@ -162,7 +162,7 @@ def load_memory(access: Access, memory_id: str) -> pd.DataFrame:
     Raises
     ------
     NotFoundError
-        There is no such memory of this user.
+        This user has no such memory.
 
     Examples
     --------

@@ -92,8 +92,7 @@ def code_in(pasted: Secret, attempt: Attempt | None) -> Secret:
         )
     if not all(_is_of(issuer, attempt.issuers) for issuer in fields.get("iss", [])):  # RFC 9207
         raise OAuthError(
-            "the pasted address comes from another OAuth server than the one that was asked; "
-            "open the link again, and check auth_url",
+            "the pasted address comes from a different OAuth server; open the link again, and check auth_url",
             code="issuer_mismatch",
         )
     if errors := fields.get("error"):
@@ -123,8 +122,8 @@ def _is_of(issuer: str, known: frozenset[Origin]) -> bool:
 
 
 _REFUSALS = {
-    "access_denied": "the user chose not to allow access; nothing was shared, and the link may be opened again",
-    "invalid_grant": "this code was already used, has expired or was made for another address; open the link again",
+    "access_denied": "the user did not allow access; nothing was shared, and the link can be opened again",
+    "invalid_grant": "this code was already used, has expired or was issued for another address; open the link again",
     "temporarily_unavailable": "the OAuth server is busy; open the link again in a minute",
 }
 
@@ -296,16 +295,16 @@ class OAuthFlow:
     Parameters
     ----------
     client_id : str, optional
-        Else ``MEMFRAME_CLIENT_ID``, the keyring or the config file, as for all below.
+        By default from ``MEMFRAME_CLIENT_ID``, the keyring or the config file; the same applies to the others.
     client_secret : str or Secret, optional
     auth_url : str, optional
         Address of the OAuth server: codes are exchanged at ``{auth_url}/oauth/token``.
     redirect_uri : str, optional
-        Where the user is sent back to, exactly as registered.
+        Address to which the user is redirected, exactly as registered.
     authorize_url : str, optional
         The page that asks the user; ``{auth_url}/oauth/authorize`` by default.
     pkce : bool
-        Send a PKCE S256 challenge (RFC 7636). Leave it on unless the server refuses it.
+        Send a PKCE S256 challenge (RFC 7636). Disable it only if the server refuses it.
     ca_bundle : str or path, optional
         As in `connect`.
     transport : Transport, optional
@@ -366,7 +365,8 @@ class OAuthFlow:
         Parameters
         ----------
         state : str, optional
-            A value of your own that comes back unchanged; at least 128 random bits if it is to protect.
+            Your own value, which comes back unchanged; it needs at least 128 random bits to protect the
+            attempt.
         """
         return self._begin(self.redirect_uri, state)
 
@@ -390,12 +390,12 @@ class OAuthFlow:
         Parameters
         ----------
         code_or_redirected_url : str or Secret
-            The code, or the whole address that the browser was sent back to.
+            The whole address to which the browser was redirected, or its code.
 
         Raises
         ------
         OAuthError
-            The user denied, the address belongs to another attempt, or the code is used or expired.
+            The user denied access, the address belongs to another attempt, or the code was used or has expired.
         AuthError, InvalidError
             The OAuth server refuses the client.
         """
@@ -431,26 +431,26 @@ class OAuthFlow:
     ) -> OAuthTokens:
         """Run the whole flow with a listener on this machine (RFC 8252): print the address, wait, exchange.
 
-        For a browser on the same machine as Python; on a hub or over SSH paste the address into
-        `exchange` instead. Listens on 127.0.0.1 only, for one answer.
+        For a browser on the same machine as Python; on a hub or over SSH, pass the address to `exchange`
+        instead. Listens on 127.0.0.1 only, for one answer.
 
         Parameters
         ----------
         open_browser : bool
-            Open the address as well as printing it.
+            Also open the address in the browser.
         timeout_s : float
             Seconds to wait for the user.
         show : callable, optional
-            Gets the address in place of standard output.
+            Called with the address instead of printing it.
         is_wanted : callable
-            Called now and then; False ends the wait, as the timeout does.
+            Called regularly; if it returns False, the wait ends as with a timeout.
 
         Raises
         ------
         ConfigError
             ``redirect_uri`` is not an address of this machine, or its port is taken.
         OAuthError
-            No answer came in time, and what `exchange` raises.
+            No answer arrived in time, or an error of `exchange`.
         """
         if not _is_of_this_machine(self.redirect_uri):
             raise ConfigError(

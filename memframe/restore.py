@@ -38,33 +38,32 @@ Archive = str | PathLike[str] | pd.DataFrame
 def plan_restore(
     access: Access, archive: Archive, *, key: Key | None = None, on_conflict: OnConflict = "mark"
 ) -> Plan:
-    """Plan to bring back what an archive holds and the service does not. Nothing is written.
+    """Plan to restore what an archive contains and the service lacks. Nothing is written.
 
     Parameters
     ----------
     access : Access
     archive : path or DataFrame
-        What `export_memories` wrote, sealed or not, or a frame of memories. It may be of another account: its
-        memories are known by what they say, and get new ids.
+        An archive from `export_memories`, sealed or not, or a frame of memories. It may come from another
+        account: its memories are matched by content and get new ids.
     key : str, Secret, Credentials, Access, or dict of int to key, optional
-        What opens a sealed archive, as in `load_archive`; by default the access.
+        The key to a sealed archive, as in `load_archive`; by default that of the access.
     on_conflict : {"raise", "mark", "mine", "theirs"}
-        What becomes of memories that are there and differ from the archive: an error; a change of action
-        "conflict", which is there to be looked at and cannot be applied; as the archive has them; or as the service
-        has them.
+        How to treat memories that differ from the archive: as an error; as a change with action "conflict",
+        which can be reviewed but not applied; by taking the archive's version; or by keeping the service's.
 
     Returns
     -------
     Plan
-        Creates. A memory has its id and dates again where the service restores it, as the embedded one does for 30
-        days after a delete; else it has a new id and the date of the run, as ``plan.notes`` say. They also count
-        what is left alone. What cannot be created is of action "invalid", with the reason;
-        ``plan.without("conflict", "invalid")`` brings back the rest.
+        Creates. A memory keeps its id and dates if the service can restore it, as the embedded one does for 30
+        days after a delete; otherwise it gets a new id and the date of the run. ``plan.notes`` says which, and
+        counts what is left alone. Memories that cannot be created have the action "invalid" and a reason;
+        ``plan.without("conflict", "invalid")`` restores the rest.
 
     Raises
     ------
     PlanError
-        The frame is none of memories, has an id twice, or there is a conflict.
+        The frame does not contain memories, an id occurs twice, or there is a conflict.
     FrameError, SealError
         As in `load_archive`.
 
@@ -296,7 +295,7 @@ def _reconcile(archived: ArchivedMemory, memory: CurrentMemory, conflicts: Confl
     if "content" in values and values["content"] is None:
         errors.append("content cannot be cleared")
     if memory.error is not None:
-        errors.append(f"it could not be read as it is now ({memory.error})")
+        errors.append(f"it could not be decrypted ({memory.error})")
     if errors:
         return replace(change, action="invalid", reason="; ".join(errors))
     return replace(change, action="patch")
@@ -310,7 +309,7 @@ def _notes(access: Access, changes: Iterable[Change], unknown: Sequence[str]) ->
             f"A memory that was deleted within {number_of(days, 'day', 'days')} comes back with its id and dates, any "
             "other with a new id and the date of the run."
             if days
-            else "Memories come back with new ids and the date of the run: this service does not restore them."
+            else "Memories are created with new ids and the date of the run: this service cannot restore them."
         )
     if not all(change.restores for change in creates):
         yield "Memories without an id of this account get new ids and the date of the run."
@@ -351,9 +350,9 @@ class ArchiveCheck(Struct, frozen=True, kw_only=True):
         listed = number_of(self.n_listed, "memory", "memories")
         differing = [f"{memory_id} in {', '.join(names)}" for memory_id, names in self.differing.items()]
         parts = [
-            f"the archive holds all of the {listed} that the service lists, as they are"
+            f"the archive contains all of the {listed} that the service lists, as they are"
             if self.is_whole
-            else f"the archive does not hold all of the {listed} that the service lists",
+            else f"the archive does not contain all of the {listed} that the service lists",
             *([f"{len(self.missing):,} missing: {list_some(self.missing)}"] if self.missing else []),
             *([f"{len(differing):,} differing: {list_some(differing, '; ')}"] if differing else []),
             *([f"{len(self.gone):,} only in the archive: {list_some(self.gone)}"] if self.gone else []),

@@ -51,11 +51,11 @@ def _bytes_of(value: str | bytes) -> bytes:
 
 
 class Secret(_Hidden[str]):
-    """Text that only `reveal` shows.
+    """Secret text, shown only by `reveal`.
 
-    ``repr``, ``str`` and format give a mask, pickling and copying to JSON are refused, comparison
-    takes constant time, and the value is in no ``__dict__``, so that a traceback which prints local
-    variables, a notebook's output and a saved frame all stay clean.
+    ``repr``, ``str`` and formatting give a mask. Pickling and conversion to JSON are refused, comparison takes
+    constant time, and the value is not in ``__dict__``. Tracebacks with local variables, notebook output and
+    saved frames therefore do not reveal it.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class Secret(_Hidden[str]):
 
     Notes
     -----
-    Python cannot wipe memory: whoever can read this process can read the value.
+    Python cannot erase memory: anyone who can read the memory of this process can read the value.
 
     Examples
     --------
@@ -96,7 +96,7 @@ class Secret(_Hidden[str]):
         return _MASK
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise TypeError("a Secret is not pickled; pass the text from .reveal() where it has to travel")
+        raise TypeError("a Secret cannot be pickled; pass the text from .reveal() if you have to transfer it")
 
 
 class SecretBytes(_Hidden[bytes]):
@@ -128,7 +128,7 @@ class SecretBytes(_Hidden[bytes]):
         return f"<{len(self):,} bytes>"
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise TypeError("the body of a request or an answer is not pickled, as it may hold secrets")
+        raise TypeError("the body of a request or an answer cannot be pickled, as it may contain secrets")
 
 
 T = TypeVar("T")

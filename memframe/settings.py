@@ -98,7 +98,7 @@ def open_secure_keyring(open_keyring: Callable[[], Keyring]) -> Keyring:
     first, *_ = getattr(keyring, "backends", None) or [keyring]  # a chain stores in its first link
     if first.priority < 1:
         raise ConfigError(
-            "There is no OS keyring here that keeps secrets closed: install one (on Linux GNOME Keyring or "
+            "There is no OS keyring here that protects secrets: install one (on Linux GNOME Keyring or "
             "KWallet), or set MEMFRAME_API_KEY and MEMFRAME_BASE_URL in the environment instead."
         )
     return keyring
@@ -409,7 +409,7 @@ def _fault_of_secret(text: str) -> str | None:
     if text[0] in _QUOTES or text[-1] in _QUOTES:
         return "has quotation marks around it: leave them out."
     if any(letter.isspace() for letter in text):
-        return "has a blank in it: copy the value again, without what stands around it."
+        return "contains a blank: copy the value again, and nothing around it."
     if not (text.isascii() and text.isprintable()):
-        return "has an invisible or foreign character in it: copy the value again from where it was issued."
+        return "has an invisible or foreign character in it: copy the value again from its source."
     return None

@@ -46,31 +46,31 @@ def plan_undo(
     *,
     rows: Iterable[object] | None = None,
 ) -> Plan:
-    """Plan to take a run back, whole or in part. Nothing is written.
+    """Plan to undo a run, completely or in part. Nothing is written.
 
     Parameters
     ----------
     access : Access
         To the same user's memories.
     journal_or_run : path or Run
-        The record of the run: ``run.journal``, or as `list_runs` shows it.
+        The journal of the run: ``run.journal``, or a path from `list_runs`.
     rows : iterable of labels, optional
-        Labels of the rows to undo, as ``run.outcomes.row`` has them; by default all.
+        Labels of the rows to undo, as in ``run.outcomes.row``; by default all.
 
     Returns
     -------
     Plan
-        Creates that are taken back are deletes, whose number `apply_plan` wants confirmed. Deletes that are taken
-        back are creates: the memory has its id and times again where the service offers that, as the embedded one
-        does for 30 days; elsewhere it has a new id and is dated of the day of the undo. ``changes.reason`` says
-        which, with the old date, and ``run.outcomes`` what came of it. A patch that is taken back leaves the
-        ``updated_at`` of the undo everywhere. Of action "conflict"
-        is what was changed since the run; ``plan.without("conflict")`` leaves it as it is.
+        Creates are undone by deletes, whose number `apply_plan` asks you to confirm. Deletes are undone by
+        creates: the memory keeps its id and times if the service can restore it, as the embedded one does for
+        30 days; otherwise it gets a new id and the date of the undo. ``changes.reason`` says which, with the
+        old date, and ``run.outcomes`` shows the result. Undoing a patch sets ``updated_at`` to the time of the
+        undo. Memories that have changed since the run have the action "conflict"; ``plan.without("conflict")``
+        leaves them alone.
 
     Raises
     ------
     PlanError
-        The run is of another user or service, or nobody knows yet what became of a row: resume it first.
+        The run belongs to another user or service, or the result of a row is unknown: resume the run first.
     JournalError
         The journal is damaged, in use, or sealed with a key that is not here.
 
@@ -136,13 +136,13 @@ def _undo_patch(operation: Operation, now: CurrentMemory | None) -> Change | Non
     done = operation.change
     old = {name: done.before[name] for name in done.after if name in done.before}
     if now is None:
-        return _change(done, "conflict", {}, old, "deleted since the run by somebody else")
+        return _change(done, "conflict", {}, old, "deleted since the run by someone else")
     old = {name: value for name, value in old.items() if not same_value(name, now.value(name), value)}
     present = {name: now.value(name) for name in old}
     moved = _moved(operation, now, old)
     if moved:
         return _change(done, "conflict", present, old, moved)
-    return _change(done, "patch", present, old, "takes a patch back") if old else None
+    return _change(done, "patch", present, old, "undoes a patch") if old else None
 
 
 def _undo_create(operation: Operation, now: CurrentMemory) -> Change:
@@ -153,7 +153,7 @@ def _undo_create(operation: Operation, now: CurrentMemory) -> Change:
     if moved:
         return _change(done, "conflict", held, {}, moved, id=now.id)
     sealed = None if now.error is None else now.sealed_digest
-    return _change(done, "delete", held, {}, "takes a create back", id=now.id, sealed=sealed)
+    return _change(done, "delete", held, {}, "undoes a create", id=now.id, sealed=sealed)
 
 
 def _undo_delete(done: Change, blob: MemoryBlob | None, *, restores: bool) -> Change:
@@ -167,7 +167,9 @@ def _undo_delete(done: Change, blob: MemoryBlob | None, *, restores: bool) -> Ch
         return _change(done, "conflict", {}, held, why)
     (created_at,) = parse_times([blob.created_at if blob else None])
     date = format_date(created_at)
-    reason = f"made anew: it was memory {done.id}, created {date}; it gets a new id and the date of the undo"
+    reason = (
+        f"created again: it was memory {done.id}, created {date}; it gets a new id and the date of the undo"
+    )
     if restores:
         reason = f"restores memory {done.id}, created {date}, with its id and dates"
     return _change(done, "create", {}, held, reason, id=None, verbatim=is_sealed, restores=done.id)
@@ -193,7 +195,7 @@ def _moved(operation: Operation, now: CurrentMemory, names: Iterable[str]) -> st
         if not same_value(name, now.value(name), written[name])
         and not (name in kept and same_value(name, now.value(name), kept[name]))
     ]
-    return f"changed since the run by somebody else: {', '.join(moved)}" if moved else None
+    return f"changed since the run by someone else: {', '.join(moved)}" if moved else None
 
 
 def without_repeats(access: Access, changes: Iterable[Change]) -> list[Change]:
@@ -237,23 +239,23 @@ OldKeys = Mapping[int, Secret | str] | Iterable[Secret | str]
 
 
 def plan_reseal(access: Access, *, old_keys: OldKeys | None = None) -> Plan:
-    """Plan to seal all content with the newest key that is not sealed with it yet.
+    """Plan to seal again, with the newest key, all content that is sealed with older keys.
 
-    For services that leave that to the application when a key changes. The access must be one that was opened
-    after the change. What is under the newest key already, and what is stored unsealed, is left alone: planning
-    again after a run that broke off plans what is left.
+    For services that leave this to the application when a key changes. Open the access after the change.
+    Content that is already sealed with the newest key, or is not sealed at all, is left alone, so planning
+    again after an interrupted run covers the rest.
 
     Parameters
     ----------
     access : Access
     old_keys : mapping of int to Secret, or iterable of Secret, optional
-        The older keys by their versions, or simply all of them; as hexadecimal text.
+        The older keys by version, or a collection of all of them; as hexadecimal text.
 
     Returns
     -------
     Plan
-        A patch of the content of each such memory. What no key opens is a change of action "invalid" with the
-        reason, which no run carries out: ``plan.without("invalid")`` leaves those as they are.
+        A patch of the content of each such memory. If no key opens the content, the change has the action
+        "invalid" and a reason, and cannot be applied: ``plan.without("invalid")`` leaves these out.
 
     Raises
     ------
@@ -306,7 +308,7 @@ def plan_reseal(access: Access, *, old_keys: OldKeys | None = None) -> Plan:
 
 def _with_versions(old_keys: OldKeys | None) -> Iterator[tuple[int | None, Secret]]:
     if isinstance(old_keys, str | Secret):
-        raise PlanError("old_keys is one key: pass a list of keys, or a mapping of versions to keys")
+        raise PlanError("old_keys is a single key: pass a list of keys, or a mapping of versions to keys")
     if isinstance(old_keys, Mapping):
         yield from ((version, as_secret(key)) for version, key in old_keys.items())
     else:

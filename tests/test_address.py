@@ -71,6 +71,7 @@ UNSAFE = {
 
 
 @pytest.mark.asvs("12.2.1")
+@pytest.mark.rfc("6749 3.1f")
 @pytest.mark.parametrize("check", [check_url, check_redirect_uri])
 @pytest.mark.parametrize(("says", "text"), [(says, text) for says, texts in UNSAFE.items() for text in texts])
 def test_an_unsafe_address_is_refused_without_repeating_it(check, says, text):

@@ -271,6 +271,7 @@ def test_a_csv_of_pandas_without_its_index_is_read_however_tags_are_held(tmp_pat
     ],
 )
 @pytest.mark.filterwarnings("ignore:The default formatting of datetime")  # pandas says what it will change
+@pytest.mark.filterwarnings("ignore:The default .epoch. date format")  # pandas 3.0 said it so
 def test_json_lines_that_pandas_wrote_are_read(tmp_path, options, unit):
     def cut(column):
         if column.name in ("created_at", "updated_at"):

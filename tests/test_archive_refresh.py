@@ -316,7 +316,7 @@ def test_what_cannot_be_refreshed_is_refused(tmp_path, access):
     export(access, tmp_path / "thesis")
     (tmp_path / "thesis" / "thesis.txt").touch()
     for name, says in (
-        ("a.parquet", r"columns of your own \(label, n\)"),
+        ("a.parquet", r"additional columns \(label, n\)"),
         ("memories", "There is no archive at"),
         ("thesis", r"holds thesis\.txt"),
     ):

@@ -220,7 +220,7 @@ REFUSED = [
     (403, mf.AccessError, load, LIST, "GET", "Look at the access request's status"),
     (404, mf.NotFoundError, call("tag", USER_ID, "t1"), wire.TAG, "tags", "Check the id"),
     (405, mf.ServiceError, load, LIST, "GET /memory-blobs", "Try again later"),
-    (409, mf.ConflictError, create_one, wire.CREATE_MEMORY, "POST", "Read the thing again"),
+    (409, mf.ConflictError, create_one, wire.CREATE_MEMORY, "POST", "It has changed in the meantime"),
     (413, mf.ServiceError, create_one, wire.CREATE_MEMORY, "POST", "send less at once"),
     (413, mf.ServiceError, load, LIST, "GET", "smaller pages with page_size="),
     (414, mf.ServiceError, load, LIST, "GET", "search for a shorter text"),
@@ -238,10 +238,20 @@ def test_a_refusal_is_told_without_what_it_repeats(case, stranger):
     assert_clear(case, stranger)
 
 
+@pytest.mark.rfc("9457 3.1a", "9457 3.2a")
+def test_members_of_a_problem_that_are_unknown_or_of_another_type_are_ignored(stranger):
+    body = {"status": "400", "title": 5, "detail": {"a": 1}, "code": ["x"], "later": True}
+    fault = answered(400, body)
+    case = Case(
+        answering(LIST, fault, load), mf.InvalidError, RuntimeError, ("answered 400: no reason given",)
+    )
+    assert_clear(case, stranger)
+
+
 REQUEST_STATES = {
     "pending": "the user has not decided yet: wait_for_decision",
     "rejected": "the user declined; a new request",
-    "revoked": "took the approval back.*ask again with a new request",
+    "revoked": "revoked the approval.*ask again with a new request",
     "approved": "still refuses it; ask the operator",
 }
 
@@ -306,20 +316,30 @@ CONSENTS = {
     ),
     "no code": refused_consent("http://127.0.0.1/callback?state=s1", "no code", "copy the address"),
     "two codes": refused_consent(f"?code={CODE}&code={CODE}&state=s1", "no code", "copy the address"),
-    "denied": refused_consent("?error=access_denied&state=s1", "chose not to allow", "may be opened again"),
+    "denied": refused_consent("?error=access_denied&state=s1", "did not allow access", "can be opened again"),
     "an error nobody knows": refused_consent(
         "?error=%1b[2Jodd&error_description=why&state=s1", "odd", "why", "Open the link again"
     ),
     "another server": refused_consent(
-        f"?code={CODE}&state=s1&iss=https://evil.example", "another OAuth server", "check auth_url"
+        f"?code={CODE}&state=s1&iss=https://evil.example", "a different OAuth server", "check auth_url"
+    ),
+    "two servers": Case(
+        pasted(
+            f"?code={CODE}&state=s1&iss=https://auth.example&iss=https://evil.example",
+            auth_url="https://auth.example",
+        ),
+        mf.OAuthError,
+        ValueError,
+        ("a different OAuth server",),
     ),
     "a server that is no address": refused_consent(
-        f"?code={CODE}&state=s1&iss=http://[", "another OAuth server", "check auth_url"
+        f"?code={CODE}&state=s1&iss=http://[", "a different OAuth server", "check auth_url"
     ),
     "a broken address": refused_consent(f"http://[?code={CODE}", "no state", "paste the whole address"),
 }  # fmt: skip
 
 
+@pytest.mark.rfc("9207 2.4a", "9207 2.4d")
 @pytest.mark.parametrize("case", CONSENTS.values(), ids=CONSENTS)
 def test_an_answer_of_the_user_that_is_refused(case, stranger):
     assert_clear(case, stranger)

@@ -142,7 +142,7 @@ PASSED = {
     "id: one dot": (client_call("credentials", "."), "request_id='.' | not the id | pass the id"),
     "id: none": (client_call("access_request", None), "request_id | text, not NoneType | pass the id"),
     "id: nan of a frame": (delete(float("nan")), "memory_id | text, not float | pass the id"),
-    "id: half a surrogate pair": (get(HALF), "memory_id | not Unicode | mend"),
+    "id: half a surrogate pair": (get(HALF), "memory_id | not valid Unicode | correct"),
     "user: none": (client_call("memory_blobs", None), "user_id | not NoneType | pass the id"),
     "user: empty": (client_call("tags", ""), "user_id='' | not the id of anything | pass the id"),
     "user: blank": (delete("m1", " "), "user_id=' ' | not the id | pass the id"),
@@ -152,13 +152,13 @@ PASSED = {
     "filter: importance of 5": (find(min_importance=5), "min_importance=5 | outside 0 to 1 | pass"),
     "filter: importance nan": (find(min_importance=float("nan")), "min_importance | 0 to 1 | pass"),
     "filter: importance as text": (find(min_importance="high"), "min_importance='high' | 0 to 1 | pass"),
-    "filter: search half a pair": (find(search=HALF), "search | not Unicode | mend"),
+    "filter: search half a pair": (find(search=HALF), "search | not valid Unicode | correct"),
     "filter: search a number": (find(search=5), "search | not int | pass a str"),
-    "field: nan": (create(importance=float("nan")), "importance=nan | no number that JSON has | or None to clear"),
-    "field: infinity": (create(confidence=float("inf")), "confidence=inf | no number that JSON has | pass one"),
+    "field: nan": (create(importance=float("nan")), "importance=nan | not a JSON number | or None to clear"),
+    "field: infinity": (create(confidence=float("inf")), "confidence=inf | not a JSON number | pass one"),
     "field: tags as one text": (create(tags="work"), "tags | one text | pass a list"),
-    "field: half a surrogate pair": (create(title=HALF), "title | not Unicode | mend"),
-    "field: in a tag too": (create(tags=[HALF]), "tags | not Unicode | mend"),
+    "field: half a surrogate pair": (create(title=HALF), "title | not valid Unicode | correct"),
+    "field: in a tag too": (create(tags=[HALF]), "tags | not valid Unicode | correct"),
     "field: an object": (create(source=object()), "type object | no form in JSON | pass text, numbers or None"),
     "memory key: empty": (ask(""), "memory_key | empty | pass it as the service gave it"),
     "memory key: broken": (ask(MEMORY_KEY + HALF), "memory_key | not Unicode | pass it"),
@@ -323,5 +323,5 @@ def test_a_request_opens_its_access(access):
 def test_a_frame_of_memories_is_no_audit(access):
     memories = mf.load_memories(access, progress=False)
     for draw in DRAWN_AUDIT.values():
-        with pytest.raises(mf.FrameError, match=r"holds no findings: .*audit_memories\(memories\)"):
+        with pytest.raises(mf.FrameError, match=r"contains no findings: .*audit_memories\(memories\)"):
             draw(memories, access)

@@ -100,13 +100,11 @@ def test_it_shows_the_whole_way_and_leaves_five_files(machine, toured):
 
     for number in range(1, 13):
         assert f"\n{number}. " in toured
-    same = (
-        "389 memories, every text, tag and score as before; all with their former ids and dates of creation; "
-    )
+    same = "389 memories, every text, tag and score as before; all with their original ids and dates of creation; "
     for words in (
-        r"389 memories; all could be opened",
+        r"389 memories; all could be decrypted",
         r"\d+ patches, \d+ deletes",
-        r"21 more memories read like junk and stay for review",
+        r"21 more memories look like junk and are left for review",
         r"In memories: of \d+ proposals \d+ are carried out; \d+ (?:is|are) left for you: ",
         r"A second audit finds no secrets, and nothing more to",
         r"An undo within 30 days brings deleted memories back with their ids and dates\.",
@@ -134,15 +132,15 @@ def test_what_an_undo_did_not_bring_back_is_told():
     before = pd.DataFrame({"id": ["a", "b", "c"], "tags": [(), (), ()]}).reindex(columns=["id", *FIELDS])
     before = before.assign(tags=[("x", "y")] * 3, created_at=pd.Timestamp("2024-05-18", tz="UTC"))
     before["updated_at"] = before.created_at
-    assert compare(before, before[::-1]).endswith("all with their former ids and dates of creation.")
+    assert compare(before, before[::-1]).endswith("all with their original ids and dates of creation.")
     now = pd.Timestamp("2030-01-01", tz="UTC")
     anew = before.assign(id=["a", "b", "d"], created_at=[*before.created_at[:2], now], updated_at=now)
     assert compare(before, anew) == (
-        "3 memories, every text, tag and score as before; 1 with a new id and the date of today; 2 that were changed "
+        "3 memories, every text, tag and score as before; 1 with a new id and today's date; 2 that were changed "
         "twice have a new updated_at."
     )
     assert "NOT all as before" in compare(before, before.assign(content="other"))
-    assert "1 with another date of creation" in compare(before, before.assign(created_at=anew.created_at))
+    assert "1 with a different date of creation" in compare(before, before.assign(created_at=anew.created_at))
 
 
 def test_ctrl_c_leaves_nothing(machine):

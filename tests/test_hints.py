@@ -39,6 +39,6 @@ def test_an_error_with_a_hint_says_it_in_both_ways_also_after_a_pickle():
     hint = resume_hint("a.journal") + "; or " + Hint("pass confirm=1", "give --confirm 1")
     for error in (PlanError("begun", hint=hint), AccessError("begun", status=403, hint=hint)):
         for copy in (error, pickle.loads(pickle.dumps(error))):  # noqa: S301 - of our own
-            assert str(copy) == "begun: resume_run(access, 'a.journal') goes on with it; or pass confirm=1"
-            assert copy.for_shell() == "begun: memframe resume a.journal goes on with it; or give --confirm 1"
+            assert str(copy) == "begun: resume_run(access, 'a.journal') continues it; or pass confirm=1"
+            assert copy.for_shell() == "begun: memframe resume a.journal continues it; or give --confirm 1"
     assert mf.MemframeError("plain").for_shell() == "plain"

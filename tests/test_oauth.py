@@ -1,6 +1,7 @@
 """The OAuth flow against the real authorization server, and every way in which a pasted answer can be wrong."""
 
 import queue
+import re
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import parse_qs, urlsplit
 
@@ -9,6 +10,9 @@ import requests
 
 import memframe as mf
 from memframe.errors import ConfigError, OAuthError
+from memframe.oauth import challenge_of
+from memframe.secret import Secret
+from tests.strangers import EXCHANGE_CODE
 
 
 def query_of(address):
@@ -34,6 +38,9 @@ def test_a_bare_code_is_exchanged_too(user):
 
 
 @pytest.mark.asvs("10.2.1")
+@pytest.mark.rfc(
+    "6749 4.1.1a", "6749 10.12a", "7636 4.2a", "7636 4.3a", "8252 6a", "9700 2.1.1a", "9700 2.1.1d"
+)
 def test_each_attempt_has_its_own_state_and_challenge(user):
     flow = user.flow()
     first, second = (query_of(flow.authorization_url()) for _ in range(2))
@@ -58,6 +65,7 @@ def test_without_pkce_a_client_with_a_secret_still_gets_its_tokens(user):
 
 
 @pytest.mark.asvs("10.1.2", "10.2.1")
+@pytest.mark.rfc("6749 10.12a", "9700 2.1c", "9700 4.7.1a")
 def test_the_answer_to_an_older_attempt_is_refused(user):
     flow = user.flow()
     redirected = user.person.authorize(flow.authorization_url())
@@ -69,6 +77,7 @@ def test_the_answer_to_an_older_attempt_is_refused(user):
 
 
 @pytest.mark.asvs("10.1.2")
+@pytest.mark.rfc("8252 8.9a", "8252 8.10a", "9700 2.1c")
 def test_an_address_without_state_is_refused(user):
     flow = user.flow()
     redirected = user.person.authorize(flow.authorization_url())
@@ -76,6 +85,7 @@ def test_an_address_without_state_is_refused(user):
         flow.exchange(redirected.replace("state=", "other="))
 
 
+@pytest.mark.rfc("9700 4.2.4b")
 def test_a_code_works_once(user):
     flow = user.flow()
     redirected = user.person.authorize(flow.authorization_url())
@@ -87,11 +97,23 @@ def test_a_code_works_once(user):
     assert used.value.code == "invalid_grant"
 
 
+@pytest.mark.rfc("6749 4.1.2e", "6749 5.1c", "7636 4.1a", "7636 4.5a", "7636 7.2b")
+def test_what_is_unknown_in_an_answer_is_ignored_and_the_verifier_goes_with_the_code(stranger):
+    flow = stranger.flow()
+    asked = query_of(flow.authorization_url(state="s1"))
+    stranger.answer(EXCHANGE_CODE, scope="all", later={"version": 2})
+    assert flow.exchange("http://127.0.0.1/callback?code=c&state=s1&later=1").memory_key
+    sent = query_of(f"?{stranger.requests[-1].body.decode()}")
+    assert re.fullmatch(r"[A-Za-z0-9._~-]{43,128}", sent["code_verifier"])
+    assert challenge_of(Secret(sent["code_verifier"])) == asked["code_challenge"]
+
+
 @pytest.mark.asvs("10.2.2")
+@pytest.mark.rfc("9207 2.4a", "9207 2.4b", "9700 2.1d")
 def test_an_answer_of_another_server_is_refused(user):
     flow = user.flow()
     state = query_of(flow.authorization_url())["state"]
-    with pytest.raises(OAuthError, match="another OAuth server"):
+    with pytest.raises(OAuthError, match="a different OAuth server"):
         flow.exchange(f"http://127.0.0.1/callback?code=c&state={state}&iss=https%3A%2F%2Fevil.example")
 
 
@@ -105,6 +127,7 @@ class Printed(queue.SimpleQueue):
         pass
 
 
+@pytest.mark.rfc("6749 3.1.2.5a", "8252 7.3b", "8252 8.3a", "8252 8.10a", "8252 8.12a")
 def test_a_listener_on_this_machine_takes_the_answer(user, monkeypatch):
     printed = Printed()
     monkeypatch.setattr("sys.stdout", printed)
@@ -113,11 +136,13 @@ def test_a_listener_on_this_machine_takes_the_answer(user, monkeypatch):
         exchanged = background.submit(flow.run_local, timeout_s=20)
         redirected = user.person.authorize(printed.get(timeout=20).split()[-1])
         callback = urlsplit(redirected)
-        assert callback.hostname == "127.0.0.1"
+        assert (callback.hostname, callback.port > 1024) == ("127.0.0.1", True)
         for stranger in ("/other", "/callback", "/callback?code=c&state=guessed"):
             assert requests.get(f"http://{callback.netloc}{stranger}", timeout=5).status_code == 404
         page = requests.get(redirected, timeout=5)
         assert exchanged.result(20).memory_key
+    with pytest.raises(requests.ConnectionError):  # it listens no longer than it waits
+        requests.get(redirected, timeout=5)
     assert query_of(redirected)["code"] not in page.text
     assert "no-store" in page.headers["Cache-Control"]
 

@@ -266,6 +266,7 @@ def tls_server(certificate):
 
 
 @pytest.mark.asvs("12.3.2")
+@pytest.mark.rfc("6750 5.2c")
 def test_a_certificate_that_signed_itself_is_not_trusted_and_gets_nothing(tls_server):
     base_url, heads = tls_server
     words = (
@@ -335,6 +336,7 @@ def test_a_file_of_certificates_that_is_not_there_is_named(monkeypatch):
 # What the environment says
 
 
+@pytest.mark.rfc("6750 2a")
 def test_a_netrc_file_neither_replaces_the_token_nor_is_sent(stranger, monkeypatch, tmp_path):
     (tmp_path / ".netrc").write_text("machine 127.0.0.1 login me password netrc-canary\n")
     monkeypatch.setenv("HOME", str(tmp_path))

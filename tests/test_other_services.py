@@ -220,7 +220,7 @@ def test_the_tokens_need_no_refresh_token_and_no_lifetime(stranger):
         (400, "invalid_client", mf.AuthError, "check client_id and client_secret"),
         (400, "unauthorized_client", mf.AuthError, "check client_id and client_secret"),
         (401, "invalid_client", mf.AuthError, "check client_id and client_secret"),
-        (403, "access_denied", mf.OAuthError, "chose not to allow"),
+        (403, "access_denied", mf.OAuthError, "did not allow access"),
         (429, "slow_down", mf.RateLimitError, "429: why. Wait a minute"),
         (500, "server_error", mf.ServiceError, "500: why. Try again later"),
     ],

@@ -40,9 +40,9 @@ def test_eight_threads_renew_an_expired_token_once(stranger):
 def test_a_client_and_what_holds_one_is_not_pickled_and_says_what_to_do(stranger, turn):
     access = mf.open_access(stranger.client(), "r1")
     for subject in (access.client, access):
-        with pytest.raises(TypeError, match=r"not pickled: connect\(\) in each process"):
+        with pytest.raises(TypeError, match=r"cannot be pickled: call connect\(\) in each process"):
             turn(subject)
-    with pytest.raises(TypeError, match="not pickled"):
+    with pytest.raises(TypeError, match="cannot be pickled"):
         turn(stranger.flow())
 
 

@@ -194,7 +194,7 @@ def test_a_rehearsal_proves_that_an_archive_holds_everything(access, memories, a
     assert found.missing == (new,)
     assert found.differing == {memories.id[1]: ("title", "updated_at")}
     assert found.gone == (memories.id[0],)
-    assert "does not hold all of the 4 memories" in str(found)
+    assert "does not contain all of the 4 memories" in str(found)
 
 
 def test_a_rehearsal_proves_nothing_of_what_does_not_open_or_is_not_archived(access, memories, backup):

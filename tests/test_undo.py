@@ -196,7 +196,7 @@ def test_what_somebody_restores_meanwhile_is_a_conflict_and_not_doubled(service,
         mine = mf.plan_undo(reader, run)
         stopped = mf.apply_plan(reader, mine, **QUIET)
     assert list(stopped.outcomes.status) == ["conflict"]
-    assert "is there" in stopped.outcomes.error[0]
+    assert "exists and was not restored again" in stopped.outcomes.error[0]
     pd.testing.assert_frame_equal(whole(access), memories.sort_values("id", ignore_index=True))
 
 
@@ -278,7 +278,7 @@ def test_a_run_that_was_undone_says_so_when_it_is_resumed(access, memories):
     resumed = mf.resume_run(access, run.journal, progress=False, settle_s=0.0)
     assert sorted(resumed.verification.undone) == sorted(run.outcomes.id)
     assert resumed.counts["done"] == 3
-    with pytest.raises(mf.IncompleteRunError, match=r"3 undone since.*a new plan does it once more"):
+    with pytest.raises(mf.IncompleteRunError, match=r"3 undone since.*a new plan repeats it"):
         resumed.raise_for_failures()
 
 

@@ -90,9 +90,9 @@ STATE_AFTER: Mapping[Decision, State] = {
 """After the other decisions it is `state_unsent`."""
 
 _WORDS: Mapping[tuple[Action, Reading], str] = {
-    ("patch", "as intended"): "somebody else has made the same change meanwhile",
-    ("patch", "gone"): "deleted meanwhile by somebody else; it is not made anew",
-    ("delete", "gone"): "deleted before by somebody else",
+    ("patch", "as intended"): "someone else made the same change in the meantime",
+    ("patch", "gone"): "deleted in the meantime by someone else; it is not created again",
+    ("delete", "gone"): "already deleted by someone else",
 }
 
 
@@ -141,7 +141,7 @@ def decide_after_reading(operation: Operation, memory: CurrentMemory | None) -> 
         return decision, operation
     error = None
     if decision != "recovered":
-        moved = f"changed meanwhile by somebody else: {', '.join(moved_fields)}; make a new plan for it"
+        moved = f"changed in the meantime by someone else: {', '.join(moved_fields)}; make a new plan for it"
         error = _WORDS.get((action, reading), moved)
     return decision, replace(operation, state=STATE_AFTER[decision], error=error)
 

@@ -49,7 +49,7 @@ def check_plan(access: Access, plan: Plan, confirm: object) -> None:
     if confirm is not None and (confirm != n_deletes or isinstance(confirm, bool)):
         raise PlanError(
             f"the plan deletes {n_deletes:,}, and {confirm!r} was confirmed",
-            hint=Hint("look at plan.changes once more", "look at the plan once more"),
+            hint=Hint("review plan.changes", "review the plan"),
         )
 
 
@@ -76,11 +76,11 @@ def refuse_repeated(directory: RunDirectory, cipher: LocalCipher, plan: Plan) ->
         begun, away = "this plan was carried out or begun already", _explain_absence(note)
         if note.is_purged:
             raise PlanError(
-                f"{begun}, and its journal was purged since, as the run was finished: a new plan does it once more"
+                f"{begun}, and its journal was purged since, as the run was finished: a new plan repeats it"
             )
         if away is None:
-            raise PlanError(begun, hint=resume_hint(note.place) + ", and a new plan does it once more")
-        look = "; if it is gone for good, look at the memories first, as all or part of it was written; then "
+            raise PlanError(begun, hint=resume_hint(note.place) + ", and a new plan repeats it")
+        look = "; if it is lost, check the memories first, as all or part of it may have been written; then "
         hint = resume_hint(note.journal or "PATH") + look + _giving_up(note)
         raise PlanError(f"{begun}, and {away}", hint=hint)
     mine = {_target_key(change) for change in plan.writes}

@@ -62,7 +62,7 @@ class Reconciliation:
             return
         self._sleep(self._settle_s)
         left, undecided = self._adopt(access, left, digest_of)
-        odd = "new memories are there that cannot be opened: this may be one of them"
+        odd = "there are new memories that cannot be decrypted: this may be one of them"
         self._log.write(
             replace(op, error=odd) if op.n in undecided else replace(op, state="planned") for op in left
         )

@@ -78,19 +78,19 @@ class Verification(Struct, frozen=True, kw_only=True):
 
 
 class Run(Struct, frozen=True, kw_only=True):
-    """The outcomes of a plan. Made by `apply_plan` and `resume_run`.
+    """Outcomes of a plan. Made by `apply_plan` and `resume_run`.
 
     Attributes
     ----------
     results : tuple of Operation
-        One for each change that was to be written, in the order of the plan.
+        One for each change, in the order of the plan.
     journal : Path or None
-        To resume from, and to undo by; None where there was nothing to do.
+        Needed to resume or undo the run; None if there was nothing to do.
     verification : Verification
     stopped : MemframeError or None
-        What ended the run before its end.
+        The error that ended the run early.
     notes : tuple of str
-        Those of a plan that nobody has seen, as `push_memories` made it and carried it out at once.
+        Notes of the plan that `push_memories` made and applied at once.
 
     Examples
     --------
@@ -118,22 +118,22 @@ class Run(Struct, frozen=True, kw_only=True):
 
     @property
     def outcomes(self) -> pd.DataFrame:
-        """One row a change: ``row action id status http_status attempts error restores``."""
+        """One row per change: ``row action id status http_status attempts error restores``."""
         columns = {name: [getattr(result, name) for result in self.results] for name in COLUMNS}
         return pd.DataFrame({name: pd.Series(columns[name], dtype=dtype) for name, dtype in COLUMNS.items()})
 
     @property
     def is_complete(self) -> bool:
-        """True where every change was written, and read back as written."""
+        """True if every change was written and verified."""
         return not self._unwritten and self.verification.is_clean and self.stopped is None
 
     def raise_for_failures(self) -> None:
-        """Raise unless every change was written, and read back as it was.
+        """Raise an error unless every change was written and verified.
 
         Raises
         ------
         IncompleteRunError
-            It counts what is left, names the first rows and says how to go on.
+            The message counts what is left, names the first rows and says how to continue.
         """
         if not self.is_complete:
             raise IncompleteRunError("; ".join(self._summary()), run=self, hint=self._advice)
@@ -152,7 +152,7 @@ class Run(Struct, frozen=True, kw_only=True):
                 f"{keep}and memframe reseal --old-keys FILE seals it with the newest",
             )
         if self.verification.undone:
-            return Hint(*["the run was undone since; a new plan does it once more"] * 2)
+            return Hint(*["the run was undone since; a new plan repeats it"] * 2)
         if {"planned", "unknown"} & {result.status for result in self.results}:
             return resume_hint(self.journal)
         if self._unwritten:
@@ -160,7 +160,7 @@ class Run(Struct, frozen=True, kw_only=True):
                 Hint("run.outcomes says why", "--json says why")
                 + "; make a new plan for what is still to be written"
             )
-        look = "all was written: look at these memories before you write more; "
+        look = "everything was written: check these memories before you write more; "
         return Hint(f"{look}run.verification has their ids", f"{look}--json has their ids")
 
     def _summary(self) -> list[str]:

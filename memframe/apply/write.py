@@ -55,27 +55,27 @@ def apply_plan(
 ) -> Run:
     """Carry out a plan.
 
-    Before the first request everything is checked: that the plan is for this user, that nothing in it is open,
-    and, by reading the service afresh, that nothing has moved since. What happens to a row after that is in
-    the run, not an error: `Run.raise_for_failures` makes one of it.
+    Before the first request, memframe checks that the plan is for this user and has no unresolved changes, and
+    reads the service again to make sure that nothing has changed since. Later failures of single rows are
+    recorded in the run; `Run.raise_for_failures` turns them into an error.
 
     Parameters
     ----------
     access : Access
     plan : Plan
     confirm : int, optional
-        How many memories the plan deletes; a must where it deletes any.
+        The number of memories that the plan deletes; required if it deletes any.
     journal : path, optional
-        Where the record of the run is made; by default in the user's state folder, where those of finished runs
-        older than 30 days are removed when a new run begins.
+        Where to write the journal; by default in the user's state folder, where journals of finished runs older
+        than 30 days are removed when a new run begins.
     workers : int
-        Writes in flight, at most; fewer where the service asks for it. From 1 to 16.
+        Maximum number of simultaneous writes, from 1 to 16; fewer if the service asks for it.
     progress : "auto", True, False or callable
         As everywhere.
     settle_s : float
-        How long a create whose answer got lost must stay unseen before it is sent again.
+        Seconds that a create without an answer must remain absent before it is sent again.
     encrypt : bool
-        False sends content as plain text, to a service that seals it by itself.
+        False sends content as plain text, for a service that does the sealing.
 
     Returns
     -------
@@ -87,12 +87,12 @@ def apply_plan(
         The plan is for another user or service, has conflicts or invalid changes, was carried out before, or
         deletes what ``confirm`` does not count.
     StalePlanError
-        What it was made from has moved, or the user's key has.
+        The memories or the user's key have changed since the plan was made.
     AccessError
         The user's approval is gone.
     JournalError
-        There can be no journal; nothing was sent. Or it could not be written any more; what is in flight then
-        counts as unknown.
+        The journal cannot be created, and nothing was sent; or it can no longer be written, and writes in
+        flight count as unknown.
 
     Examples
     --------
@@ -155,31 +155,31 @@ def resume_run(
     progress: ProgressOption = "auto",
     settle_s: float = 2.0,
 ) -> Run:
-    """Go on with a run that was cut short, with the bytes that were frozen when it began.
+    """Resume an interrupted run with the exact bytes recorded when it began.
 
-    First it looks for what may have been written; then it sends what is planned still. Edits that were made in
-    the meantime are no part of it. Resuming a run that has come to its end reads it back once more.
+    It first finds out what was written, then sends the rest. Edits made in the meantime are not included.
+    Resuming a finished run only verifies it again.
 
     Parameters
     ----------
     access : Access
         To the same user's memories.
     journal : path or Run
-        The record of the run: ``run.journal``, or as `list_runs` shows it.
+        The journal of the run: ``run.journal``, or a path from `list_runs`.
     workers, progress, settle_s
         As in `apply_plan`.
 
     Returns
     -------
     Run
-        With the outcomes of all changes of the plan, those of before included.
+        The outcomes of all changes of the plan, including earlier ones.
 
     Raises
     ------
     JournalError
         The journal is damaged, in use, or sealed with a key that is not here.
     PlanError
-        It is of another user or service.
+        The run belongs to another user or service.
     AccessError
         The user's approval is gone.
 
@@ -273,8 +273,8 @@ def push_memories(
 ) -> Run:
     """Write the edited and the new rows of a frame: `plan_changes` and `apply_plan` in one.
 
-    Rows with ``id`` are changed where they were edited, rows without one become new memories, and rows that are
-    not in the frame are left alone.
+    Edited rows with an ``id`` are patched, rows without one become new memories, and rows that are missing from
+    the frame are left alone.
 
     Parameters
     ----------
@@ -288,13 +288,12 @@ def push_memories(
     Returns
     -------
     Run
-        With one outcome for each row that was to be written, and none for the others; its notes name the columns
-        that were not.
+        One outcome for each changed or new row; the notes name columns that were not written.
 
     Raises
     ------
     PlanError
-        The frame cannot be written as it is; nothing was.
+        The frame cannot be written; nothing was sent.
     StalePlanError, AccessError, JournalError
         As in `apply_plan`.
 
@@ -310,7 +309,7 @@ def push_memories(
 
 
 def create_memories(access: Access, frame: pd.DataFrame, **options: Unpack[WriteOptions]) -> Run:
-    """Make a new memory of every row.
+    """Create a memory from every row.
 
     Parameters
     ----------
@@ -328,7 +327,7 @@ def create_memories(access: Access, frame: pd.DataFrame, **options: Unpack[Write
     Raises
     ------
     PlanError
-        A row has an id: it is there already.
+        A row has an id, so the memory already exists.
 
     Examples
     --------
@@ -355,7 +354,7 @@ def update_memories(
     max_changes: int | None = None,
     **options: Unpack[WriteOptions],
 ) -> Run:
-    """Change the memories of a frame where its rows were edited.
+    """Write the edited rows of a frame to their memories.
 
     Parameters
     ----------
@@ -387,7 +386,7 @@ def update_memories(
     """
     _refuse_rows(
         frame,
-        "no id, so that nobody knows what to change: create_memories() makes them, push_memories() does both",
+        "no id, so it is unknown what to change: create_memories() creates new ones, push_memories() does both",
         with_id=False,
     )
     return push_memories(

@@ -59,30 +59,30 @@ def export_memories(
     Parameters
     ----------
     access_or_frame : Access or DataFrame
-        An access has all its memories loaded and written page by page, in bounded memory. A frame needs the
+        For an access, all memories are loaded and written page by page, in bounded memory. A frame needs the
         columns of `load_memories` and may have more.
     path : str or path
-        By extension ``.parquet``, ``.jsonl``, ``.json`` or ``.csv``, or ``.md`` for a folder of notes; without one, a
-        folder for a Parquet dataset. An archive that stands there is replaced, another file is not.
+        The extension selects the format: ``.parquet``, ``.jsonl``, ``.json``, ``.csv``, or ``.md`` for a folder
+        of notes; without one, a folder with a Parquet dataset. An existing archive is replaced, any other file
+        is not.
     sealed : bool
-        Leave title, summary, content and tags readable only with the user's key; ids, times, scores and
-        source stay in the open. All of it, header and rows, is authenticated under that key. Needs an access, and
-        Parquet.
+        Encrypt title, summary, content and tags with the user's key; ids, times, scores and source are not
+        encrypted. The header and all rows are authenticated with that key. Requires an access and Parquet.
     format : {"markdown", "pam"}, optional
-        Of a folder of notes whatever its name, or of a ``.json`` file: Portable AI Memory 1.0, which is never replaced,
-        and cannot hold memories without a content.
+        For a folder of notes with any name, or for a ``.json`` file: Portable AI Memory 1.0, which is never
+        replaced and cannot hold memories without content.
     progress : {"auto", True, False} or callable
         Shown while an access is loaded.
 
     Returns
     -------
     int
-        Memories that were written.
+        The number of memories written.
 
     Raises
     ------
     FrameError
-        The path does not fit or cannot be written, or the frame has not the columns of memories.
+        The path is unsuitable or cannot be written, or the frame lacks the columns of memories.
 
     Examples
     --------
@@ -120,17 +120,17 @@ def export_memories(
 def load_archive(
     path: str | PathLike[str], *, key: Key | None = None, columns: Sequence[str] | None = None
 ) -> pd.DataFrame:
-    """Read back what `export_memories` wrote, or pandas with all columns of a frame of memories.
+    """Load an archive from `export_memories`, or a frame of memories that pandas wrote with all columns.
 
     Parameters
     ----------
     path : str or path
         A file, or the folder of a Parquet dataset.
     key : str, Secret, Credentials, Access, or dict of int to key, optional
-        What opens a sealed archive: the user's ``encryption_key``, what holds it, or several by their
-        ``key_version``, where content is still stored under older ones. With a key, what is not sealed or was
-        changed since is refused: a cell, a row or a file that was altered, moved, added or dropped. Columns that
-        are not sealed are read without a key, too, and then not verified.
+        The key to a sealed archive: the user's ``encryption_key``, an object that holds it, or several keys by
+        ``key_version`` if some content is sealed with older ones. With a key, an archive is refused if it is
+        not sealed, or if a cell, row or file was altered, moved, added or removed. Without a key, columns that
+        are not sealed can be read but are not verified.
     columns : sequence of str, optional
         Only these, in this order; by default all.
 
@@ -142,10 +142,10 @@ def load_archive(
     Raises
     ------
     FrameError
-        There is no archive of memories at `path`, it is damaged, or it has not these columns.
+        There is no archive of memories at `path`, it is damaged, or it lacks the columns.
     SealError
-        The archive is sealed, and the key is missing or not the one (the message says which is needed); it was
-        changed since it was sealed; or it is not sealed, and a key was given.
+        The key is missing or wrong (the message says which one is needed); the archive was changed after
+        sealing; or a key was given for an archive that is not sealed.
 
     Examples
     --------
@@ -171,7 +171,7 @@ def is_sealed(path: str | PathLike[str]) -> bool:
 
 def _check_names(columns: object) -> None:
     if isinstance(columns, str):
-        raise FrameError(f"columns={columns!r} is one text: pass a list of names, [{columns!r}].")
+        raise FrameError(f"columns={columns!r} is a single text: pass a list of names, [{columns!r}].")
     if columns is not None and not (
         isinstance(columns, Collection) and all(isinstance(name, str) for name in columns)
     ):
@@ -184,7 +184,9 @@ def _check_format(target: Path, name: object, *, notes: bool) -> None:
     if name not in (None, "markdown", "pam"):
         raise ConfigError(f"format={name!r:.60}: give 'markdown', 'pam', or a path whose suffix says it")
     if name == "pam" and (is_folder(target) or target.suffix != ".json"):
-        raise FrameError(f"Portable AI Memory is a .json file, and {target} is none: give it that suffix.")
+        raise FrameError(
+            f"Portable AI Memory is a .json file, and {target} does not have this suffix: add it."
+        )
     if notes and not is_folder(target):
         raise FrameError(
             f"Notes are files of a folder, and {target} is a file: give a path without a suffix, or .md."

@@ -133,9 +133,7 @@ def _read(path: Path, columns: list[str]) -> Iterator[pa.Table]:
     header = _header(path)
     twice = [name for name in columns if header.fields.count(name) > 1]
     if twice:
-        raise FrameError(
-            f"{path} has several columns named {twice[0]}: write it again with all but one renamed."
-        )
+        raise FrameError(f"{path} has several columns named {twice[0]}: rename all but one of them.")
     text_columns = dict.fromkeys(header.fields, _TEXT)
     kinds = {name: kind for name, kind in ARCHIVE_SCHEMA.items() if kind != NAMES.arrow}
     try:
@@ -162,7 +160,7 @@ def _read(path: Path, columns: list[str]) -> Iterator[pa.Table]:
         found = re.search(r"CSV column #(\d+)|Row #(\d+)", str(error))
         place = found[0] if found else "a row"
         raise FrameError(
-            f"{path} is not as it was exported ({place}): another program changed or cut it."
+            f"{path} is not as exported ({place}): another program changed or truncated it."
         ) from None
     yield pa.table({name: _restore(path, name, table[name], header.is_of_pandas) for name in columns})
 

@@ -1,4 +1,4 @@
-"""JSON Lines, one memory a line; and a JSON array of the same objects."""
+"""JSON Lines, one memory per line; and a JSON array of the same objects."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _UNITS = {"s": 1e11, "ms": 1e14, "us": 1e17, "ns": inf}
 """Of times as numbers, and where each ends: 1e11 seconds are the year 5138, 1e11 milliseconds 1973."""
 
-HOW_PANDAS_WRITES = "write it with to_json(path, orient='records', lines=True), one memory a line"
+HOW_PANDAS_WRITES = "write it with to_json(path, orient='records', lines=True), one memory per line"
 
 _encoder = msgspec.json.Encoder(enc_hook=lambda moment: moment.isoformat())  # pandas' times to the nanosecond
 
@@ -50,7 +50,7 @@ def records_of(table: pa.Table) -> list[dict[str, Any]]:
     for name in table.column_names:
         if pa.types.is_floating(table[name].type) and pc.any(pc.is_inf(table[name])).as_py():
             raise FrameError(
-                f"The column {name!r} holds an infinite number, which JSON cannot say: use Parquet."
+                f"The column {name!r} contains an infinite number, which JSON cannot represent: use Parquet."
             )
     columns = [_cells(name, table[name]) for name in table.column_names]
     return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]

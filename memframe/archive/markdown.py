@@ -65,9 +65,9 @@ def parse_frontmatter(head: str, place: str) -> dict[str, Any]:
             _check_nesting(head)
         found = _Loader(head).get_single_data()
     except (yaml.YAMLError, RecursionError, ValueError, LookupError):  # their messages quote the text
-        raise FrameError(f"The frontmatter of {place} is no YAML that is read here: mend it.") from None
+        raise FrameError(f"The frontmatter of {place} is not YAML that memframe reads: correct it.") from None
     if not isinstance(found, dict | None):
-        raise FrameError(f"The frontmatter of {place} is no list of keys and values: mend it.")
+        raise FrameError(f"The frontmatter of {place} is not a list of keys and values: correct it.")
     return found or {}
 
 

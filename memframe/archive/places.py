@@ -28,7 +28,7 @@ PART_ROWS = 50_000
 
 def raise_write_errors(target: Path) -> AbstractContextManager[None]:
     """Raise errors of the system as `FrameError`s that name the caller's path, not that of a temporary file."""
-    advice = "choose another path, or correct this one. What was there is unchanged."
+    advice = "choose another path, or correct this one. Existing files are unchanged."
     return raise_os_errors_as(FrameError, f"{target} cannot be written", advice)
 
 
@@ -58,7 +58,7 @@ def parts_of(path: Path) -> list[Path]:
     parts = parts or sorted(note for note in path.glob("*.md") if note.is_file())
     if not parts:
         raise FrameError(
-            f"The folder {path} holds no .parquet file and no .md file: give the folder that was exported to."
+            f"The folder {path} contains no .parquet and no .md file: give the folder of an export."
         )
     return parts
 

@@ -197,8 +197,8 @@ def refresh_archive(
 ) -> Changes:
     """Bring an archive up to date and return what changed since it was written.
 
-    Only files in which something changed are written. A sealed archive stays sealed; under a new version of
-    the key it is written anew, and changes are then detected by the unsealed columns, such as ``updated_at``.
+    Only changed files are written. A sealed archive stays sealed; after a change of key it is written again,
+    and changes are then detected by the unsealed columns, such as ``updated_at``.
 
     Parameters
     ----------
@@ -217,7 +217,7 @@ def refresh_archive(
     Raises
     ------
     FrameError
-        There is no archive of this user at `path`, or one with columns of your own.
+        There is no archive of this user at `path`, or it has additional columns.
 
     Examples
     --------
@@ -233,7 +233,7 @@ def refresh_archive(
     with raise_write_errors(target):
         reader = Reader(target)
         if reader.parts[0].suffix == ".md":
-            raise FrameError(f"{target} holds notes, which are not refreshed: export them again.")
+            raise FrameError(f"{target} contains notes, which cannot be refreshed: export them again.")
         check_target(target)
         _check_owner(reader, target, access)
         return _refresh(access, target, reader.header(), progress)
@@ -278,7 +278,7 @@ def _check_owner(reader: Reader, path: Path, access: Access) -> None:
         own = [name for name in format_of(part).names(part) if name not in ARCHIVE_SCHEMA]
         if own:
             raise FrameError(
-                f"{path} has columns of your own ({', '.join(own[:3])}), which the service does not know and a "
+                f"{path} has additional columns ({', '.join(own[:3])}), which the service does not know and a "
                 "refresh would lose: export the access to another path, and keep both."
             )
     header = reader.header()

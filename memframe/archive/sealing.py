@@ -280,7 +280,7 @@ class Opener:
         stored_as = codec if seal.content_format == CODEC else seal.content_format
         if stored_as is None:
             raise SealError(
-                f"The content of {where} is stored by a codec of your own",
+                f"The content of {where} is sealed by your own codec",
                 hint=Hint(
                     "pass key=access, of an access that was opened with content_format=codec.",
                     "read it in Python, with the codec.",
@@ -384,7 +384,7 @@ def _choose_keys(
         others = {version: as_secret(one) for version, one in sorted(key.items(), reverse=True)}
         if seal.key_version not in others:
             held = ", ".join(map(str, others)) or "none"
-            raise SealError(f"{fault}, and of the versions given ({held}) none is that one.")
+            raise SealError(f"{fault}, and of the versions given ({held}) none matches.")
         return others.pop(seal.key_version), others, None
     if isinstance(key, Access):
         found = key.envelope.content_format

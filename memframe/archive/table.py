@@ -194,7 +194,7 @@ def _array(name: str, column: pd.Series[Any]) -> pa.Array:
         wanted = ARCHIVE_SCHEMA.get(name, "one type for all cells")
         raise FrameError(
             f"The column {name!r} (dtype {column.dtype}) cannot be archived, which needs {wanted}: "
-            "mend its cells, or drop it if it is your own."
+            "correct its cells, or drop the column if you added it."
         ) from None
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 

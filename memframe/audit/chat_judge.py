@@ -67,14 +67,15 @@ class _Reply(NamedTuple):
 class ChatJudge:
     """A judge for `memframe.audit_memories`: a language model behind an OpenAI-compatible endpoint.
 
-    Nothing leaves this machine unless ``send=True`` says so. Secrets and personal data are masked in either case.
+    Nothing leaves this machine unless you pass ``send=True``. Secrets and personal data are always masked.
 
     Parameters
     ----------
     base_url : str
-        Up to and without ``/chat/completions``; https unless it is on this machine. Redirects are not followed.
+        The address without ``/chat/completions``; https unless it is on this machine. Redirects are not
+        followed.
     model : str
-        As the endpoint calls it.
+        Name of the model at the endpoint.
     api_key : str or Secret, optional
     send : bool
         Confirms that masked texts of memories may be sent to another machine.

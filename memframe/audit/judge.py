@@ -157,7 +157,7 @@ class Judgement:
             yield f"Not asked: {n} beyond the limit, or after failures."
         if self.n_withheld:
             n = number_of(self.n_withheld, "memory", "memories")
-            yield f"Not asked: {n} that may hold a secret which could not be masked for certain."
+            yield f"Not asked: {n} that may contain a secret that could not be masked reliably."
         yield from (f"No answer: {problem}" for problem in self.problems)
 
 

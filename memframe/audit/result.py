@@ -156,15 +156,15 @@ MAX_SHOWN = 20
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Audit:
-    """Result of `audit_memories`: to look at, to compare, and to plan a cleanup from.
+    """Result of `audit_memories`, to review, to compare and to plan a cleanup from.
 
     Attributes
     ----------
     memories : DataFrame
         What was audited.
     findings : DataFrame
-        One row an observation, the worst first, with the columns of `memframe.audit.findings.DTYPES`. Fields that are
-        empty, and memories that are merely old, are one row a kind, without an id.
+        One row per finding, most severe first, with the columns of `memframe.audit.findings.DTYPES`. Empty
+        fields and memories that are merely old have one row per kind, without an id.
     checks : tuple of str
         What was looked for.
     not_checked : tuple of str
@@ -212,7 +212,9 @@ class Audit:
 
     @property
     def by_memory(self) -> pd.DataFrame:
-        """Findings about memories, one row a memory and observation, also of what `findings` only counts."""
+        """Findings by memory, one row for each memory and finding, including those that `findings` only
+        counts.
+        """
         figures = self.findings[self.findings["id"].isna()]
         kinds = set(zip(figures["check"], figures["kind"], strict=True))
         pairs = zip(self.counted["check"], self.counted["kind"], strict=True)
@@ -237,31 +239,34 @@ class Audit:
 
     @property
     def by_judge(self) -> list[str]:
-        """Say what a judge was asked, and how far its answers are to be believed; nothing where there was none."""
+        """Describe how many questions a judge was asked and how reliable its answers are; empty without a
+        judge.
+        """
         return list(self.judgement.sentences()) if self.judgement.model else []
 
     @property
     def counts(self) -> list[Count]:
-        """Count the memories of each check, by the worst severity that it gives each."""
+        """Count the memories of each check by their worst severity."""
         return counts_of(self.findings, self.by_memory)
 
     @property
     def proposals(self) -> list[str]:
-        """Say what the cleanup would do, with numbers of memories, each counted once."""
+        """Describe what the cleanup would do, counting each memory once."""
         return proposals(self.by_memory)
 
     @property
     def verdict(self) -> list[str]:
-        """Summarize the audit in sentences, the worst first; without any text of a memory."""
+        """Summarize the audit in sentences, most severe first, without texts of memories."""
         counts, n = self.counts, len(self.memories)
         return [headline(counts, n), *details(counts, n)]
 
     @property
     def summary(self) -> pd.DataFrame:
-        """Findings by check and severity, the worst first.
+        """Count findings by check and severity, most severe first.
 
-        Columns ``check severity n_findings n_memories share``: each check counts a memory once, where it is worst, as
-        the report does; the share is that of all memories. A check that found nothing has no row; `checks` names it.
+        Columns ``check severity n_findings n_memories share``. Each check counts a memory once, at its worst
+        severity, as in the report; the share refers to all memories. A check without findings has no row; see
+        `checks`.
         """
         n_findings = self.findings.groupby(["severity", "check"]).size()
         by_severity = {count.check: count.by_severity for count in self.counts}
@@ -278,7 +283,7 @@ class Audit:
         return counted.assign(share=counted["n_memories"] / max(1, len(self.memories)))
 
     def groups(self, check: str) -> pd.DataFrame:
-        """Clusters of a check, the largest first: memories that belong together.
+        """List the clusters of a check, largest first.
 
         Columns ``group n_memories ids related_id score evidence``: the ids as a tuple, the memory that the others
         are seen beside, the lowest score in the cluster and the first words of evidence.
@@ -295,7 +300,7 @@ class Audit:
         return clusters.sort_values("n_memories", ascending=False, kind="stable").reset_index()
 
     def rows(self, check: str) -> pd.DataFrame:
-        """The memories that a check found something in, as they were audited and in their order."""
+        """Return the memories in which a check found something, in their original order."""
         found = self.by_memory
         return self.memories[self.memories["id"].isin(found["id"][found["check"] == self._known(check)])]
 
@@ -305,14 +310,14 @@ class Audit:
         Raises
         ------
         FrameError
-            The file is no saved audit.
+            The file is not a saved audit.
         """
         check_kind("previous", previous, Audit, str, PathLike, error=FrameError)
         earlier = previous.findings if isinstance(previous, Audit) else read_findings(expand_path(previous))
         return compare_findings(self.findings, earlier)
 
     def to_json(self, path: str | PathLike[str]) -> None:
-        """Write everything but the memories as JSON, readable by its owner alone.
+        """Write everything except the memories as JSON, readable only by its owner.
 
         Raises
         ------
@@ -323,7 +328,7 @@ class Audit:
             file.write(self.json())
 
     def to_html(self, path: str | PathLike[str]) -> None:
-        """Write a report: one page without scripts or links, readable by its owner alone.
+        """Write a report: one page without scripts or links, readable only by its owner.
 
         Raises
         ------

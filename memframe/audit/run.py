@@ -47,29 +47,31 @@ def audit_memories(
     judge_limit: int = JUDGE_LIMIT,
     embed: Embed | None = None,
 ) -> Audit:
-    """Find what is wrong with memories; nothing is changed, and nothing leaves this machine but by a ``judge``.
+    """Find problems in memories. Nothing is changed, and nothing leaves this machine except through a
+    ``judge``.
 
     Parameters
     ----------
     memories : DataFrame
-        As `memframe.load_memories`, `memframe.load_archive` or `memframe.read_memories` return them. Where no row
-        has an ``id``, findings name rows by their ``origin_id``, or by their labels.
+        From `memframe.load_memories`, `memframe.load_archive` or `memframe.read_memories`. If no row has an
+        ``id``, findings identify rows by ``origin_id`` or by label.
     tags : DataFrame, optional
-        The user's tags, of `memframe.load_tags`: unknown, disabled and unused ones are found by them.
+        The user's tags from `memframe.load_tags`, to find unknown, disabled and unused ones.
     checks : iterable of str or callable, optional
-        Names out of `memframe.audit.CHECKS`; by default all. A function of your own is a check of its name: it gets the
-        memories and returns a frame with ``id`` and any other columns of findings, for review. A mapping of names to
-        functions runs those functions, for checks with options:
-        ``{"personal_data": partial(find_personal_data, names=...)}``.
+        Names from `memframe.audit.CHECKS`; by default all. Your own function is a check with its name: it
+        receives the memories and returns a frame with ``id`` and optionally other columns of findings, for
+        review. For checks with options, pass a mapping of names to functions: ``{"personal_data":
+        partial(find_personal_data, names=...)}``.
     now : datetime, optional
         What "past" means for `stale`; by default the present.
     judge : callable, optional
-        Is asked what rules cannot know: a function from a list of `memframe.audit.judge.Question` to a list of
-        `memframe.audit.judge.Answer`, or a `memframe.ChatJudge`. Texts are masked before. It deletes nothing.
+        Answers questions that rules cannot decide: a function from a list of `memframe.audit.judge.Question` to
+        a list of `memframe.audit.judge.Answer`, or a `memframe.ChatJudge`. It receives masked texts and causes
+        no deletions.
     judge_limit : int
-        Questions that it is asked at most, the most promising first.
+        Maximum number of questions, the most promising first.
     embed : callable, optional
-        Texts to vectors, by which candidates are found as well; it gets the texts unmasked.
+        Function from texts to vectors, for finding more candidates; it receives unmasked texts.
 
     Returns
     -------
@@ -78,9 +80,9 @@ def audit_memories(
     Raises
     ------
     FrameError
-        This is no frame of memories.
+        This is not a frame of memories.
     ConfigError
-        There is no such check, or one of your own returned no findings.
+        A check does not exist, or your own check did not return findings.
 
     Examples
     --------

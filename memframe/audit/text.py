@@ -56,7 +56,7 @@ def text_column(memories: pd.DataFrame, name: str) -> pa.Array:
         return _arrow(pd.Series(replace_surrogates({name: column.tolist()})[name], dtype=object))
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise FrameError(
-            f"column {name!r} does not hold text; pass memories as load_memories or load_archive returns them"
+            f"column {name!r} does not contain text; pass memories as load_memories or load_archive returns them"
         ) from error
 
 

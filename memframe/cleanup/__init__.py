@@ -26,58 +26,59 @@ def plan_cleanup(
     on_conflict: OnConflict = "raise",
     max_share: float = MAX_SHARE,
 ) -> Plan:
-    """Plan what an audit proposes. Nothing is written: that is for `apply_plan`.
+    """Plan what an audit proposes. Nothing is written until `apply_plan`.
 
-    `plan_undo` takes it back, except for times: every patch leaves a new ``updated_at``, and a deleted memory has its
-    id and dates again only where the service restores it, which the displays of the plan say.
+    `plan_undo` reverses it, except for times: every patch leaves a new ``updated_at``, and a deleted memory
+    keeps its id and dates only if the service can restore it, as the displays of the plan say.
 
-    - delete: copies of a text that hold nothing of their own, empty rows and heartbeats. What is told by wording (all
-      other junk, superseded and stale facts) is for review, and deleted only where
-      ``actions={"junk": "delete"}`` or the like asks for it.
-    - merge: near-duplicates, repeats, and copies that hold more than their keeper. It gets all tags, and the title,
-      summary, source and scores of the others where it has none. A memory of which a name, a number, a date, a source
-      or any other word that carries a value would be lost is left as it is.
-    - redact: secrets, wherever they stand in their memory, with a mark such as ``[redacted: password]`` in their
-      place. Personal data only where ``actions={"personal_data": "redact"}`` asks for it.
-    - retag: near-identical names become one spelling, disabled ones come off.
-    - rescale: importance from 1 to 5 becomes importance from 0 to 1. Where both scales are in use a 1 stays a 1: look
-      at those that the audit calls ambiguous before, as afterwards nothing tells them apart.
+    - delete: copies that add nothing, empty rows and heartbeats. Findings that rest on wording (all other junk,
+      superseded and stale facts) are for review, and deleted only if ``actions={"junk": "delete"}`` or a
+      similar argument requests it.
+    - merge: near-duplicates, repeats, and copies with more fields than the memory that is kept. It takes over
+      all tags, and missing titles, summaries, sources and scores. A memory is left alone if a name, a number, a
+      date, a source or any other value would be lost.
+    - redact: secrets, in any field, are replaced by a mark such as ``[redacted: password]``; personal data only
+      if ``actions={"personal_data": "redact"}`` requests it.
+    - retag: near-identical names get one spelling; disabled tags are removed.
+    - rescale: importance from 1 to 5 is converted to 0 to 1. If both scales are in use, a 1 remains a 1: review
+      those that the audit calls ambiguous first, as they cannot be distinguished afterwards.
 
-    A memory has one change at most. It is deleted, if anything proposes that; else it is merged into another one; and
-    only what stays is redacted, tagged anew and rescaled, all in one patch, before it takes in others. A memory that
-    goes because another one says the same stays if that one goes. Memories whose content could not be opened are left
-    alone; ``{"sealed": "delete"}`` deletes those and nothing else. The patch of a keeper and the deletes of its copies
-    are one group, and stale as soon as the keeper says something else.
+    Each memory has at most one change. It is deleted if any finding proposes that, otherwise merged into
+    another one; memories that remain are redacted, retagged and rescaled in one patch. A copy is not deleted if
+    the memory that it repeats is deleted. Memories whose content could not be opened are left alone;
+    ``{"sealed": "delete"}`` deletes them. The patch of the memory that is kept and the deletes of its copies
+    form one group, which is stale as soon as that memory changes.
 
-    Leave out findings that you do not agree with: ``dataclasses.replace(audit, findings=chosen)``.
+    To leave out findings, use ``dataclasses.replace(audit, findings=chosen)``.
 
     Parameters
     ----------
     access : Access
     audit : Audit, str or path
-        An audit of this user's memories; those of others in it are left out. The path of a saved one
-        (`Audit.to_json`) is audited again, and what is found no more is left out: texts may have moved.
+        An audit of this user's memories; other users' memories in it are ignored. Given the path of a saved
+        audit (`Audit.to_json`), the memories are audited again, and findings that no longer apply are left out.
     actions : list of str or mapping, optional
-        Only these: ``["delete", "merge"]``. Or what to do about checks instead of what is proposed:
-        ``{"personal_data": "redact", "junk": "delete"}``; what proposes nothing ("none") stays so.
+        Only these actions: ``["delete", "merge"]``. Or actions by check, in place of the proposed ones:
+        ``{"personal_data": "redact", "junk": "delete"}``; findings without a proposal ("none") stay without.
     on_conflict : {"raise", "mark", "mine", "theirs"}
-        What becomes of memories that were changed or deleted since the audit: an error, or a change of action
-        "conflict", which cannot be applied. "theirs" leaves them as they are; "mine" is no choice here, as nobody has
-        judged what they hold now.
+        How to treat memories that were changed or deleted since the audit: as an error, or as a change with
+        action "conflict", which cannot be applied. "theirs" leaves them alone; "mine" is not allowed, because
+        their current state was not audited.
     max_share : float
-        The largest share of the user's audited memories deleted on wording alone, from 0 to 1. The error that names the
-        share of a larger one names the ``max_share`` that confirms it, too.
+        The largest share of the user's audited memories, from 0 to 1, that may be deleted on wording alone. If
+        a plan exceeds it, the error states the ``max_share`` that confirms the plan.
 
     Returns
     -------
     Plan
-        The reason of each change names its findings, with their evidence masked as in the audit. Where not all that is
-        proposed can be done, its ``notes`` say of how many memories, and why.
+        The reason of each change names its findings, with masked evidence. If some proposals cannot be carried
+        out, ``notes`` gives their number and the reasons.
 
     Raises
     ------
     ConfigError
-        There is no such action or check, it cannot be had for that check, or ``max_share`` is no share.
+        The action or check does not exist, the action is not available for that check, or ``max_share`` is not
+        between 0 and 1.
     PlanError
         A memory was changed since the audit; the audit is of a file, or of other users alone; its frame holds one
         memory in two states; or more than ``max_share`` would be deleted on wording alone.
@@ -119,7 +120,7 @@ def _settling(on_conflict: OnConflict) -> Conflicts:
     conflicts = Conflicts(on_conflict)
     if on_conflict == "mine":
         raise PlanError(
-            "on_conflict='mine': nobody has judged what was written since; give 'raise', 'mark' or 'theirs'"
+            "on_conflict='mine': the changes since the audit were not audited; give 'raise', 'mark' or 'theirs'"
         )
     return conflicts
 

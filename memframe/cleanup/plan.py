@@ -80,7 +80,7 @@ class Rows:
         odd = states["id"][states["id"].duplicated()].unique().tolist()
         if odd:  # which of them was judged is not known
             raise PlanError(
-                f"the audited frame holds memories in more than one state ({list_some(odd)}): "
+                f"the audited frame contains memories in more than one state ({list_some(odd)}): "
                 "keep the newest row of each, and audit again"
             )
         self.memories = memories.drop_duplicates("id")
@@ -349,7 +349,7 @@ class Writer:
             return "whose merge would lose a value (a name, a number, a date, a source, a title)"
         if "delete" in actions:
             return "kept, as the memory that says the same is deleted or may be"
-        return "in which nothing is left to change"
+        return "with nothing left to change"
 
     def _place_of(self, memory_id: str) -> int:
         return self._draft.rows[memory_id].place

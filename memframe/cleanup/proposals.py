@@ -177,7 +177,7 @@ def audit_again(access: Access, path: str | PathLike[str]) -> Renewal:
 def unstored() -> PlanError:
     """Make the error for an audit of a file."""
     return PlanError(
-        "the audit is of memories of a file, which are in no service: write them to one, and audit what it holds",
+        "the audit is of a file, not of memories in a service: write them to a service, load them and audit again",
         hint=Hint(
             "push_memories(access, memories) writes them",
             "memframe plan writes them, once they are an archive of memframe",

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
-from urllib.parse import urlsplit
 
 import click
 
@@ -73,7 +72,7 @@ def _full_request_id(client: Client, given: str) -> str:
 @click.option("--client-id", help="Client id of your application, with --auth-url.")
 @example("memframe login --base-url https://memory.example/api/v1")
 def login_command(base_url: str, auth_url: str | None, client_id: str | None) -> None:
-    """Verify an API key, and keep it in the keyring of the operating system.
+    """Verify an API key, and store it in the keyring of the operating system.
 
     The prompts for the key, and for the client secret if --client-id is given, show no input; they also read standard
     input, a line each. Stored keys are only ever sent to these addresses.
@@ -89,7 +88,7 @@ def login_command(base_url: str, auth_url: str | None, client_id: str | None) ->
 @click.command("logout")
 @example("memframe logout")
 def logout_command() -> None:
-    """Remove the key and the addresses that `memframe login` has kept from the keyring.
+    """Remove from the keyring the key and the addresses stored by `memframe login`.
 
     Keys in the environment stay, and so does the API key itself: replace it at the service if it has leaked.
     """
@@ -126,8 +125,7 @@ def request_new(reason: str, local: bool, wait_s: float | None, as_json: bool) -
     with connect() as client:
         asked = client.create_access_request(tokens.memory_key, reason)
         if wait_s is not None:
-            dashboard = f"the dashboard of {urlsplit(client.base_url).netloc}"
-            remark(f"{asked.id}: waiting for the user's decision in {dashboard}")
+            remark(f"{asked.id}: waiting for the user's decision on the dashboard at {flow.auth_url}")
             asked = wait_for_decision(client, asked.id, timeout_s=wait_s)
     _print_request(asked, as_json=as_json, must_be_approved=wait_s is not None)
 

@@ -71,7 +71,7 @@ def fleet_options(command: Command) -> Command:
 @fail_on_option
 @example("memframe fleet audit fleet-2026-11 --fail-on high")
 def fleet_audit(*, archives: bool, fail_on: Severity | None, **options: Any) -> None:
-    """Audit the memories of every user, each alone; PATH has the findings by user."""
+    """Audit the memories of every user separately, and write the findings to PATH."""
     with _connect(**options) as (client, how):
         folder = audit_fleet(client, options["path"], archives=archives, **how)
     severities = folder.severities()
@@ -83,11 +83,11 @@ def fleet_audit(*, archives: bool, fail_on: Severity | None, **options: Any) -> 
 @fleet_group.command("export")
 @fleet_options
 @click.option(
-    "--plaintext", is_flag=True, help="Do not seal the archives: anybody who can read PATH can read them."
+    "--plaintext", is_flag=True, help="Do not seal the archives: anyone who can read PATH can read them."
 )
 @example("memframe fleet export fleet-2026-11")
 def fleet_export(*, plaintext: bool, **options: Any) -> None:
-    """Export the memories of every user into PATH, an archive each, sealed with the user's key."""
+    """Export the memories of every user to PATH, one archive per user, sealed with the user's key."""
     with _connect(**options) as (client, how):
         folder = export_fleet(client, options["path"], sealed=not plaintext, **how)
     _print_result(folder, options["as_json"])
@@ -98,7 +98,7 @@ def fleet_export(*, plaintext: bool, **options: Any) -> None:
 @as_json
 @example("memframe fleet forget fleet-2026-11")
 def fleet_forget(path: Path, as_json: bool) -> None:
-    """Delete from PATH what is of users who revoked their approval, as `audit` and `export` do when they run again."""
+    """Delete from PATH the data of users who revoked their approval, as `audit` and `export` do when they run again."""
     with connect() as client:
         folder = forget_revoked(client, path)
     if as_json:
@@ -144,7 +144,7 @@ def _print_result(folder: FleetFolder, as_json: bool, **counts: int) -> None:
     else:
         numbers = [number_of(n_of[name], *nouns) for name, nouns in _NOUNS.items() if name in n_of]
         before = f"; done before: {folder.n_before:,}" if folder.n_before else ""
-        click.echo(f"{', '.join(numbers)}; in {folder.path}, readable by you alone{before}")
+        click.echo(f"{', '.join(numbers)}; in {folder.path}, readable only by you{before}")
         for row in outcomes[outcomes["error"].notna() & ~is_["revoked"]].head(MAX_ERRORS).itertuples():
             click.echo(printable(f"{row.user_id}: {row.error}"), err=True)
         if n_of["failed"]:

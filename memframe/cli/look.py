@@ -23,7 +23,7 @@ with_text_option = click.option(
     "--with-text", is_flag=True, help="Show title, summary, content and tags; without it, how long they are."
 )
 limit_option = click.option(
-    "--limit", type=click.IntRange(min=1), help="Memories to show at most; by default all."
+    "--limit", type=click.IntRange(min=1), help="Maximum number of memories; by default all."
 )
 
 
@@ -34,7 +34,7 @@ limit_option = click.option(
 @as_json
 @example("memframe show 5f0c9b1e --request 7c9e6679 --with-text")
 def show_command(memory_id: str, with_text: bool, request_id: str, as_json: bool) -> None:
-    """Show one memory, given by its id or the beginning of it; texts are masked."""
+    """Show one memory, given by its id or the beginning of its id; texts are masked."""
     with open_request(request_id) as access:
         if not is_uuid(memory_id):
             ids = load_memories(access)["id"]
@@ -50,7 +50,9 @@ def show_command(memory_id: str, with_text: bool, request_id: str, as_json: bool
 
 
 @click.command("list")
-@click.option("--tag", "tags", multiple=True, help="Only memories with this tag; several: with one of them.")
+@click.option(
+    "--tag", "tags", multiple=True, help="Only memories with this tag; if repeated, with any of them."
+)
 @limit_option
 @with_text_option
 @request_required
@@ -59,7 +61,7 @@ def show_command(memory_id: str, with_text: bool, request_id: str, as_json: bool
 def list_command(
     tags: tuple[str, ...], limit: int | None, with_text: bool, request_id: str, as_json: bool
 ) -> None:
-    """List memories, one a line: id, day, source, and the length of title and content."""
+    """List memories, one per line: id, date, source, and the length of title and content."""
     with open_request(request_id) as access:
         _print(load_memories(access, tags=tags or None, limit=limit), with_text=with_text, as_json=as_json)
 

@@ -78,7 +78,7 @@ def ask_secret(name: str) -> Secret:
         return Secret(click.prompt(name, hide_input=True, err=True))
     line = sys.stdin.readline()
     if not line.strip():
-        raise ConfigError(f"{name}: standard input has no line with it; give one, or run this in a terminal")
+        raise ConfigError(f"{name}: standard input has no line for it; add one, or run this in a terminal")
     return Secret(line.strip())
 
 
@@ -151,6 +151,6 @@ def full_id(given: str, ids: Iterable[str], nouns: tuple[str, str], *, shown_by:
             f"{printable(given)} is the beginning of {len(found):,} {nouns[1]}, {some}: give more of the id"
         )
     raise NotFoundError(
-        f"there is no {nouns[0]} whose id is or begins with {printable(given)!r}: `{shown_by}` shows the ids",
+        f"no {nouns[0]} has an id that is or begins with {printable(given)!r}: `{shown_by}` shows the ids",
         status=404,
     )

@@ -62,7 +62,7 @@ def audit_options(command: Command) -> Command:
         "--file",
         "foreign",
         type=LocalPath(exists=True),
-        help="Audit a file, folder or archive of another memory system instead.",
+        help="Audit a file, folder or archive from another memory system instead.",
     )
     @click.option("--format", "form", default="auto", help="Of --file, where several formats fit.")
     @click.option("--zone", help="Of times in --file that name none, such as Europe/Paris.")
@@ -79,9 +79,9 @@ def audit_options(command: Command) -> Command:
         "--judge",
         "judge_url",
         metavar="URL",
-        help="An OpenAI-compatible endpoint that judges what rules cannot know, such as http://127.0.0.1:11434/v1.",
+        help="An OpenAI-compatible endpoint that judges what rules cannot decide, such as http://127.0.0.1:11434/v1.",
     )
-    @click.option("--model", metavar="NAME", help="The model to ask there.")
+    @click.option("--model", metavar="NAME", help="The model to use.")
     @click.option(
         "--judge-limit",
         metavar="N",
@@ -212,7 +212,7 @@ def audit_command(
 def report_command(audit: Audit, path: Path) -> None:
     """Write an audit as one HTML page to PATH: no scripts, no links, evidence masked."""
     audit.to_html(path)
-    click.echo(f"{memories(len(audit.memories))} audited: {path}, readable by you alone")
+    click.echo(f"{memories(len(audit.memories))} audited: {path}, readable only by you")
 
 
 def _lines_of(audit: Audit) -> Iterator[str]:
@@ -243,7 +243,7 @@ def _lines_of(audit: Audit) -> Iterator[str]:
     "--format",
     "form",
     type=click.Choice(["markdown", "pam"]),
-    help="A folder of notes, or Portable AI Memory as .json, whatever the extension says.",
+    help="A folder of notes, or Portable AI Memory as .json, regardless of the extension.",
 )
 @request_required
 @as_json
@@ -251,7 +251,7 @@ def _lines_of(audit: Audit) -> Iterator[str]:
 def export_command(
     path: Path, sealed: bool, refresh: bool, form: Any, request_id: str, as_json: bool
 ) -> None:
-    """Write all memories to PATH: decrypted, so that anybody who can read the file can read them, or --sealed.
+    """Write all memories to PATH: decrypted, so that anyone who can read the file can read them, or --sealed.
 
     The extension chooses the format: .parquet, .jsonl, .json or .csv, or .md for a folder of notes; without one, PATH
     is a folder for a Parquet dataset.
@@ -268,5 +268,5 @@ def export_command(
             counts = {"n_rows": export_memories(access, path, sealed=sealed, format=form)}
             words = memories(counts["n_rows"])
     click.echo(
-        json.dumps({"path": str(path), **counts}) if as_json else f"{words} in {path}, readable by you alone"
+        json.dumps({"path": str(path), **counts}) if as_json else f"{words} in {path}, readable only by you"
     )

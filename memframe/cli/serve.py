@@ -97,7 +97,7 @@ def secrets_of(developer: NewDeveloper) -> dict[str, str]:
     metavar="N",
     default=CONNECTIONS_PER_ADDRESS,
     type=click.IntRange(1),
-    help="Most connections of one network address to each process; those of a trusted proxy are not counted.",
+    help="Maximum number of connections from one network address to each process, except from a trusted proxy.",
 )
 @click.option(
     "--log-json",

@@ -44,7 +44,7 @@ user_option = click.option(
 @click.option("--log-json", is_flag=True, help="Log security events to standard error, as lines of JSON.")
 @example("memframe service list")
 def service_group(log_json: bool) -> None:
-    """Manage the accounts of a service, also while it runs."""
+    """Manage the accounts of a service, even while it is running."""
     if log_json:
         log_as_json()
 
@@ -84,7 +84,7 @@ def command(
 )
 @example('memframe service add-developer "Notes" --redirect-uri https://notes.example.org/callback')
 def add_developer(deployment: Deployment, name: str, redirect_uris: tuple[str, ...]) -> Shown:
-    """Add an application; its secrets are printed only this once."""
+    """Add an application; its secrets are printed only once."""
     return secrets_of(deployment.add_developer(name, *redirect_uris)), None
 
 
@@ -103,7 +103,7 @@ def add_user(deployment: Deployment, email: str, password_stdin: bool) -> Shown:
 @command("reset-password", email, password_stdin)
 @example("memframe service reset-password ada@example.org --password-stdin < password.txt")
 def reset_password(deployment: Deployment, email: str, password_stdin: bool) -> Shown:
-    """Set a user's password, and end all sessions with the old one.
+    """Set a user's password, and end all existing sessions.
 
     At the next sign-in the user has to change it.
     """
@@ -123,7 +123,7 @@ def rotate_user_key(deployment: Deployment, email: str) -> Shown:
     rotation = deployment.rotate_key(deployment.user_id(email))
     if rotation.n_unreadable:
         unreadable = number_of(rotation.n_unreadable, "memory", "memories")
-        click.echo(f"{unreadable} could not be opened with the old key, and stay as they were", err=True)
+        click.echo(f"{unreadable} could not be opened with the old key and are unchanged", err=True)
     sealed = number_of(rotation.n_sealed, "memory", "memories")
     return asdict(rotation), f"key_version {rotation.key_version}: {sealed} sealed again"
 
@@ -215,7 +215,7 @@ def back_up_service(deployment: Deployment, destination: Path, without_key: bool
     """
     files = deployment.back_up(destination, with_key=not without_key)
     values = {"folder": str(destination), "files": {file.name: file.stat().st_size for file in files}}
-    return values, f"{' and '.join(values['files'])} in {destination}, readable by you alone"
+    return values, f"{' and '.join(values['files'])} in {destination}, readable only by you"
 
 
 @command("export-user", click.argument("destination", metavar="PATH", type=FILE), user_option)
@@ -223,7 +223,7 @@ def back_up_service(deployment: Deployment, destination: Path, without_key: bool
 def export_user(deployment: Deployment, destination: Path, email: str) -> Shown:
     """Write all memories of a person to PATH, a new file ending in .json or .md, in plain text.
 
-    It is what the person can download from the dashboard. The file is readable by you alone.
+    It is what the person can download from the dashboard. The file is readable only by you.
     """
     export = EXPORTS.get(destination.suffix.lower())
     if export is None:
@@ -234,7 +234,7 @@ def export_user(deployment: Deployment, destination: Path, email: str) -> Shown:
         file.writelines(export(deployment, user))
     size = destination.stat().st_size
     values = {"path": str(destination), "user_id": user.id, "bytes": size}
-    return values, f"{destination}: {size:,} bytes, readable by you alone"
+    return values, f"{destination}: {size:,} bytes, readable only by you"
 
 
 @command(
@@ -244,10 +244,10 @@ def export_user(deployment: Deployment, destination: Path, email: str) -> Shown:
 )
 @example("memframe service erase-user --user ada@example.org --confirm 128")
 def erase_user(deployment: Deployment, email: str, confirm: int | None) -> Shown:
-    """Delete a person's account with all memories, tags, keys, access and records, for good.
+    """Permanently delete a person's account with all memories, tags, keys, access and records.
 
     Prints a receipt. The service keeps of the account a keyed digest of its id, which is in the receipt, and the time.
-    Backups are not reached: after one was put back, erase the account there once more.
+    Backups are not affected: after you restore one, erase the account again.
     """
     user = _find_user(deployment, email)
     if confirm is None:
@@ -299,7 +299,7 @@ def import_file(
 @command("imports")
 @example("memframe service imports --json")
 def list_import_runs(deployment: Deployment) -> Shown:
-    """List the imports that can be undone, the latest first."""
+    """List the imports that can be undone, newest first."""
     runs = [asdict(run) for run in list_imports(deployment)]
     lines = []
     for run in runs:
@@ -320,7 +320,7 @@ def list_import_runs(deployment: Deployment) -> Shown:
 def undo_import_command(deployment: Deployment, import_id: str, confirm: int | None) -> Shown:
     """Delete the memories that an import created; the beginning of its id is enough.
 
-    Memories that were changed since stay.
+    Memories that have changed since are kept.
     """
     runs = {run.id: run for run in list_imports(deployment)}
     run = runs[full_id(import_id, runs, ("import", "imports"), shown_by="memframe service imports")]

@@ -206,7 +206,7 @@ def restore_command(
     full: bool,
     as_json: bool,
 ) -> None:
-    """Plan to bring back what ARCHIVE holds and the service does not; or prove by --check that it holds everything.
+    """Plan to restore what ARCHIVE contains and the service lacks; or verify with --check that it contains everything.
 
     ARCHIVE is what `memframe export` wrote, sealed or not, also of another account, whose memories get new ids.
     Nothing is written. What is there already is left alone; what is there and differs is a conflict, which is printed
@@ -334,7 +334,7 @@ def writing_options(command: Command) -> Command:
             metavar="SECONDS",
             default=2.0,
             type=SECONDS,
-            help="Seconds that an unanswered write must stay unseen before it is sent again.",
+            help="Seconds that an unanswered write must remain absent before it is sent again.",
         ),
         as_json,
     ]
@@ -347,7 +347,7 @@ def writing_options(command: Command) -> Command:
 @click.argument("plan", type=LocalPath())
 @request_required
 @click.option("--confirm", metavar="N", type=COUNT, help="Number of memories that the plan deletes.")
-@click.option("--journal", type=LocalPath(), help="File for the record of the run.")
+@click.option("--journal", type=LocalPath(), help="File for the journal of the run.")
 @click.option("--plaintext", is_flag=True, help="Send content unsealed, for services that seal it.")
 @writing_options
 @example("memframe apply cleanup.plan --confirm 12 --request 7c9e6679")
@@ -384,7 +384,7 @@ def resume_command(journal: Path, request_id: str, as_json: bool, **options: Any
     "days",
     metavar="DAYS",
     type=click.FloatRange(min=0),
-    help="Remove older runs, interrupted ones too.",
+    help="Remove older runs, including interrupted ones.",
 )
 @click.option(
     "--forget",
@@ -392,12 +392,12 @@ def resume_command(journal: Path, request_id: str, as_json: bool, **options: Any
     metavar="JOURNAL",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="Give up a run: remove its journal, which may be lost already.",
+    help="Forget a run: remove its journal, which may already be lost.",
 )
 @as_json
 @example("memframe runs --purge 30")
 def runs_command(days: float | None, journals: tuple[Path, ...], as_json: bool) -> None:
-    """List the runs whose journals are in your state folder, or at a path of --journal.
+    """List the runs whose journals are in your state folder or were placed elsewhere with --journal.
 
     A journal holds, sealed, what its run deleted and changed: `memframe undo` needs it. Journals of finished runs are
     removed after 30 days, when a new run begins. --purge leaves journals elsewhere alone. A run whose journal is
@@ -471,7 +471,7 @@ def _exit_code_of(run: Run) -> int:
     "--old-keys",
     "file",
     type=LocalPath(),
-    help="File with the older keys, as hexadecimal text, one a line. Without it they are prompted for, or read from "
+    help="File with the older keys, as hexadecimal text, one per line. Without it they are prompted for, or read from "
     "standard input.",
 )
 @click.option("--leave-unopened", is_flag=True, help="Skip content that no key opens, and plan the rest.")
@@ -484,7 +484,7 @@ def _exit_code_of(run: Run) -> int:
 def reseal_command(
     request_id: str, file: Path | None, leave_unopened: bool, out: Path | None, as_json: bool
 ) -> None:
-    """Plan to seal content with the user's newest key that is sealed with older ones.
+    """Plan to seal again, with the newest key, content that is sealed with older keys.
 
     Some services leave this to applications when a key changes. Nothing is written. Content that is sealed with the
     newest key, or stored unsealed, is left alone; the texts stay the same.
@@ -494,7 +494,7 @@ def reseal_command(
     keys = ask_secrets("Older key") if file is None else read_keys(file, "--old-keys")
     if not keys:
         place = "on standard input" if file is None else f"in {file}"
-        raise ConfigError(f"there is no key {place}; give the older keys as hexadecimal text, one a line")
+        raise ConfigError(f"there is no key {place}; give the older keys as hexadecimal text, one per line")
     with open_request(request_id) as access:
         plan = plan_reseal(access, old_keys=keys)
     odd = [change for change in plan.records if change.action == "invalid"]

@@ -30,8 +30,8 @@ T = TypeVar("T")
 class Client:
     """The HTTP side of one developer account. Made by `memframe.connect`.
 
-    The token is fetched when first needed and renewed once, for all threads together, when the service
-    says that it has expired. Reads are tried again on passing trouble, writes never.
+    The token is fetched when first needed. When it expires, it is renewed once for all threads. Reads are
+    retried after temporary failures, writes never.
 
     Parameters
     ----------
@@ -49,10 +49,10 @@ class Client:
     Attributes
     ----------
     restore_days : int
-        For how many days the service restores deleted memories under their ids and times, as it said beside the
-        credentials; 0 where it does not offer that, which is no part of the specification.
+        For how many days the service can restore deleted memories with their ids and times, as it stated with
+        the credentials; 0 if it does not offer this, which is not part of the specification.
     runtime : Runtime
-        For tests: the clock, chance and places of all that is done with this client.
+        For tests: clock, randomness and folders used by everything done with this client.
 
     Examples
     --------
@@ -108,7 +108,7 @@ class Client:
     def sign_in(self) -> wire.TokenResponse:
         """Exchange the API key for a fresh token, which all further calls use.
 
-        Calling it is optional, as the first call does it; it checks the key.
+        Optional: the first call does this. Use it to check the key.
 
         Returns
         -------
@@ -169,14 +169,14 @@ class Client:
         memory_key : Secret or str
             The user's memory key, from the OAuth exchange.
         reason : str
-            What the user reads before deciding.
+            Text that the user reads before deciding.
         """
         memory_key = as_secret(memory_key)
         body = wire.AccessRequestCreate(**self._body_fields(memory_key, reason=reason))
         return self._call(wire.CREATE_REQUEST, AccessRequest, body=body)
 
     def access_requests(self) -> list[AccessRequest]:
-        """Return all access requests of this developer account; a list in pages is followed to its end."""
+        """Return all access requests of this developer account, from all pages."""
         page = self._call(wire.LIST_REQUESTS, wire.AccessRequestList)
         found, cursors = page.items, set()
         while page.next_cursor:
@@ -226,8 +226,8 @@ class Client:
     ) -> wire.MemoryPage:
         """Fetch one page of a user's memories, content sealed.
 
-        The filters are those of `load_memories`. ``limit`` is how many memories the page shall have, 10 where
-        nothing is said; ``cursor`` is ``next_cursor`` of the page before.
+        The filters are those of `load_memories`. ``limit`` is the size of the page, by default 10; ``cursor``
+        is ``next_cursor`` of the previous page.
         """
         query = memory_query(user_id, tags=tags, search=search, min_importance=min_importance)
         with self.request_page(query, limit, cursor) as read:
@@ -267,7 +267,7 @@ class Client:
     def create_memory_blob(
         self, user_id: str, *, memory_key: Secret | str, content: str, **fields: Unpack[wire.MemoryEdits]
     ) -> MemoryBlobResponse:
-        """Create one memory; ``content`` is sent as it is, not sealed."""
+        """Create one memory; ``content`` is sent unchanged, not sealed."""
         memory_key = as_secret(memory_key)
         body = wire.MemoryCreate(
             **of_user(user_id), **self._body_fields(memory_key, content=content, **fields)
@@ -293,7 +293,7 @@ class Client:
         return require_same_id(changed, what=wire.UPDATE_MEMORY, id=memory_id, user_id=user_id)
 
     def delete_memory_blob(self, user_id: str, memory_id: str) -> None:
-        """Delete one memory for good."""
+        """Delete one memory permanently."""
         endpoint = wire.DELETE_MEMORY
         response = self._succeed(endpoint, {"memory_id": memory_id}, params=of_user(user_id))
         body = response.body
@@ -324,8 +324,8 @@ def connect(
 ) -> Client:
     """Make a client for one developer account.
 
-    Settings that are not given come from ``MEMFRAME_BASE_URL``, ``MEMFRAME_API_KEY`` and ``MEMFRAME_AUTH_URL``,
-    then from the OS keyring, then (addresses only) from the user's config file. Nothing is sent yet.
+    Missing arguments are taken from ``MEMFRAME_BASE_URL``, ``MEMFRAME_API_KEY`` and ``MEMFRAME_AUTH_URL``, then
+    from the OS keyring, then (addresses only) from the user's config file. Nothing is sent yet.
 
     Parameters
     ----------
@@ -334,12 +334,12 @@ def connect(
     api_key : str or Secret, optional
         The developer's permanent key.
     auth_url : str, optional
-        Address of the OAuth server, which may be another.
+        Address of the OAuth server, which may differ.
     token_lifetime_s : int, optional
         Wished lifetime of tokens in seconds.
     ca_bundle : str or path, optional
-        File or folder with the root certificates that are trusted instead of the usual ones, where an organisation
-        signs its own. Otherwise ``REQUESTS_CA_BUNDLE`` may name one. Proxies come from ``HTTPS_PROXY`` and
+        File or folder with the root certificates to trust instead of the usual ones, for organisations that
+        sign their own. ``REQUESTS_CA_BUNDLE`` works too. Proxies are taken from ``HTTPS_PROXY`` and
         ``NO_PROXY``.
 
     Raises

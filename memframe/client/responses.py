@@ -43,12 +43,12 @@ _NEXT_STEP: Mapping[int, str] = {
     401: "Check the API key, and that it belongs to this address.",
     403: "Look at the access request's status: the user may have rejected or revoked it.",
     404: "Check that base_url is the address of the API, with /api/v1.",
-    409: "Read the thing again, as it changed meanwhile.",
-    412: "Read the thing again, as it changed meanwhile.",
+    409: "It has changed in the meantime: read it again.",
+    412: "It has changed in the meantime: read it again.",
     413: "It is too large for this service: send less at once, or ask for smaller pages with page_size=.",
     414: "The address became too long for it: search for a shorter text, or for fewer tags.",
     422: "Check what was passed against the specification of the service.",
-    431: "The token or a cookie is too long for it, or for a proxy before it: tell the operator of the service.",
+    431: "The token or a cookie is too long for the service or a proxy: tell the operator of the service.",
     429: "Wait a minute and try again.",
 }
 
@@ -145,7 +145,7 @@ def decode(body: SecretBytes, kind: type[T], *, what: object) -> T:
     except (ValueError, RecursionError):
         fault = (
             f"is {_looks_like(body.reveal())}, not JSON. Check the address: base_url ends with /api/v1, and no sign-in "
-            "page or proxy may stand between."
+            "page or proxy may be in between."
         )
     raise ProtocolError(f"{what}: the answer {fault}")  # out here it carries no cause that quotes the body
 

@@ -88,9 +88,7 @@ class Transport:
         return next(reversed([*self._limiters]), None)
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise TypeError(
-            "open connections, and the keys beside them, are not pickled: connect() in each process"
-        )
+        raise TypeError("open connections and keys cannot be pickled: call connect() in each process")
 
     def without_retries(self) -> Transport:
         """Return a transport on the same connections that does not retry refusals by status."""

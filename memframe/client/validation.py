@@ -71,9 +71,7 @@ def refuse_unsendable(fields: Mapping[str, object]) -> None:
     """Refuse fields that JSON cannot express, or would change: NaN would become null, which clears a field."""
     for name, value in fields.items():
         if isinstance(value, float) and not math.isfinite(value):
-            raise ConfigError(
-                f"{name}={value!r} is no number that JSON has: pass one, or None to clear the field"
-            )
+            raise ConfigError(f"{name}={value!r} is not a JSON number: pass one, or None to clear the field")
         if name == "tags" and isinstance(value, str):
             raise ConfigError("tags is one text: pass a list of names")
         if isinstance(value, Secret) and not (value and _is_unicode(value.reveal())):
@@ -87,7 +85,9 @@ def _check_text(name: str, text: object) -> str:
     if not isinstance(text, str):
         raise ConfigError(f"{name} is text, not {type(text).__name__}: pass a str")
     if not _is_unicode(text):
-        raise ConfigError(f"{name} holds half of a surrogate pair, which is not Unicode: mend the text")
+        raise ConfigError(
+            f"{name} contains half of a surrogate pair, which is not valid Unicode: correct the text"
+        )
     return text
 
 

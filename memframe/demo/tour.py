@@ -98,7 +98,7 @@ class _Tour:
         """Start the service, and sign in."""
         self._step("A Memory Access Service starts on this machine, for this tour only")
         self._pairs([("API", self._local.base_url), ("dashboard", self._local.dashboard_url)])
-        self._say("It holds the memories of Ilka Tornow, a made-up person, sealed with her key.")
+        self._say("It contains the memories of Ilka Tornow, a made-up person, encrypted with her key.")
         self._step("You, the developer, sign in: an API key becomes a short-lived token")
         self._code("client = mf.connect(base_url, api_key=api_key)")
         local = self._local
@@ -116,7 +116,7 @@ class _Tour:
             local.client_id, local.client_secret, auth_url=local.auth_url, redirect_uri=local.redirect_uri
         )
         redirected_address = ilka.authorize(flow.authorization_url())
-        self._say("She opens a link, signs in, reads the request and presses Allow. The tour plays her part.")
+        self._say("She opens a link, signs in, reads the request and selects Allow. The tour plays her part.")
         self._code("tokens = flow.exchange(redirected_address)")
         tokens = flow.exchange(redirected_address)
 
@@ -127,7 +127,7 @@ class _Tour:
         self._say(f"The request is {request.status}.")
         ilka.decide(local.dashboard_url, "Approve")
 
-        self._step("She decides in her dashboard; only she can")
+        self._step("She decides on her dashboard; only she can")
         self._code("request = mf.wait_for_decision(client, request.id, timeout_s=600)")
         request = mf.wait_for_decision(client, request.id, timeout_s=10, poll_s=0.1)
         self._say(f"The request is {request.status}.")
@@ -143,7 +143,9 @@ class _Tour:
         loaded = number_of(counts["n_rows"], "memory", "memories")
         n_closed = counts["n_undecryptable"]
         self._say(
-            f"{loaded}; {n_closed:,} could not be opened." if n_closed else f"{loaded}; all could be opened."
+            f"{loaded}; {n_closed:,} could not be decrypted."
+            if n_closed
+            else f"{loaded}; all could be decrypted."
         )
         return memories
 
@@ -222,7 +224,7 @@ class _Tour:
         self._say(compare(before, mf.load_memories(access, progress=False)))
 
     def _plan(self, access: mf.Access, audit: mf.Audit) -> mf.Plan:
-        self._step("A cleanup is a plan first: to review, to change, to keep")
+        self._step("The cleanup starts as a plan to review, change or save")
         self._code("plan = mf.plan_cleanup(access, audit)")
         plan = mf.plan_cleanup(access, audit)
         for note in plan.notes:
@@ -235,8 +237,8 @@ class _Tour:
         junk = audit.findings[(audit.findings["check"] == "junk") & (audit.findings["action"] == "review")]
         n_junk = len({*junk["id"]} - {change.id for change in plan.records if change.action == "delete"})
         self._say(
-            f"Only copies, heartbeats and empty rows are deleted. {n_junk} more memories read like junk and stay for "
-            "review: wording alone does not tell noise from a fact."
+            f"Only copies, heartbeats and empty rows are deleted. {n_junk} more memories look like junk and are left "
+            "for review: wording alone cannot distinguish noise from facts."
         )
         return plan
 
@@ -256,9 +258,9 @@ class _Tour:
         self._title("What to try next")
         self._pairs(
             [
-                ("the same in notebooks", "notebooks/1-load-and-look.ipynb, 4-audit-and-clean-up.ipynb"),
-                ("a service of your own", f"{command} serve"),
-                ("a person on it", f"{command} service add-user you@example.org"),
+                ("the same in notebooks", "in the repository: notebooks/1-load-and-look.ipynb"),
+                ("your own service", f"{command} serve"),
+                ("add a person to it", f"{command} service add-user you@example.org"),
             ]
         )
 
@@ -324,9 +326,9 @@ def compare(before: pd.DataFrame, after: pd.DataFrame) -> str:
     is_same = _contents(before) == _contents(after)
     parts = [
         f"{len(after)} memories, {'every text, tag and score as before' if is_same else 'and NOT all as before'}",
-        *([f"{n_new} with a new id and the date of today"] if n_new else []),
-        *([f"{n_redated} with another date of creation"] if n_redated else []),
-        *([] if n_new or n_redated else ["all with their former ids and dates of creation"]),
+        *([f"{n_new} with a new id and today's date"] if n_new else []),
+        *([f"{n_redated} with a different date of creation"] if n_redated else []),
+        *([] if n_new or n_redated else ["all with their original ids and dates of creation"]),
         *([f"{n_updated} that were changed twice have a new updated_at"] if n_updated else []),
     ]
     return "; ".join(parts) + "."

@@ -41,8 +41,8 @@ class Fleet:
     memories : DataFrame
         As of `load_memories`, user by user.
     outcomes : DataFrame
-        One row a user: ``user_id request_id status n_rows error``; ``status`` is done, revoked or failed.
-        ``error`` is the reason, or for a user who is done the number of memories that could not be opened.
+        One row per user: ``user_id request_id status n_rows error``; ``status`` is done, revoked or failed.
+        ``error`` is the reason or, with status done, the number of memories that could not be decrypted.
     """
 
     memories: pd.DataFrame
@@ -64,18 +64,18 @@ def load_fleet(
     plaintext: bool = False,
     progress: ProgressOption = "auto",
 ) -> Fleet:
-    """Load the memories of every user who approved into one frame.
+    """Load the memories of every approved user into one frame.
 
     Parameters
     ----------
     client : Client
     scheduler : "threads" or dask.distributed.Client
-        Threads of this process, or the workers of a Dask cluster, one task a user. Workers connect with the
+        Threads of this process, or the workers of a Dask cluster with one task per user. Workers use the
         ``MEMFRAME_API_KEY`` of their own environment.
     workers : int
         Threads.
     plaintext : bool
-        Send decrypted memories from the workers of a cluster unencrypted; by default they are encrypted for this
+        Send decrypted memories from cluster workers unencrypted; by default they are encrypted for this
         process.
     progress : {"auto", True, False} or callable
         Counts users.
@@ -118,21 +118,21 @@ def audit_fleet(
     now: datetime | None = None,
     progress: ProgressOption = "auto",
 ) -> FleetFolder:
-    """Audit the memories of every user who approved, each alone, into a folder.
+    """Audit the memories of every approved user separately, and write the results to a folder.
 
-    A second run processes only users who are missing: those who failed, were interrupted, or approved since. To
-    audit all users again, use another folder.
+    Another run processes only missing users: those that failed, were interrupted, or approved since. To audit
+    all users again, use another folder.
 
     Parameters
     ----------
     client : Client
     path : str or path
-        A new folder, or one of an earlier run: Parquet datasets ``findings`` and ``memories``, partitioned by
-        user, and ``outcomes.parquet``. Only its owner can read it.
+        A new folder, or that of an earlier run. It contains the Parquet datasets ``findings`` and ``memories``,
+        partitioned by user, and ``outcomes.parquet``. Only its owner can read it.
     scheduler, workers, progress
         As in `load_fleet`. Workers encrypt their results.
     archives : bool
-        Also keep the audited memories: an archive of each user, sealed with their own key (see `load_archive`).
+        Also archive the audited memories, sealed with the key of each user (see `load_archive`).
     checks : sequence of str, optional
     now : datetime, optional
         As in `audit_memories`.
@@ -177,7 +177,7 @@ def export_fleet(
     workers: int = 8,
     progress: ProgressOption = "auto",
 ) -> FleetFolder:
-    """Export the memories of every user who approved into a folder, one archive each.
+    """Export the memories of every approved user to a folder, one archive per user.
 
     Parameters
     ----------
@@ -185,7 +185,8 @@ def export_fleet(
     path : str or path
         A new folder, or one of an earlier run, which is completed.
     sealed : bool
-        Seal each archive with the key of its user; otherwise anybody who can read the folder can read them.
+        Seal each archive with the key of its user; otherwise anyone who can read the folder can read the
+        memories.
     scheduler, workers, progress
         As in `load_fleet`.
 

@@ -74,7 +74,7 @@ def process_on_cluster(
         if refused:
             raise ConfigError(
                 f"A worker of the cluster cannot sign in: {refused}. Workers take MEMFRAME_API_KEY from their own "
-                "environment: set it where they are started."
+                "environment: set it where the workers start."
             )
         rest = iter(users)
         while batch := list(islice(rest, BATCH)):
@@ -84,7 +84,7 @@ def process_on_cluster(
     except (OSError, CancelledError) as gone:
         raise NoAnswerError(
             f"The scheduler of the cluster, {dask_client.scheduler.address}, no longer answers "
-            f"({type(gone).__name__}): its logs say why. Start it, and run this again; what is in a folder is kept."
+            f"({type(gone).__name__}): check its logs. Restart it and run this again; results in a folder are kept."
         ) from None
 
 
@@ -105,7 +105,7 @@ def _results(
         for future in finished:
             user = user_of_task[future.key]
             if user.request_id not in known:
-                lost = "the task or its result was lost on the cluster, whose logs say why: run it again"
+                lost = "the task or its result was lost on the cluster: check its logs and run it again"
                 yield UserResult(user, "failed", error=lost)
             future.release()
 

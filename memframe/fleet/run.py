@@ -109,9 +109,9 @@ class FleetFolder:
     ----------
     path : Path
     n_before : int
-        Users who were complete before the run that returned this; 0 for a folder that is only read.
+        Users that were complete before the run; 0 for a folder that was only opened.
     forgotten : list of str
-        Ids of the users whose results that run has deleted, as they have revoked their approval.
+        Ids of users whose results the run deleted because they had revoked their approval.
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:
@@ -127,7 +127,7 @@ class FleetFolder:
 
     @property
     def outcomes(self) -> pd.DataFrame:
-        """One row a user: ``user_id request_id status n_rows error``, as of the last run."""
+        """One row per user: ``user_id request_id status n_rows error``, as of the last run."""
         path = self.path / _OUTCOMES
         return pd.read_parquet(path).astype(DTYPES) if path.exists() else outcomes_frame([])
 
@@ -192,7 +192,7 @@ class FleetFolder:
         ]
         if strange:
             raise FrameError(
-                f"{self.path} holds {strange[0]}, which is no result of a fleet: choose another folder."
+                f"{self.path} holds {strange[0]}, which is not a result of a fleet: choose another folder."
             )
 
     def check_form(self, work: Work) -> None:
@@ -319,7 +319,9 @@ def forget_revoked(client: Client, path: str | PathLike[str]) -> FleetFolder:
     check_kind("client", client, Client)
     folder = FleetFolder(path)
     if not (folder.path / _OUTCOMES).is_file():
-        raise FrameError(f"{folder.path} is no folder of a fleet, as it has no {_OUTCOMES}: check the path.")
+        raise FrameError(
+            f"{folder.path} is not a folder of a fleet, as it has no {_OUTCOMES}: check the path."
+        )
     with raise_write_errors(folder.path):
         _, gone = approved_and_revoked(client.access_requests())
         folder.forgotten = folder.forget(user.user_id for user in gone if user.user_id)

@@ -252,5 +252,5 @@ def outcomes_frame(results: Iterable[UserResult]) -> pd.DataFrame:
 def revoked_result(user: FleetUser) -> UserResult:
     """Return the result of a user who revoked the approval before the run."""
     return UserResult(
-        user, "revoked", error=f"access request {user.request_id} is revoked: nothing may be read any more"
+        user, "revoked", error=f"access request {user.request_id} is revoked, so nothing can be read"
     )

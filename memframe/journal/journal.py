@@ -85,7 +85,7 @@ class Journal:
         Raises `JournalError` where there is something at the path already, or it cannot be written.
         """
         what = f"nothing is sent without a journal, and no journal can be made at {path}"
-        with raise_os_errors_as(JournalError, what, "mend the folder, or pass another journal="):
+        with raise_os_errors_as(JournalError, what, "correct the folder, or pass another journal="):
             try:
                 os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
             except FileExistsError:
@@ -357,8 +357,8 @@ def _damaged(path: Path, how: str) -> JournalError:
 _REASONS = {
     "SQLITE_FULL": (errno.ENOSPC, "the disk is full: make room"),
     "SQLITE_IOERR": (errno.EIO, "the disk fails or is full: make room, or move the journal"),
-    "SQLITE_READONLY": (errno.EROFS, "it is read-only: mend its permissions"),
-    "SQLITE_CANTOPEN": (errno.EACCES, "it cannot be opened: mend the folder's permissions"),
+    "SQLITE_READONLY": (errno.EROFS, "it is read-only: correct its permissions"),
+    "SQLITE_CANTOPEN": (errno.EACCES, "it cannot be opened: correct the folder's permissions"),
     "SQLITE_BUSY": (errno.EBUSY, "another process uses it: wait until that is done"),
 }
 """Error numbers and words, by how the name of SQLite's error begins."""

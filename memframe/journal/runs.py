@@ -168,7 +168,7 @@ class RunDirectory:
         Raises `JournalError` where it cannot be removed.
         """
         what = f"{path} cannot be removed"
-        with raise_os_errors_as(JournalError, what, "mend the permissions of its folder"):
+        with raise_os_errors_as(JournalError, what, "correct the permissions of its folder"):
             remove(path)
             for note in self.notes():
                 if path in {note.journal, note.file}:
@@ -253,16 +253,16 @@ def _changed_at(path: Path) -> datetime | None:
 
 
 def list_runs() -> pd.DataFrame:
-    """The runs of this user on this machine, the oldest first.
+    """List the runs of this user on this machine, oldest first.
 
     Returns
     -------
     DataFrame
-        One row a run: ``run created_at base_url user_id``, the number of its changes in each status (``done
+        One row per run: ``run created_at base_url user_id``, the number of changes in each status (``done
         recovered rejected conflict unknown planned``), ``state`` and ``journal``. The state is ``finished``;
-        ``open`` where some are planned or unknown, to be resumed; ``running`` in a process of this moment;
-        ``unreadable``; or ``missing`` where the journal is not at its place, perhaps on a disk that is away. The
-        numbers of the last three are missing.
+        ``open`` if some changes are planned or unknown and the run should be resumed; ``running`` in another
+        process; ``unreadable``; or ``missing`` if the journal is not at its path, for example because a disk is
+        not connected. For the last three, the numbers are missing.
 
     Examples
     --------
@@ -279,17 +279,16 @@ def purge_runs(
 ) -> pd.DataFrame:
     """Remove journals, and with them the sealed copies of what was changed and deleted.
 
-    What they recorded can neither be undone nor resumed any more, and nothing refuses their plans a second time.
-    By age, journals that the caller keeps elsewhere are left alone, and so is one that is running. Of finished
-    runs older than 30 days the journals go without this call, when a new run begins.
+    These runs can then no longer be undone or resumed, and their plans could be applied a second time. Purging
+    by age leaves alone running ones and journals that are stored elsewhere. Journals of finished runs older
+    than 30 days are removed automatically when a new run begins.
 
     Parameters
     ----------
     older_than_days : float
         Since the run began; 0 removes all.
     journals : iterable of paths, optional
-        Give up these runs instead, whatever their age and wherever they are: also one whose journal is gone for
-        good, or cannot be read.
+        Remove these instead, regardless of age and place, including journals that are lost or unreadable.
 
     Returns
     -------
@@ -299,7 +298,7 @@ def purge_runs(
     Raises
     ------
     JournalError
-        One of ``journals`` is running, or no run is known that has it.
+        One of ``journals`` is running, or belongs to no known run.
 
     Examples
     --------

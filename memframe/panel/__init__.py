@@ -63,8 +63,8 @@ _STYLE = f"<style>{Path(__file__).with_name('panel.css').read_text('utf-8')}</st
 class Panel(VBox):  # type: ignore[misc]  # ipywidgets has no types
     """Sign in, connect a user, ask for access, wait for the decision and load, in a notebook.
 
-    It does not ask for what arguments, environment and keyring say. Show it as the last line of a cell, or with
-    ``display(panel)``.
+    It asks only for settings that are not in the arguments, the environment or the keyring. Show it as the last
+    line of a cell, or with ``display(panel)``.
 
     Parameters
     ----------
@@ -75,11 +75,11 @@ class Panel(VBox):  # type: ignore[misc]  # ipywidgets has no types
     reason : str
         Text for the user to read before deciding; it fills the field.
     dashboard_url : str, optional
-        Where users decide; the panel then links to it.
+        Address where users decide; the panel links to it.
     content_format : str, list of str or codec
         As in `open_access`.
     poll_s : float
-        Seconds between the first polls of a pending request; later ones are further apart.
+        Seconds between the first polls of a pending request; the interval grows later.
 
     Attributes
     ----------
@@ -128,7 +128,7 @@ class Panel(VBox):  # type: ignore[misc]  # ipywidgets has no types
         return "<memframe.Panel>"
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise TypeError("a panel cannot be pickled: it is open in one notebook and holds keys")
+        raise TypeError("a panel cannot be pickled: it belongs to one notebook and contains keys")
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
         """Return the widget, and a constant text for front ends without widgets."""

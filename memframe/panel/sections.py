@@ -117,7 +117,7 @@ class Section(ABC):
         """Send the request with the reason of a field, which must not be empty."""
         reason = text_of(field)
         if reason is None:
-            self.ask_for(f"Fill in “{field.description}” first: the user decides by it.", field)
+            self.ask_for(f"Fill in “{field.description}” first: the user bases the decision on it.", field)
         else:
             self.controller.start(lambda: self.controller.sign_in.ask(reason))
 
@@ -169,7 +169,7 @@ class SignInSection(Section):
             self._intro.value = widgets.note("Looking for your settings …")
         elif "api_key" in view.missing:
             self._intro.value = widgets.paragraph(
-                "Use the developer's API key, which stays in the memory of this kernel. To keep it in the keyring of "
+                "Use the developer's API key, which stays in the memory of this kernel. To store it in the keyring of "
                 "your computer, run `memframe login` there."
             )
         else:
@@ -375,8 +375,8 @@ class ConnectSection(Section):
 _CHOOSE = "Continue with one of these requests, or connect another user."
 _CONNECT = "A user allows your application to ask for access. This does not share anything yet."
 _CONTINUES = (
-    " in a browser on this computer. The user signs in there and allows the connection; the panel then continues by "
-    "itself."
+    " in a browser on this computer. The user signs in there and allows the connection; the panel then continues "
+    "automatically."
 )
 _COPY = (
     "Copy the address of the page to which the browser is then redirected, even if that page does not load, and paste "
@@ -384,8 +384,8 @@ _COPY = (
 )
 _ANSWER = "Redirected address, or its code"
 _LISTENING = "Waiting for the answer on this computer …"
-_PASTE = "Where the page after that does not load, as the browser runs on another computer"
-_RECEIVE = "Where the browser runs on the same computer as this notebook, the answer comes by itself"
+_PASTE = "If the next page does not load because the browser runs on another computer"
+_RECEIVE = "If the browser runs on the same computer as this notebook, the answer arrives automatically"
 
 
 class RequestSection(Section):
@@ -481,9 +481,9 @@ def _refused_html(view: ViewState) -> str:
     at = widgets.when(request.updated_at, view.now) if request else ""
     if view.snapshot.state == "rejected":
         return widgets.alert(f"The user declined {at}. Nothing was shared.")
-    loaded = "The memories that were loaded before are still in `panel.memories`."
+    loaded = "The memories loaded earlier are still in `panel.memories`."
     kept = loaded if view.snapshot.memories is not None else ""
-    return widgets.alert(f"The user took the approval back {at}. Nothing more can be read.", kept)
+    return widgets.alert(f"The user revoked the approval {at}. No more memories can be read.", kept)
 
 
 N_PREVIEWED = 5

@@ -109,13 +109,13 @@ def _value_error(field: str, value: Value) -> str | None:
         return None if 0 <= value <= top else f"{field} is {value:g}, outside 0 to {top:g}"
     names = value if isinstance(value, tuple) else ()
     if "\0" in (value if isinstance(value, str) else "".join(names)):
-        return f"{field} holds the character NUL"
+        return f"{field} contains the character NUL"
     if len(names) > MAX_TAGS:
         return f"it has {len(names):,} tags, of which a memory can have {MAX_TAGS}"
     if "" in names:
         return "a tag is blank"
     if any("," in name for name in names):
-        return "the name of a tag holds a comma, by which names are separated"
+        return "the name of a tag contains a comma, which separates names"
     if any(len(name) > MAX_TAG_CHARS for name in names):
         return f"the name of a tag has more than {MAX_TAG_CHARS} characters"
     return None

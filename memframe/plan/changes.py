@@ -43,29 +43,29 @@ def plan_changes(
 ) -> Plan:
     """Plan to write an edited frame: only the fields that were edited, and nothing else.
 
-    Rows are known by ``id`` alone; the index only names them in messages. A field is sent if it differs from
-    the baseline, that is, from the memory as it was last loaded, and if the service still holds that. Rows
-    without ``id`` become new memories. Rows that are not in the frame are left alone: deleting is
+    Rows are identified by ``id``; the index is used only in messages. A field is sent if it differs from the
+    baseline (the memory as last loaded) and if the service still holds the baseline's value. Rows without
+    ``id`` become new memories. Rows that are missing from the frame are left alone; to delete, use
     `plan_deletes`. Nothing is written, and the frame is not modified.
 
-    Rows that this access has not loaded, or not in this state, are compared with the service: what differs is
-    a change if the row's ``updated_at`` is the service's, else a conflict. Where the frame has no
-    ``updated_at`` at all (a table of ids and texts), cells that are not missing are changes against the state
-    of this moment, and missing ones say nothing unless ``on_null="null"``.
+    Rows that were not loaded through this access, or not in this state, are compared with the service: a
+    difference is a change if the row's ``updated_at`` equals that of the service, otherwise a conflict. If the
+    frame has no ``updated_at`` column (a table of ids and texts), cells with a value are changes relative to
+    the current state, and missing cells are ignored unless ``on_null="null"``.
 
     Parameters
     ----------
     access : Access
     edited : DataFrame
-        Any of the columns of `load_memories`. Other columns are not written, and named in the notes of the plan;
-        one that is spelled nearly like a column of memories is an error.
+        Any of the columns of `load_memories`. Other columns are not written, and are named in the notes of the
+        plan; a name that is nearly that of a column of memories is an error.
     on_null : {"raise", "null", "skip"}
-        What a cell means that was emptied: an error, that the field is cleared, or nothing. `NULL` in a cell
-        always clears. Content cannot be cleared.
+        How to treat a cell that was emptied: as an error, as a request to clear the field, or as no change.
+        `NULL` in a cell always clears. Content cannot be cleared.
     on_conflict : {"raise", "mark", "mine", "theirs"}
-        What becomes of fields that were changed here and at the service: an error; a change of action
-        "conflict", which is there to be looked at and cannot be applied, or one of the two sides wins.
-        A memory that was deleted meanwhile is a conflict, too, in which "mine" cannot win.
+        How to treat fields that were changed both here and at the service: as an error; as a change with action
+        "conflict", which can be reviewed but not applied; or by keeping one of the two versions. A memory that
+        was deleted in the meantime is also a conflict, in which "mine" cannot win.
     max_changes : int, optional
         Refuse to plan more.
 
@@ -76,7 +76,7 @@ def plan_changes(
     Raises
     ------
     PlanError
-        It names the rows, by their labels, and what is wrong with each; nothing was written.
+        The message names the rows by their labels and says what is wrong with each; nothing was written.
 
     Examples
     --------
@@ -329,7 +329,9 @@ class ChangeBuilder:
                 reason = explain_difference(names, edit.times.get("updated_at"), updated_at)
             return self._conflicts.add(replace(change, action="conflict", reason=reason))
         if memory.error:
-            error = f"it could not be read as it is now ({memory.error}); after a change of key, open the access again"
+            error = (
+                f"it could not be decrypted ({memory.error}); after a change of key, open the access again"
+            )
             self._errors.add(edit.row, error)
         return change
 
@@ -366,9 +368,9 @@ class ChangeBuilder:
         if mine is None and not edit.times:
             self._errors.add(edit.row, unknown)
         elif self._conflicts.winner == "mine":
-            self._errors.add(edit.row, f"{gone}: drop the row, or empty its id to create it anew")
+            self._errors.add(edit.row, f"{gone}: remove the row, or empty its id to create it again")
         elif not self._conflicts.winner:
-            reason = f"{unknown}, or no more" if mine is None else gone
+            reason = f"{unknown}, or it was deleted" if mine is None else gone
             after = in_order(mine or {})
             conflict = Change(action="conflict", row=edit.row, id=edit.id, after=after, reason=reason)
             return self._conflicts.add(conflict)

@@ -32,15 +32,15 @@ def plan_deletes(
     *,
     on_conflict: OnConflict = "raise",
 ) -> Plan:
-    """Plan to delete memories; the specification knows no way to bring one back.
+    """Plan to delete memories; the specification has no way to restore them.
 
-    `plan_undo` creates again what a run has deleted. Only where the service offers to restore, as the embedded one
-    does for 30 days, does a memory have its id and times again; elsewhere it has a new id, and is dated of the day of
-    the undo. Each display of the plan says which.
+    `plan_undo` creates deleted memories again. They keep their ids and times only if the service can restore
+    them, as the embedded one does for 30 days; otherwise they get new ids and the date of the undo. Each
+    display of the plan says which applies.
 
-    Each is read once more, and the plan holds all of it. What was seen in a frame and has changed at the
-    service since is a conflict: somebody went on writing what was decided to be deleted. Ids alone say
-    nothing about what was seen, and are deleted as they are.
+    Each memory is read again, and the plan holds all of it. A memory that has changed at the service since the
+    frame was loaded is a conflict. Ids alone do not show what was loaded, so those memories are deleted in
+    their current state.
 
     Parameters
     ----------
@@ -48,8 +48,8 @@ def plan_deletes(
     frame_or_ids : DataFrame, Series, iterable of str, or str
         Rows of memories, one row of them, ids, or one id. A repeated id counts once.
     on_conflict : {"raise", "mark", "mine", "theirs"}
-        What becomes of memories that were changed since: an error; a change of action "conflict", which
-        cannot be applied; deleted nevertheless; or kept.
+        How to treat memories that have changed since: as an error; as a change with action "conflict", which
+        cannot be applied; delete them; or keep them.
 
     Returns
     -------
@@ -107,7 +107,7 @@ def _frame_of(given: Any) -> tuple[EditedFrame, bool]:
     ids: pd.Series[Any] = given if isinstance(given, pd.Series) else pd.Series([*given], dtype=object)
     kinds = {type(cell) for cell in ids}  # of a mask, and of records, each row would be called a wrong id
     if kinds and kinds <= {bool, np.bool}:
-        raise PlanError("a mask says which rows to delete, not of which frame: pass the rows, memories[mask]")
+        raise PlanError("a mask does not identify the frame: pass the rows, memories[mask]")
     if kinds == {dict}:
         check_kind("what to delete, if not ids,", ids.to_list(), pd.DataFrame, error=PlanError)
     return EditedFrame(ids.astype(object).to_frame("id"), has_labels=ids is given), False

@@ -137,7 +137,7 @@ class EditedFrame:
         for row, memory_id in enumerate(chosen):
             error = None if memory_id is None else _id_error(memory_id)
             if error is None and once and memory_id is not None and n_of[memory_id] > 1:
-                error = f"the id {memory_id} is there {n_of[memory_id]} times; keep one row"
+                error = f"the id {memory_id} occurs {n_of[memory_id]} times; keep one row"
             if error is not None:
                 errors.add(self.name(row), error)
 
@@ -163,7 +163,7 @@ def _id_error(memory_id: object) -> str | None:
         check_id("id", memory_id)
     except ConfigError as refused:
         return f"{refused}; or leave it missing for a new memory"
-    return "id holds the character NUL" if "\0" in str(memory_id) else None
+    return "id contains the character NUL" if "\0" in str(memory_id) else None
 
 
 def label_of(label: object) -> Label:
@@ -304,7 +304,9 @@ class _LoadedRows:
         is_edited = np.logical_or.reduce([np.zeros(n_rows, dtype=bool), *self._differs.values()])
         is_unreadable = self._newest.column("content_error").notna().to_numpy()
         for row in self._rows[is_edited & is_unreadable]:
-            cause = "it could not be read as it is (see content_error): it can be deleted, but not changed"
+            cause = (
+                "its content could not be decrypted (see content_error): it can be deleted, but not changed"
+            )
             self._errors.add(self._frame.name(row), cause)
         yield from self._edits_at(np.flatnonzero(is_edited & is_known))
         yield from _edits_without_baseline(self._frame, self._rows[(is_edited | is_odd) & ~is_known])

@@ -53,10 +53,10 @@ _COLUMNS = {
 
 
 class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
-    """The writes that shall happen to one user's memories. Made by `plan_changes` and its like.
+    """Planned writes to one user's memories. Made by `plan_changes` and similar functions.
 
-    A plan is only looked at, saved, added to another, or given to `apply_plan`. Its length is the number of
-    its changes, so that an empty one is false.
+    A plan can be reviewed, saved, added to another plan, or passed to `apply_plan`. Its length is the number of
+    changes, so an empty plan is false.
 
     Attributes
     ----------
@@ -66,12 +66,12 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
     user_id : str
         Whose memories.
     key_version : int
-        Of the key under which content is going to be sealed.
+        Version of the key with which content will be sealed.
     created_at : datetime
         UTC: when the state was read that the plan was made from.
     notes : tuple of str
-        Sentences for the reader, such as what the plan leaves out, and what an undo of its deletes brings back. Every
-        display begins with them; a sum of plans has those of both, each once.
+        Sentences for the reader, such as what the plan leaves out and what an undo of its deletes restores.
+        Every display begins with them; a sum of plans has the notes of both.
 
     Raises
     ------
@@ -113,7 +113,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         repeated = [memory_id for memory_id, n_times in n_of.items() if n_times > 1]
         if repeated:
             raise PlanError(
-                f"two changes of one plan are about the same memory: {list_some(repeated)}; plan them in two steps"
+                f"two changes of one plan concern the same memory: {list_some(repeated)}; make two plans"
             )
 
     def __repr__(self) -> str:
@@ -143,7 +143,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
 
     @property
     def undo_note(self) -> str | None:
-        """The note on what an undo of the deletes brings back; None where there are no deletes."""
+        """The note on what an undo of the deletes restores; None without deletes."""
         return next((note for note in self.notes if note.startswith(UNDO_NOTE)), None)
 
     def __add__(self, other: Plan) -> Plan:
@@ -159,7 +159,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         for name in ("base_url", "user_id", "key_version"):
             if getattr(self, name) != getattr(other, name):
                 raise PlanError(
-                    f"plans for two different values of {name} do not add up: apply them one by one"
+                    f"plans for two different values of {name} cannot be combined: apply them one by one"
                 )
         taken = 1 + max((change.group for change in self.records if change.group is not None), default=-1)
         moved = (
@@ -189,7 +189,9 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         return tuple(change for change in self.records if change.action in WRITES)
 
     def without(self, *actions: Action) -> Plan:
-        """The plan without changes of some actions, such as conflicts; what holds together with one goes, too."""
+        """Return the plan without changes of some actions, such as conflicts; changes of the same group are
+        also removed.
+        """
         dropped = {change.group for change in self.records if change.action in actions} - {None}
         kept = [c for c in self.records if c.action not in actions and c.group not in dropped]
         has_deletes = any(change.action == "delete" for change in kept)
@@ -198,7 +200,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
 
     @property
     def changes(self) -> pd.DataFrame:
-        """One row a change: ``action row id fields before after reason group``, fit to be shown."""
+        """One row per change: ``action row id fields before after reason group``, masked for display."""
         rows = [_document_of(change) for change in self.records]
         columns = {
             name: pd.Series([row[name] for row in rows], dtype=kind) for name, kind in _COLUMNS.items()
@@ -206,14 +208,14 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         return pd.DataFrame(columns)
 
     def diff(self, *, color: bool | None = None, limit: int | None = None) -> str:
-        """All changes as lines that go and lines that come, long ones shortened around the difference.
+        """Return all changes as removed and added lines; long lines are shortened around the difference.
 
         Parameters
         ----------
         color : bool, optional
-            Whether with the colours of a terminal; by default if standard output is one.
+            Use terminal colours; by default if standard output is a terminal.
         limit : int, optional
-            Of more changes show only so many, conflicts and what is invalid first; the others are counted.
+            Show at most this many changes, conflicts and invalid ones first; the others are counted.
         """
         if color is None:  # https://no-color.org
             is_terminal = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
@@ -236,12 +238,12 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the plan to a file, sealed: only this user on this machine can load it.
+        """Save the plan to a sealed file that only this user on this machine can load.
 
         Parameters
         ----------
         path : str or path
-            A plan that is there is replaced, another file is not.
+            An existing plan is replaced, any other file is not.
 
         Raises
         ------
@@ -254,7 +256,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
             if target.exists():
                 with target.open("rb") as there:
                     if there.read(len(BEGINNING)) != BEGINNING:
-                        raise PlanError(f"{target} is not replaced, as it is no plan: choose another path")
+                        raise PlanError(f"{target} is not a plan and is not replaced: choose another path")
             with atomic_file(target) as file:
                 file.write(MARK + sealed)
 
@@ -267,7 +269,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         PlanError
             There is none.
         JournalError
-            It was changed, or saved by another user or on another machine.
+            The file was changed, or saved by another user or on another machine.
         """
         source = Path(path).expanduser()
         with raise_os_errors_as(PlanError, f"the plan {source} cannot be read", "check the path"):
@@ -288,7 +290,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         raise refusal  # out here, as what it came from may quote the plan
 
     def refuse_stale(self, current: Mapping[str, CurrentMemory]) -> None:
-        """Refuse to go on if what the plan was made from has moved.
+        """Raise an error if the memories have changed since the plan was made.
 
         Raises `StalePlanError`, which names the first rows and fields.
         """

@@ -124,7 +124,7 @@ class NotebookAxes(Axes):
 
 def _png(figure: Figure | None) -> tuple[bytes, dict[str, int]]:
     if figure is None:
-        raise RuntimeError("these axes were removed from their figure; draw them anew")
+        raise RuntimeError("these axes were removed from their figure; draw them again")
     width, height = figure.get_size_inches() * figure.dpi
     picture = BytesIO()
     figure.savefig(picture, format="png", dpi=_SHARPNESS * figure.dpi)

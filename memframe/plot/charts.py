@@ -354,7 +354,7 @@ def duplicates(audit: DrawnAudit | pd.DataFrame, *, ax: Axes | None = None) -> A
 
 def _check_findings(findings: pd.DataFrame) -> pd.DataFrame:
     if "check" not in findings:
-        raise FrameError("the frame holds no findings: pass an Audit, which audit_memories(memories) makes")
+        raise FrameError("the frame contains no findings: pass an Audit from audit_memories(memories)")
     return findings
 
 

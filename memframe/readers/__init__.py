@@ -38,36 +38,37 @@ def read_memories(
     format: str = "auto",  # noqa: A002 - the word of pandas
     zone: str | tzinfo | None = None,
 ) -> pd.DataFrame:
-    r"""Read memories that another memory system, an assistant or a person has written.
+    r"""Read memories from another memory system, an assistant or a person's list.
 
     Parameters
     ----------
     path_or_text : str or path
-        A file, a folder, a zip archive, or the text itself: a ``str`` is a text if it holds a line end, or begins
-        with a bracket or brace; a path that does so is passed as a `Path`.
+        A file, a folder, a zip archive, or the text itself: a ``str`` is treated as text if it contains a line
+        end or begins with a bracket or brace. Pass such a path as a `Path`.
     format : str
-        By default known by its shape. A name out of `memframe.readers.FORMATS` decides where several fit.
+        By default recognised by structure. A name from `memframe.readers.FORMATS` decides if several fit.
     zone : str or tzinfo, optional
-        Of times that name none, such as "Europe/Paris". Days alone are read as their midnight, by default in UTC.
+        Time zone of times without one, such as "Europe/Paris". A date alone is read as midnight, by default in
+        UTC.
 
     Returns
     -------
     DataFrame
-        With the columns of `load_memories`, ``origin_id``, and further ones as the format has them, as text.
-        ``attrs["memframe_read"]`` holds the counts, and its ``summary`` the same in sentences.
+        The columns of `load_memories`, ``origin_id``, and further columns of the format, as text.
+        ``attrs["memframe_read"]`` has the counts, and their ``summary`` in sentences.
 
     Raises
     ------
     FrameError
-        The file is damaged, cut off or of no known format; it states another count than it holds; or a time has no
-        zone. The message names the place.
+        The file is damaged, truncated or of unknown format; it states a different count than it contains; or a
+        time has no zone. The message names the place.
     ConfigError
-        There is no such format or zone.
+        The format or time zone is unknown.
 
     Warns
     -----
     UserWarning
-        Something was left out, with its number: relations, what was deleted, damaged lines.
+        Entries were left out, such as relations, deleted memories and damaged lines; the warning counts them.
 
     Examples
     --------
@@ -163,7 +164,7 @@ def _check_count(source: Input, form: Format, documents: list[Document], n_entri
     stated = [number for number in found if isinstance(number, int)]
     if len(stated) < len(found):
         raise FrameError(
-            f"{source.name} states a number of entries that is none: it was changed. Get it again."
+            f"{source.name} states an invalid number of entries: it was changed. Export it again."
         )
     if stated and n_entries not in (sum(stated), *{*stated}):
         raise FrameError(

@@ -394,7 +394,7 @@ REFUSED: tuple[tuple[Callable[[Document], bool], str], ...] = (
     ),
     (
         lambda document: _has_all(document, "uuid", "chat_messages"),
-        "it holds Claude's conversations, without memories.json: ask Claude for a list of dated lines, which is read",
+        "it contains Claude's conversations, but no memories.json: ask Claude for a list of dated lines and pass that",
     ),
     (lambda document: bool(top(document)), _UNKNOWN_OBJECT),
 )

@@ -107,7 +107,7 @@ class Collector:
             return None
         moment = value if isinstance(value, datetime) else read_time(value)
         if moment is None:
-            raise FrameError(f"{place} is no time in ISO 8601: mend it, or leave it out.")
+            raise FrameError(f"{place} is not a time in ISO 8601: correct it, or leave it out.")
         is_day = isinstance(value, str) and len(value.strip()) <= len("2024-05-01")
         if moment.tzinfo is None:
             self._n_days += is_day
@@ -121,7 +121,7 @@ class Collector:
         try:
             return moment.astimezone(UTC).isoformat()
         except OverflowError:
-            raise FrameError(f"{place} is out of the range of times: mend it, or leave it out.") from None
+            raise FrameError(f"{place} is out of the range of times: correct it, or leave it out.") from None
 
     def _tags(self, value: Any) -> tuple[str, ...]:
         value = value.split(",") if isinstance(value, str) else value

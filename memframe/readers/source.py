@@ -251,7 +251,7 @@ def _decode_json(text: str, name: str) -> Document:
         cause = (
             "is nested too deeply"
             if isinstance(error, RecursionError)
-            else "holds a number of too many digits"
+            else "contains a number with too many digits"
         )
         raise FrameError(f"{name} {cause} to be an export of memories.") from None
 
@@ -288,7 +288,7 @@ def _decode_table(text: str, name: str) -> Document | None:
     finally:
         csv.field_size_limit(limit)
     if len({*header}) < len(header):
-        raise FrameError(f"{name} has several columns of one name: rename them.")
+        raise FrameError(f"{name} has several columns with the same name: rename them.")
     cells = [
         dict(zip(header, row, strict=True)) if len(row) == len(header) else Damage("row of another length")
         for _, row in numbered

@@ -133,7 +133,7 @@ def _contents(counts: Sequence[Count], n_memories: int, checks: Sequence[str]) -
         yield tag("p", about, class_="about")
         yield tag("nav", figures_table(counts, n_memories, has_links=True))
     if clean := none_found(counts, checks):
-        yield tag("p", f"Looked for, and none found: {clean}.", class_="soft")
+        yield tag("p", f"No findings: {clean}.", class_="soft")
 
 
 def _pictures(audit: ReportedAudit) -> Markup:

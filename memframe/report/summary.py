@@ -27,25 +27,25 @@ class CheckWords(NamedTuple):
 CHECKS = {
     "secret": CheckWords(
         "Secrets",
-        "Keys and tokens of machines, and passwords, PINs, codes and security answers of people.",
-        "holds a secret in the open",
-        "hold a secret in the open",
+        "Keys and tokens of machines, and people's passwords, PINs, codes and security answers.",
+        "contains an exposed secret",
+        "contain an exposed secret",
     ),
     "personal_data": CheckWords(
         "Personal data",
-        "E-mail addresses, telephone numbers, cards, bank accounts, national numbers and network addresses.",
-        "holds personal data",
-        "hold personal data",
+        "E-mail addresses, telephone, card, bank account and national id numbers, and network addresses.",
+        "contains personal data",
+        "contain personal data",
     ),
     "sealed": CheckWords(
         "Sealed content",
-        "Content that could not be opened, or is sealed differently from the rest.",
-        "could not be opened, or is sealed differently from the rest",
-        "could not be opened, or are sealed differently from the rest",
+        "Content that could not be decrypted, or is sealed differently from the rest.",
+        "could not be decrypted, or is sealed differently from the rest",
+        "could not be decrypted, or are sealed differently from the rest",
     ),
     "junk": CheckWords(
         "Junk",
-        "Restated prompts, reports of machines, the memory tool's own words, states of a task, repeats, empty rows.",
+        "Restated prompts, machine reports, the memory tool's own messages, task states, repeats and empty rows.",
         "may say nothing about the user",
         "may say nothing about the user",
     ),
@@ -63,7 +63,7 @@ CHECKS = {
     ),
     "changed_value": CheckWords(
         "Changed values",
-        "The same sentence with another number, date, name or a “not”; never to be merged.",
+        "The same sentence with a different number, date, name or a “not”; never merged.",
         "differs from another in one value",
         "differ from another in one value",
     ),
@@ -75,7 +75,7 @@ CHECKS = {
     ),
     "stale": CheckWords(
         "Stale memories",
-        "Announcements whose date has passed, and memories that have not been updated for long.",
+        "Announcements whose date has passed, and memories that have not been updated for a long time.",
         "may be out of date",
         "may be out of date",
     ),
@@ -87,9 +87,9 @@ CHECKS = {
     ),
     "tags": CheckWords(
         "Tags",
-        "Names that mean the same, and tags that are disabled, unknown or without a memory.",
-        "carries a tag that duplicates another",
-        "carry tags that duplicate others",
+        "Names that mean the same, and tags that are disabled, unknown or unused.",
+        "has a tag that duplicates another",
+        "have tags that duplicate others",
     ),
     "missing": CheckWords(
         "Missing fields",
@@ -107,7 +107,7 @@ PROPOSALS = {
     "merge": "merge into another",
     "redact": "redact",
     "retag": "change tags",
-    "rescale": "bring to one scale",
+    "rescale": "convert the scale",
     "review": "review",
 }
 """Actions in words."""
@@ -198,7 +198,7 @@ def counts_of(findings: pd.DataFrame, by_memory: pd.DataFrame) -> list[Count]:
 def headline(counts: Sequence[Count], n_memories: int) -> str:
     """Return the verdict in one sentence."""
     if not n_memories:
-        return "There are no memories to look at."
+        return "There are no memories."
     sentences = list(_sentences(counts, n_memories))
     if sentences:
         return sentences[0]
@@ -239,7 +239,11 @@ def proposed(audit: ReportedAudit) -> str:
     """Say what the cleanup would do, and what it needs; nothing where nothing is proposed."""
     if not audit.proposals:
         return ""
-    done = "Nothing is done yet." if audit.is_stored else "To do it, write these memories to a service first."
+    done = (
+        "Nothing has been changed."
+        if audit.is_stored
+        else "To apply this, write these memories to a service first."
+    )
     return f"Proposed, each memory counted once: {', '.join(audit.proposals)}. {done}"
 
 

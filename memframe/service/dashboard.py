@@ -49,7 +49,7 @@ _SECTIONS: dict[str, tuple[Status, ...]] = {
     "past": ("rejected", "revoked"),
 }
 _FORM = "application/x-www-form-urlencoded"
-_REFUSAL = "That e-mail and password do not go together. Check both and try again."
+_REFUSAL = "The e-mail address or the password is wrong. Check both and try again."
 _STATIC = Path(__file__).with_name("static")
 _FILES = {
     "style.css": ((_STATIC / "style.css").read_bytes(), "text/css"),
@@ -131,9 +131,7 @@ def decide(request: WebRequest, request_id: FromPath[str], body: RawBody) -> Res
     except msgspec.ValidationError:
         raise invalid("the form has no decision") from None
     except ConflictError as conflict:
-        message = (
-            "The request was decided in another window or elsewhere before; your dashboard shows what holds"
-        )
+        message = "The request was already decided elsewhere; your dashboard shows the current state"
         raise ConflictError(message, status=409, code=conflict.code) from None
     return visit.redirect(DASHBOARD)
 
@@ -170,12 +168,12 @@ def _change_password(request: WebRequest, body: bytes) -> Response[Any]:
     try:
         if not visit.check_password(user.email, current, user.password_hash):
             log_event("password change refused", user_id=user.id, address=visit.address)
-            raise InvalidError("the current password is not this one")
+            raise InvalidError("the current password is wrong")
         new = check_new_password(form.get("new", ""))
         if new == current:
-            raise InvalidError("the new password is the current one; choose another one")
+            raise InvalidError("the new password is the same as the current one; choose another one")
         if new != form.get("again", ""):
-            raise InvalidError("the new password was not repeated as it is; type it twice")
+            raise InvalidError("the two new passwords differ; type the same password twice")
     except (InvalidError, ConfigError) as refusal:
         return _password_page(visit, then, as_sentence(str(refusal)))
     new_hash = visit.site.deployment.passwords.hash(Secret(new))

@@ -58,10 +58,11 @@ def problem_response(
     return Response(body, status_code=status, media_type=PROBLEM_TYPE, headers=headers)
 
 
-def answer_service_error(_: Request[Any, Any, Any], error: ServiceError) -> Response[bytes]:
+def answer_service_error(request: Request[Any, Any, Any], error: ServiceError) -> Response[bytes]:
     headers = {}
     if error.status == HTTPStatus.UNAUTHORIZED:
-        headers["WWW-Authenticate"] = "Bearer"
+        fault = ', error="invalid_token"' if "authorization" in request.headers else ""
+        headers["WWW-Authenticate"] = f'Bearer realm="memframe"{fault}'
     if isinstance(error, TooManyCallsError):
         headers["Retry-After"] = str(error.retry_after_s)
     return problem_response(error.status or 400, error.code or "invalid_request", str(error), headers)

@@ -225,7 +225,7 @@ def serving_in_thread(server: uvicorn.Server, listening: socket.socket) -> Itera
     finally:
         server.should_exit = True
         thread.join()
-    _name_failure(ended, "has stopped by itself")
+    _name_failure(ended, "has stopped unexpectedly")
 
 
 def _run(server: uvicorn.Server, listening: socket.socket, ended: Future[None]) -> None:

@@ -229,7 +229,8 @@ def _extended(uri: str, fields: list[tuple[str, str]]) -> str:
 
 def token_error(code: str, description: str = "", headers: dict[str, str] | None = None) -> TokenAnswer:
     """Make the answer of the token endpoint to a call that is refused."""
-    body = {"error": code, "error_description": description or _REASONS.get(code, "The request is refused.")}
+    words = re.sub(r"[^ !#-\[\]-~]", "?", description or _REASONS.get(code, "The request is refused."))
+    body = {"error": code, "error_description": words}
     if code == "invalid_client":
         headers = {"WWW-Authenticate": 'Basic realm="memframe"'}
     return TokenAnswer(_STATUSES.get(code, 400), msgspec.json.encode(body), headers or {})

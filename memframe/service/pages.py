@@ -68,11 +68,11 @@ _PAGE_PATHS = ("/login", "/logout", DASHBOARD, "/static", OAUTH_AUTHORIZE)
 _PROGRAM_PATHS = ("/api/", "/schema/", "/.well-known/", OAUTH_TOKEN)
 
 _HEADINGS = {
-    400: "This cannot be read",
+    400: "This request is invalid",
     403: "This form is out of date",
-    404: "There is nothing here",
-    405: "There is nothing here",
-    409: "This was decided meanwhile",
+    404: "Page not found",
+    405: "Page not found",
+    409: "Already decided",
     429: "Too many attempts",
 }
 
@@ -204,8 +204,8 @@ class Visit:
         own = hmac.compare_digest(token, self._form_token().encode())
         if not (own and is_own_origin(self._request.headers, self.site.server.issuer)):
             raise AccessError(
-                "This form is out of date, or did not come from this site. Nothing was changed. "
-                "Open the page again and repeat what you did.",
+                "This form is out of date or did not come from this site. Nothing was changed. "
+                "Open the page again and repeat the action.",
                 status=403,
                 code="foreign_form",
             )
@@ -319,7 +319,7 @@ def refusal_page(request: WebRequest, error: ServiceError) -> Response[str]:
 
 def http_error_page(request: WebRequest, error: HTTPException) -> Response[str]:
     is_known = error.status_code in {404, 405}
-    message = "this address has no page" if is_known else HTTPStatus(error.status_code).description
+    message = "there is no page at this address" if is_known else HTTPStatus(error.status_code).description
     page = Visit(request).notice(error.status_code, message)
     page.headers |= complete_allow(error.headers)
     return page

@@ -148,7 +148,7 @@ def delete_memories(request: WebRequest, body: RawBody) -> Response[Any]:
         if is_right:
             mine.delete_all()
     if not is_right:
-        refusal = "That is not the number of your memories, which may have changed meanwhile. "
+        refusal = "That is not the number of your memories; it may have changed in the meantime. "
         return _delete_all_page(visit, f"{refusal}Nothing was deleted.")
     log_event("all memories deleted by their user", user_id=user.id, address=visit.address)
     return visit.redirect(MEMORIES)
@@ -218,7 +218,7 @@ def _erase_account(request: WebRequest, body: bytes) -> Response[Any]:
     form, user = visit.read_form(body), visit.require_user()
     if not visit.check_password(user.email, form.get("password", ""), user.password_hash):
         log_event("deletion of an account refused", user_id=user.id, address=visit.address)
-        return visit.form_page("delete_account.html", "The password is not this one. Nothing was deleted.")
+        return visit.form_page("delete_account.html", "The password is wrong. Nothing was deleted.")
     receipt = deployment_of(request).erase_user(user.id)
     visit.sign_out()
     answer = visit.page("receipt.html", receipt=receipt, email_of_erased=user.email)

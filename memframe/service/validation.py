@@ -205,7 +205,7 @@ def check_new_password(text: str) -> str:
         raise ConfigError("the password must not be blank; choose another one")
     if text.strip().casefold() in _common_passwords():
         raise ConfigError(
-            "the password is one of the most used ones, which are guessed first; choose another one"
+            "the password is one of the most common ones, which are guessed first; choose another one"
         )
     return check_text(text, "the password")
 
@@ -232,5 +232,5 @@ def check_public_url(text: str) -> str:
     """
     url = check_url("the public address", text)
     if urlsplit(url).path:
-        raise ConfigError("the public address has a path: the service stands at the root of its host.")
+        raise ConfigError("the public address has a path: the service must be at the root of its host.")
     return url

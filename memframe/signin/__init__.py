@@ -87,7 +87,7 @@ class SignIn:
         return html_card("Sign-in", {"state": self.state, "next": self.due})
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise TypeError("a sign-in cannot be pickled: it holds keys, and an attempt of this process alone")
+        raise TypeError("a sign-in cannot be pickled: it contains keys and belongs to this process")
 
     @property
     def snapshot(self) -> SignInState:
@@ -185,7 +185,7 @@ class SignIn:
         self._steps.reset(self._initial)
 
     def go_back(self) -> None:
-        """Leave this attempt or request to choose another; a flow that has not been used yet may be replaced."""
+        """Leave this attempt or request to choose another; an unused flow may be replaced."""
         before = self.snapshot
         if before.client is not None:
             flow = self._initial.flow if before.state == "authorizing" else before.flow
@@ -215,7 +215,7 @@ class SignIn:
     ) -> str:
         """Start a user's authorization, and return the address that the user opens.
 
-        The parameters are those of `OAuthFlow`, which is made once and kept; giving any makes another.
+        The parameters are those of `OAuthFlow`. The flow is reused unless one of them is given.
         """
         client_secret = as_secret_if_text(client_secret)
 
@@ -236,8 +236,8 @@ class SignIn:
     ) -> None:
         """Start a user's authorization, and receive the redirect by a listener on this machine.
 
-        Meanwhile ``snapshot.address`` is the address that the user opens. See `OAuthFlow.run_local`; the other
-        parameters are those of `authorize`.
+        During this time, ``snapshot.address`` is the address for the user to open. See `OAuthFlow.run_local`;
+        the other parameters are those of `authorize`.
         """
         client_secret = as_secret_if_text(client_secret)
 
@@ -258,7 +258,7 @@ class SignIn:
         self._steps.run("receive", receive)
 
     def finish(self, code_or_redirected_url: str | Secret) -> None:
-        """Exchange the code of the address that the user was redirected to."""
+        """Exchange the code in the address to which the user was redirected."""
         answer = as_secret_if_text(code_or_redirected_url)
 
         def finish(before: SignInState) -> SignInState:
@@ -273,7 +273,7 @@ class SignIn:
         Raises
         ------
         ConfigError
-            The request that was chosen comes without its memory key.
+            The chosen request has no memory key.
         """
 
         def ask(before: SignInState) -> SignInState:
@@ -310,7 +310,7 @@ class SignIn:
         return _require(self._steps.run("open", open_).access)
 
     def load(self, *, progress: ProgressOption = "auto") -> None:
-        """Load all memories and tags; `progress` is as in `load_memories`."""
+        """Load all memories and tags; `progress` as in `load_memories`."""
 
         def load(before: SignInState) -> SignInState:
             access = _require(before.access)

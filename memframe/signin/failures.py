@@ -56,7 +56,7 @@ TEXTS: Mapping[Kind, tuple[str, str]] = {
     ),
     "refused_memory_key": (
         "The service no longer accepts the key of this user's earlier connection.",
-        "Connect the user again, and then ask.",
+        "Connect the user again, then ask for access.",
     ),
     "busy": ("The service is busy.", "Try again in a minute."),
     "state_mismatch": (
@@ -70,14 +70,14 @@ TEXTS: Mapping[Kind, tuple[str, str]] = {
     ),
     "link_pasted": (
         "This is the link itself.",
-        "Open it, and paste the address of the page to which the browser is sent after the user has allowed it.",
+        "Open it, and paste the address of the page to which the browser is redirected after the user has allowed it.",
     ),
     "no_code": (
-        "There is no code in this.",
-        "Copy the whole address of the page to which the browser was sent after the user allowed it.",
+        "This contains no code.",
+        "Copy the whole address of the page to which the browser was redirected after the user allowed it.",
     ),
     "no_answer": (
-        "No answer came to this computer.",
+        "No answer arrived at this computer.",
         "Open the link and decide, or paste the address to which it leads.",
     ),
     "gone": ("The service no longer knows this request.", "Choose another one, or ask again."),

@@ -413,7 +413,7 @@ def test_19_what_something_on_the_way_delivers_twice_is_reported_and_left():
     (ids,) = run.verification.duplicates
     assert len(ids) == 2
     assert play.texts() == {"fact 0": 2, "fact 1": 1}
-    with pytest.raises(mf.IncompleteRunError, match=r"1 there more than once .* look at these memories"):
+    with pytest.raises(mf.IncompleteRunError, match=r"1 there more than once .* check these memories"):
         run.raise_for_failures()
 
 
@@ -578,7 +578,7 @@ def test_26_what_was_read_long_ago_is_read_again_and_somebody_elses_change_is_no
     play = Play(lambda world: patches(world, 3), slow)
     run = play.run()
     assert statuses(run) == ["done", "conflict", "done"]
-    assert "changed meanwhile" in run.results[1].error
+    assert "changed in the meantime" in run.results[1].error
     assert play.world.rows["m1"]["title"] == "by somebody else"
     assert [one.path for one in play.world.sent("PATCH")] == ["/memory-blobs/m0", "/memory-blobs/m2"]
 

@@ -125,7 +125,7 @@ def test_the_way_of_a_person_through_the_own_memories(page, look, user, develope
     page.get_by_role("alert").wait_for()
     look("delete-all-refused")
     type_and_go(page, "30")
-    page.get_by_role("heading", name="Nothing is remembered").wait_for()
+    page.get_by_role("heading", name="No memories").wait_for()
     look("memories-empty")
     page.goto(f"{developer.auth_url}/dashboard/account/delete")
     look("delete-account")

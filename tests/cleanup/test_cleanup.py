@@ -485,7 +485,7 @@ def test_what_moved_since_the_audit_is_a_conflict(store):
         "2 changed or deleted at the service since the audit."
     )
     assert theirs.notes == plan.notes == (expected, plan.undo_note)
-    with pytest.raises(mf.PlanError, match="nobody has judged"):
+    with pytest.raises(mf.PlanError, match="were not audited"):
         store.plan(audit, on_conflict="mine")
     another = memories[memories.content == TEA].id.iloc[0]
     store.edit(another, title="Looked at by somebody")

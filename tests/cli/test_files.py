@@ -67,11 +67,11 @@ def test_a_cleanup_needs_a_service(call, export, access, tmp_path):
     audit = mf.audit_memories(memories)
     assert memories["id"].isna().all()
     assert set(audit.findings["id"].dropna()) <= {"row 0", "row 1"}
-    with pytest.raises(mf.PlanError, match=r"in no service.*push_memories"):
+    with pytest.raises(mf.PlanError, match=r"not of memories in a service.*push_memories"):
         mf.plan_cleanup(access, audit)
     call("audit", *export, "--out", "audit.json")
     planned = call("plan", "--from-audit", "audit.json", "--request", access.request_id, code=1)
-    assert "which are in no service" in planned.stderr
+    assert "not of memories in a service" in planned.stderr
     mf.push_memories(access, memories, progress=False)
     stored = mf.audit_memories(mf.load_memories(access, progress=False))
     assert mf.plan_cleanup(access, stored).counts == {"delete": 1}

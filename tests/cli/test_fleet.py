@@ -36,7 +36,7 @@ def test_all_users_are_exported_sealed_unless_plaintext_is_asked_for(proxy, tmp_
     assert json.loads(done.stdout) == {"path": str(path), **counts}
     again = call("export", path, "--workers", "2")
     assert "3 users done, 0 failed, 1 revoked, 36 memories; in " in again.stdout
-    assert again.stdout.endswith("readable by you alone; done before: 3\n")
+    assert again.stdout.endswith("readable only by you; done before: 3\n")
     archive = next((path / "memories").iterdir())
     assert mf.load_archive(archive, columns=["id"]).shape == (N_ROWS, 1)
     with pytest.raises(mf.SealError):
@@ -90,7 +90,7 @@ def test_what_goes_wrong_is_named(village, proxy, tmp_path):
     assert "2 users done, 0 failed, 2 revoked" in done.stdout
     assert done.stderr == f"1 user revoked: findings and memories deleted from {path}\n"
     assert not kept.exists()
-    assert "no folder of a fleet" in call("forget", path.parent, code=1).output
+    assert "not a folder of a fleet" in call("forget", path.parent, code=1).output
 
     done = call("export", path, "--dask", "nonsense://x", code=1)
     assert "there is no Dask scheduler at nonsense://x" in done.output

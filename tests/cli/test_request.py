@@ -146,7 +146,7 @@ def test_an_archive_is_exported_and_refreshed(user, call, tmp_path):
     assert "0 added, 0 changed, 0 gone in" in call(*arguments, "--refresh").stdout
     plain = tmp_path / "mine.jsonl"
     done = call("export", plain, "--request", access.request_id)
-    assert done.stdout == f"1 memory in {plain}, readable by you alone\n"
+    assert done.stdout == f"1 memory in {plain}, readable only by you\n"
     plain.write_text(plain.read_text().replace("tea", "juice"))
     refused = call("plan", plain, "--request", access.request_id, "--max-changes", "0", code=1)
     assert "would change 1 row, and 0 are allowed: look" in refused.stderr

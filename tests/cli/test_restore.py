@@ -63,7 +63,7 @@ def test_what_cannot_be_created_is_left_out_with_the_reason(restore, access, mem
     gone(access, memories)
     memories.assign(tags=[("a,b",), (), ()]).to_parquet("odd.parquet")
     planned = restore("odd.parquet", "--out", "restore.plan", code=3)
-    assert "holds a comma" in planned.stdout
+    assert "contains a comma" in planned.stdout
     assert "without 1 invalid" in planned.stderr
     assert mf.Plan.load("restore.plan").counts == {"create": 2}
 
@@ -71,7 +71,7 @@ def test_what_cannot_be_created_is_left_out_with_the_reason(restore, access, mem
 @pytest.mark.parametrize("archive", ["backup.parquet", "sealed"])
 def test_a_rehearsal_ends_with_0_only_where_everything_is_held(restore, access, memories, archive):
     proven = restore(archive, "--check")
-    assert proven.stdout == "the archive holds all of the 3 memories that the service lists, as they are\n"
+    assert proven.stdout == "the archive contains all of the 3 memories that the service lists, as they are\n"
     mf.create_memories(access, pd.DataFrame({"content": ["new"]}), **QUIET)
     gone(access, memories.iloc[:1])
     missing = restore(archive, "--check", "--json", code=3)

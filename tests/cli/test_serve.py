@@ -138,6 +138,7 @@ def test_the_password_is_asked_for_twice_at_a_terminal_and_not_echoed(data):
 
 
 @pytest.mark.asvs("1.2.2")
+@pytest.mark.rfc("6749 3.1.2a", "6749 3.1.2.1a", "9700 2.6b")
 def test_redirect_addresses_are_safe_and_kept_and_names_do_not_command_the_terminal(data):
     def add(name, *uris, **given):
         options = [option for uri in uris for option in ("--redirect-uri", uri)]
@@ -155,6 +156,7 @@ def test_redirect_addresses_are_safe_and_kept_and_names_do_not_command_the_termi
 
 
 @pytest.mark.asvs("12.2.1")
+@pytest.mark.rfc("6749 3.2a")
 def test_an_address_that_cannot_be_served_at_is_named_and_no_data_is_made(tmp_path):
     anywhere = ("--host", "0.0.0.0", "--port", "0")  # noqa: S104 - to be refused
     for options, reason in (

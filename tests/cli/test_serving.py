@@ -110,6 +110,7 @@ def test_several_processes_serve_as_one(place):
 
 
 @pytest.mark.asvs("4.1.3", "15.3.4")
+@pytest.mark.rfc("9700 4.13a")
 def test_a_trusted_proxy_is_believed_and_no_process_outlives_the_one_that_watches_over_it(tmp_path):
     options = ("--workers", "2", "--trusted-proxy", "127.0.0.0/8,10.0.0.5", "--log-json")
     with serving("--data", tmp_path, *AT_ANY_PORT, *options) as (process, shown):

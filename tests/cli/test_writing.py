@@ -158,7 +158,7 @@ def test_deletes_take_beginnings_of_ids(on_request, memories):
     planned = on_request(*plan, "--json", input=memories.id[0][:18])
     assert [change["id"] for change in json.loads(planned.stdout)["changes"]] == [memories.id[0]]
     unknown = on_request(*plan, input="0000000g\n", code=1)
-    assert "no memory whose id is or begins with '0000000g'" in unknown.stderr
+    assert "no memory has an id that is or begins with '0000000g'" in unknown.stderr
     missing = on_request("plan", "ids.txt", "--delete", code=1)
     assert "the ids in ids.txt cannot be read (No such file or directory)" in missing.stderr
 
@@ -286,7 +286,7 @@ def test_a_run_that_is_stopped_says_how_to_go_on(on_request, proxy, notes, acces
 
     proxy.script(CREATE_MEMORY, passed, interrupted)
     stopped = on_request("apply", notes, "--journal", "notes.journal", "--workers", "1", code=1)
-    way_on = "memframe resume notes.journal goes on with it"
+    way_on = "memframe resume notes.journal continues it"
     assert stopped.stderr == f"Error: stopped: {way_on}\n"
     on_request("resume", "notes.journal")
     assert contents(access) == {"tea", "coffee", "water", *(f"note {n}" for n in range(12))}

@@ -84,6 +84,7 @@ class TestFormats:
         ):
             envelope(content_format)
 
+    @pytest.mark.rfc("8725 3.6a")
     @pytest.mark.parametrize(
         ("header", "reason"),
         [

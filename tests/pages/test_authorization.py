@@ -6,7 +6,9 @@ The names follow the RFC that asks for the behaviour: 6749 (OAuth), 7636 (PKCE),
 
 import base64
 import hashlib
+import re
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
@@ -14,6 +16,7 @@ import requests
 
 from memframe.service.oauth import redirect_matches
 from memframe.service.store import Developer
+from tests.pages.conftest import CALLBACK
 
 VERIFIER = "v" * 43
 CHALLENGE = base64.urlsafe_b64encode(hashlib.sha256(VERIFIER.encode()).digest()).decode().rstrip("=")
@@ -43,6 +46,9 @@ def other_client(service):
 
 
 @pytest.mark.asvs("7.6.2", "10.7.1")
+@pytest.mark.rfc(
+    "6749 3.1a", "6749 3.1b", "6749 5.1a", "6749 5.1b", "8252 8.6a", "9207 2a", "9700 2.1e", "9700 4.12a"
+)
 def test_the_way_from_the_link_to_the_memory_key(service, stranger, email, question, ask):
     answer = ask()
     assert (answer.status_code, answer.headers["Location"][:38]) == (
@@ -60,6 +66,7 @@ def test_the_way_from_the_link_to_the_memory_key(service, stranger, email, quest
     assert (back["state"], back["iss"]) == ("where I was", service.auth_url)
     tokens = stranger.exchange(back["code"])
     assert (tokens.status_code, tokens.headers["Cache-Control"]) == (200, "no-store")
+    assert tokens.headers["Pragma"] == "no-cache"
     first = tokens.json()
     assert set(first) == {"access_token", "token_type", "expires_in", "refresh_token", "memory_key"}
     assert (first["token_type"], first["expires_in"]) == ("bearer", 3600)
@@ -68,6 +75,7 @@ def test_the_way_from_the_link_to_the_memory_key(service, stranger, email, quest
     assert first["access_token"] != second["access_token"]
 
 
+@pytest.mark.rfc("6749 4.1.2.1b", "9207 2a")
 def test_a_user_who_refuses_is_reported_as_such(service, reader):
     back = reader.consent("deny", state="s-2")
     assert (back["error"], back["state"], back["iss"]) == ("access_denied", "s-2", service.auth_url)
@@ -75,11 +83,13 @@ def test_a_user_who_refuses_is_reported_as_such(service, reader):
 
 
 @pytest.mark.asvs("1.2.2")
-@pytest.mark.parametrize("state", ["x" * 2000, "a b+c&d=é%00", '"><script>', None])
+@pytest.mark.rfc("6749 3.1c", "6749 4.1.2d", "6749 10.14a")
+@pytest.mark.parametrize("state", ["x" * 2000, "a b+c&d=é%00", '"><script>', "", None])
 def test_rfc_6749_the_state_comes_back_as_it_was_sent(reader, state):
-    assert reader.consent(state=state).get("state") == state
+    assert reader.consent(state=state).get("state") == (state or None)
 
 
+@pytest.mark.rfc("6749 3.1d", "6749 3.3a")
 def test_unknown_parameters_and_scopes_are_ignored(reader):
     code = reader.consent(scope="memories.read", nonce="n", prompt="consent")["code"]
     assert "scope" not in reader.exchange(code).json()
@@ -90,6 +100,7 @@ def test_unknown_parameters_and_scopes_are_ignored(reader):
 REGISTERED = "http://127.0.0.1/callback"
 
 
+@pytest.mark.rfc("8252 7.3a")
 @pytest.mark.parametrize(
     ("registered", "sent"),
     [
@@ -132,6 +143,7 @@ OTHER_ADDRESSES = {
 
 
 @pytest.mark.asvs("10.4.1")
+@pytest.mark.rfc("6749 3.1.2.3b", "8252 8.4a", "9700 2.1a")
 def test_rfc_9700_any_other_address_does_not_match():
     pairs = [(registered, sent) for registered, others in OTHER_ADDRESSES.items() for sent in others]
     assert [pair for pair in pairs if redirect_matches(*pair)] == []
@@ -139,6 +151,7 @@ def test_rfc_9700_any_other_address_does_not_match():
 
 @pytest.mark.any_database
 @pytest.mark.asvs("3.7.2", "10.4.1")
+@pytest.mark.rfc("6749 3.1.2.4a", "6749 4.1.2.1a", "6749 10.15a", "9700 2.1b")
 @pytest.mark.parametrize(
     "changes",
     [
@@ -158,11 +171,39 @@ def test_a_client_with_one_address_may_leave_it_out_in_both_requests(reader):
     assert reader.exchange(code, redirect_uri=None).status_code == 200
 
 
+@pytest.mark.rfc("6749 3.1.2b")
+def test_the_query_of_a_redirect_address_is_kept(service, reader):
+    address = "https://notes.example.org/cb?from=memframe"
+    other = service._deployment.add_developer("Notes", address)
+    for decision, name in (("allow", "code"), ("deny", "error")):
+        back = reader.consent(decision, client_id=other.client_id, redirect_uri=address)
+        assert back["from"] == "memframe"
+        assert back[name]
+
+
+@pytest.mark.rfc("6749 3.1.2.3a")
+def test_a_client_with_several_addresses_has_to_name_one(service, ask):
+    other = service._deployment.add_developer("Notes", "https://notes.example.org/cb", REGISTERED)
+    answer = ask(client_id=other.client_id, redirect_uri=None)
+    assert (answer.status_code, "Location" in answer.headers) == (400, False)
+
+
 # Requests that are refused at the client
 
 
 @pytest.mark.any_database
 @pytest.mark.asvs("10.4.4", "10.4.6")
+@pytest.mark.rfc(
+    "6749 3.1.1a",
+    "6749 4.1.2.1b",
+    "7636 4.4.1a",
+    "7636 7.2a",
+    "9207 2a",
+    "9207 2b",
+    "9700 2.1.1f",
+    "9700 2.1.2a",
+    "9700 4.11.2a",
+)
 @pytest.mark.parametrize(
     ("changes", "error"),
     [
@@ -189,6 +230,7 @@ def test_other_errors_are_told_to_the_client_with_state_and_issuer(service, ask,
 
 
 @pytest.mark.asvs("1.1.1", "15.3.7")
+@pytest.mark.rfc("6749 3.1e")
 def test_a_query_that_cannot_be_read_exactly_or_names_something_twice_is_refused(stranger, question):
     for query in ("state=%ff", "state=%00", "&".join(f"a{n}=1" for n in range(100))):
         assert stranger.open(f"/oauth/authorize?{query}", allow_redirects=False).status_code == 400
@@ -203,6 +245,16 @@ def test_a_query_that_cannot_be_read_exactly_or_names_something_twice_is_refused
 
 @pytest.mark.any_database
 @pytest.mark.asvs("10.4.4", "10.4.10")
+@pytest.mark.rfc(
+    "6749 3.2.1a",
+    "6749 4.1.3a",
+    "6749 5.2a",
+    "6749 10.6a",
+    "9700 2.1.1c",
+    "9700 2.4a",
+    "9700 2.5a",
+    "9700 4.1.3a",
+)
 @pytest.mark.parametrize(
     ("changes", "error"),
     [
@@ -233,6 +285,7 @@ def test_rfc_6749_a_wrong_exchange_is_refused_and_costs_the_code_nothing(reader,
     assert reader.exchange(code).status_code == 200
 
 
+@pytest.mark.rfc("6749 4.1.2c")
 def test_a_code_belongs_to_one_client_and_a_disabled_one_gets_neither_codes_nor_tokens(
     service, reader, question, other_client
 ):
@@ -247,6 +300,7 @@ def test_a_code_belongs_to_one_client_and_a_disabled_one_gets_neither_codes_nor_
     assert reader.open("/oauth/authorize", params=question(client_id=other.client_id)).status_code == 400
 
 
+@pytest.mark.rfc("6749 2.3.1a")
 def test_rfc_6749_a_client_may_authenticate_by_http_basic(service, reader):
     code = reader.consent()["code"]
     answer = reader.exchange(
@@ -255,6 +309,7 @@ def test_rfc_6749_a_client_may_authenticate_by_http_basic(service, reader):
     assert answer.status_code == 200
 
 
+@pytest.mark.rfc("6749 2.3a")
 @pytest.mark.parametrize(
     ("header", "changes", "error"),
     [
@@ -269,6 +324,7 @@ def test_rfc_6749_a_bad_header_or_two_ways_at_once_are_refused(service, header, 
     assert answer.json()["error"] == error
 
 
+@pytest.mark.rfc("6749 3.2a", "6749 3.2b")
 def test_a_body_that_is_no_plain_form_is_refused_and_nothing_is_given_out_by_get(service):
     form = "application/x-www-form-urlencoded"
     for body, kind in (
@@ -282,15 +338,40 @@ def test_a_body_that_is_no_plain_form_is_refused_and_nothing_is_given_out_by_get
     assert requests.get(f"{service.auth_url}/oauth/token", timeout=20).status_code == 405
 
 
+@pytest.mark.rfc("6749 2.3.1b")
+def test_rfc_6749_a_client_secret_in_the_address_is_none(service, reader):
+    form = {"grant_type": "authorization_code", "code": reader.consent()["code"], "redirect_uri": CALLBACK}
+    secrets = {"client_id": service.client_id, "client_secret": service.client_secret}
+    answer = requests.post(f"{service.auth_url}/oauth/token", data=form, params=secrets, timeout=20)
+    assert answer.json()["error"] == "invalid_client"
+
+
+@pytest.mark.rfc("6749 4.1.2.1c")
+def test_rfc_6749_a_description_has_only_the_characters_that_are_allowed(service):
+    for name in ("%22", "%5C", "%C3%A9", "%0A"):
+        answer = requests.post(
+            f"{service.auth_url}/oauth/token",
+            data=f"{name}=1&{name}=2",
+            headers={"Content-Type": "application/x-www-form-urlencoded"},
+            timeout=20,
+        )
+        assert re.fullmatch(r"[\x20-\x21\x23-\x5b\x5d-\x7e]+", answer.json()["error_description"])
+
+
 # PKCE
 
 
 @pytest.mark.any_database
 @pytest.mark.asvs("10.4.6")
+@pytest.mark.rfc("7636 4.4a", "7636 4.6a", "9700 2.1.1c", "9700 4.5.3a", "7636 4.2b", "9700 2.1.1b")
 @pytest.mark.parametrize("verifier", [None, "w" * 43, "v" * 42, "v" * 129, VERIFIER + "é", CHALLENGE])
 def test_rfc_7636_without_the_verifier_a_challenged_code_is_worth_nothing(reader, verifier):
     code = reader.consent(**PKCE)["code"]
-    assert reader.exchange(code, code_verifier=verifier).status_code == 400
+    refused = reader.exchange(code, code_verifier=verifier)
+    assert (refused.status_code, refused.json()["error"]) == (
+        400,
+        "invalid_grant" if verifier else "invalid_request",
+    )
     assert reader.exchange(code, code_verifier=VERIFIER).status_code == 200
 
 
@@ -298,6 +379,7 @@ def test_rfc_7636_without_the_verifier_a_challenged_code_is_worth_nothing(reader
 
 
 @pytest.mark.asvs("10.4.2")
+@pytest.mark.rfc("6749 4.1.2b")
 def test_rfc_9700_of_fifty_exchanges_at_the_same_moment_one_wins(reader):
     code = reader.consent()["code"]
     with ThreadPoolExecutor(50) as pool:
@@ -307,6 +389,7 @@ def test_rfc_9700_of_fifty_exchanges_at_the_same_moment_one_wins(reader):
 
 
 @pytest.mark.asvs("10.4.2", "10.4.5")
+@pytest.mark.rfc("6749 4.1.2b", "9700 4.14.2a")
 def test_rfc_9700_a_code_or_refresh_token_that_comes_again_revokes_what_it_gave(reader, exchange):
     code = reader.consent()["code"]
     first = reader.exchange(code).json()
@@ -319,6 +402,7 @@ def test_rfc_9700_a_code_or_refresh_token_that_comes_again_revokes_what_it_gave(
 
 
 @pytest.mark.asvs("10.4.3")
+@pytest.mark.rfc("6749 4.1.2a")
 def test_a_code_lives_sixty_seconds(timed, set_clock, new_browser):
     browser = new_browser(timed)
     browser.sign_in("ada@pages.example")
@@ -329,6 +413,7 @@ def test_a_code_lives_sixty_seconds(timed, set_clock, new_browser):
     assert browser.exchange(late).json()["error"] == "invalid_grant"
 
 
+@pytest.mark.rfc("6749 2.3.1c")
 def test_the_sixty_first_call_in_a_minute_has_to_wait(timed, set_clock, new_browser):
     browser = new_browser(timed)
     answers = [browser.exchange("c").status_code for _ in range(61)]
@@ -353,6 +438,7 @@ def refresh(exchange, token, **changes):
     )
 
 
+@pytest.mark.rfc("9700 2.2.2a")
 def test_a_refresh_token_is_replaced_by_its_use(reader, exchange):
     first = reader.exchange(reader.consent()["code"]).json()
     second = refresh(exchange, first["refresh_token"], scope="anything")
@@ -362,6 +448,7 @@ def test_a_refresh_token_is_replaced_by_its_use(reader, exchange):
     assert refresh(exchange, second.json()["refresh_token"]).status_code == 200
 
 
+@pytest.mark.rfc("6749 6a", "6749 10.4a")
 def test_a_refresh_token_belongs_to_one_client_and_an_access_token_refreshes_nothing(
     reader, exchange, other_client
 ):
@@ -373,6 +460,7 @@ def test_a_refresh_token_belongs_to_one_client_and_an_access_token_refreshes_not
 
 
 @pytest.mark.asvs("10.4.8")
+@pytest.mark.rfc("9700 4.14.2b")
 def test_a_refresh_token_ends_after_thirty_days_and_refreshing_half_a_year_after_the_consent(
     timed, set_clock, new_browser
 ):
@@ -399,6 +487,7 @@ def test_a_refresh_token_ends_after_thirty_days_and_refreshing_half_a_year_after
 # What a client can read beforehand, and what is kept
 
 
+@pytest.mark.rfc("9207 2.3a", "9700 2.1.1e", "9700 2.6a")
 def test_rfc_8414_the_server_describes_itself(service):
     told = requests.get(f"{service.auth_url}/.well-known/oauth-authorization-server", timeout=20).json()
     assert told.items() >= {
@@ -408,6 +497,18 @@ def test_rfc_8414_the_server_describes_itself(service):
     assert told["code_challenge_methods_supported"] == ["S256"]
 
 
+@pytest.mark.rfc("6749 4.1.2f")
+def test_the_sizes_of_codes_and_tokens_are_those_of_the_documentation(service, reader):
+    code = reader.consent()["code"]
+    made = {"code": code, "client_id": service.client_id, "client_secret": service.client_secret}
+    made |= reader.exchange(code).json() | {"API key": service.api_key}
+    page = (Path(__file__).parents[2] / "docs/reference/formats.md").read_text()
+    sizes = dict(re.findall(r"^\| `?([^|`]+)`? \| (\d+) characters \|$", page, re.MULTILINE))
+    assert sizes == {name: str(len(made[name])) for name in sizes}
+    assert set(sizes) == set(made) - {"token_type", "expires_in"}
+
+
+@pytest.mark.rfc("6749 10.3a", "9700 4.9a")
 def test_codes_and_tokens_are_kept_only_as_hashes(tmp_path, new_browser, run_for_ada, caplog):
     caplog.set_level("DEBUG")
     with run_for_ada(tmp_path / "data") as local:

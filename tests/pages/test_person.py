@@ -163,7 +163,7 @@ def test_all_memories_are_deleted_if_their_number_is_typed(person):
         assert person.send("/dashboard/memories/delete-all", number=typed).status_code == 403
     assert len(person.ids()) == 3
     assert person.send("/dashboard/memories/delete-all", number=" 3 ").url.endswith("/dashboard/memories")
-    assert "Nothing is remembered" in person.browser.page.text
+    assert "No memories" in person.browser.page.text
     assert person.call.get("/tags", user_id=person.user_id).json() == {"items": []}
     restored = person.call.post("/memory-blobs", {**person.keys, "content": "x"}, Restores=gone).json()
     assert restored["id"] != gone, "nor what was deleted before comes back under its id"

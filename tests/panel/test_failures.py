@@ -141,7 +141,7 @@ def test_an_approval_that_is_revoked_after_the_load(connected, user):
     user.service.decide(connected.panel.sign_in.request.id, "revoked")
     connected.click("Load again")
     assert connected.panel.sign_in.state == "revoked"
-    assert "The user took the approval back" in connected.text
+    assert "The user revoked the approval" in connected.text
     assert "still in panel.memories" in connected.text
     assert connected.panel.access is None
     assert connected.panel.memories is not None

@@ -145,7 +145,7 @@ INVALID = {
     "a number as text": ({"importance": "0.5"}, "importance is text, not a number"),
     "a flag in a number": ({"confidence": True}, "confidence is bool, not a number"),
     "NumPy's flag in a number": ({"confidence": np.True_}, "confidence is bool"),
-    "infinity": ({"importance": math.inf}, "importance=inf is no number that JSON has"),
+    "infinity": ({"importance": math.inf}, "importance=inf is not a JSON number"),
     "too much": ({"importance": 5.5}, "importance is 5.5, outside 0 to 5"),
     "too sure": ({"confidence": 1.01}, "confidence is 1.01, outside 0 to 1"),
     "less than nothing": ({"importance": -0.1}, "importance is -0.1, outside 0 to 5"),
@@ -154,13 +154,13 @@ INVALID = {
     "a number among tags": ({"tags": ["a", 3]}, "a tag is int, not text"),
     "a list among tags": ({"tags": [["a"]]}, "a tag is list, not text"),
     "a blank tag": ({"tags": ["a", " "]}, "a tag is blank"),
-    "a comma in a tag": ({"tags": ["a,b"]}, "a tag holds a comma"),
+    "a comma in a tag": ({"tags": ["a,b"]}, "a tag contains a comma"),
     "too many tags": ({"tags": [f"t{number}" for number in range(101)]}, "101 tags, of which .* 100"),
     "a tag without end": ({"tags": ["x" * 201]}, "more than 200 characters"),
-    "NUL": ({"content": "a\0b"}, "content holds the character NUL"),
-    "NUL in a tag": ({"tags": ["a\0b"]}, "tags holds the character NUL"),
-    "half a character": ({"title": "\ud83d"}, "title holds half of a surrogate pair"),
-    "half a character in a tag": ({"tags": ["\ud83d"]}, "tags holds half of a surrogate pair"),
+    "NUL": ({"content": "a\0b"}, "content contains the character NUL"),
+    "NUL in a tag": ({"tags": ["a\0b"]}, "tags contains the character NUL"),
+    "half a character": ({"title": "\ud83d"}, "title contains half of a surrogate pair"),
+    "half a character in a tag": ({"tags": ["\ud83d"]}, "tags contains half of a surrogate pair"),
     "another user": ({"user_id": "somebody else"}, "it is of another user"),
     "another time of creation": (
         {"created_at": pd.Timestamp("2020-01-01", tz="UTC")},
@@ -173,8 +173,8 @@ INVALID = {
     "an id that leads elsewhere": ({"id": ".."}, "id='..' is not the id of anything"),
     "a number as id": ({"id": 17}, "id is text, not int"),
     "a list as id": ({"id": ["x"]}, "id is text, not list"),
-    "NULL as id": ({"id": mf.NULL}, "id holds the character NUL"),
-    "half a character in an id": ({"id": "\ud83d"}, "id holds half of a surrogate pair"),
+    "NULL as id": ({"id": mf.NULL}, "id contains the character NUL"),
+    "half a character in an id": ({"id": "\ud83d"}, "id contains half of a surrogate pair"),
 }
 
 
@@ -241,7 +241,7 @@ def test_times_may_be_cut_to_milliseconds_as_json_has_them(writers, was_loaded):
 def test_all_faults_are_named_at_once_and_with_all_rows(writers):
     edited = writers.memories.assign(importance=9.0)
     edited.loc["b", "title"] = "a\0b"
-    with pytest.raises(PlanError, match=r"rows a, b, c, d: importance is 9.* row b: title holds"):
+    with pytest.raises(PlanError, match=r"rows a, b, c, d: importance is 9.* row b: title contains"):
         writers.plan(edited)
     many = pd.DataFrame({"title": ["t"] * 1200})
     with pytest.raises(PlanError, match="rows 0, 1, 2, 3, 4 and 1,195 more: a new memory needs content"):
@@ -287,7 +287,7 @@ def test_values_outside_the_bounds_that_nobody_touched_are_left_alone(stranger):
         (lambda m: m.assign(create_at="x"), "'create_at', which is not written; 'created_at'"),
         (lambda m: pd.concat([m, m[["title"]]], axis=1), "several columns named title"),
         (lambda m: pd.concat([m, m[["id"]]], axis=1), "several columns named id"),
-        (lambda m: pd.concat([m, m.loc[["b"]]]), "rows b, b: the id .* is there 2 times"),
+        (lambda m: pd.concat([m, m.loc[["b"]]]), "rows b, b: the id .* occurs 2 times"),
         (lambda m: pd.DataFrame({"text": ["tea"]}), "none of the columns of memories; it has text: rename"),
         (lambda m: m.title, "a pandas Series, not a pandas DataFrame: choose rows with"),
         (lambda m: m.to_dict(), r"a dict, not a pandas DataFrame: pd\.DataFrame"),
@@ -354,12 +354,14 @@ def test_rows_that_could_not_be_opened_are_read_only(writers):
     for cells in ({"title": "t"}, {"content": "mended"}):
         edited = with_cells(memories, 2, **cells)
         for access in (later, writers.after_rotation()):
-            with pytest.raises(PlanError, match=r"row 2: it could not be read as it is"):
+            with pytest.raises(PlanError, match=r"row 2: its? .*could not be decrypted"):
                 mf.plan_changes(access, edited)
 
 
 def test_rows_that_cannot_be_opened_any_more_are_read_only(writers):
     later = writers.after_rotation()
     later.keep_baseline(writers.memories)
-    with pytest.raises(PlanError, match=r"row a: .* now \(sealed with key_version 1.*open the access again"):
+    with pytest.raises(
+        PlanError, match=r"row a: .* decrypted \(sealed with key_version 1.*open the access again"
+    ):
         mf.plan_changes(later, writers.edited(title="t"))

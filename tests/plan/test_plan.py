@@ -89,9 +89,9 @@ def test_the_id_is_of_everything_in_the_plan():
 
 
 def test_two_changes_of_one_memory_are_no_plan():
-    with pytest.raises(PlanError, match="about the same memory: m1"):
+    with pytest.raises(PlanError, match="concern the same memory: m1"):
         plan_with(CHANGE, Change(action="delete", id="m1"))
-    with pytest.raises(PlanError, match="about the same memory: m1"):
+    with pytest.raises(PlanError, match="concern the same memory: m1"):
         plan_with(CHANGE) + plan_with(CHANGE)
 
 
@@ -208,7 +208,7 @@ def test_a_plan_of_another_version_is_told_as_such(tmp_path):
 def test_other_files_are_neither_read_nor_replaced(tmp_path):
     path = tmp_path / "notes.txt"
     path.write_text("my notes")
-    with pytest.raises(PlanError, match="is not replaced, as it is no plan"):
+    with pytest.raises(PlanError, match="is not a plan and is not replaced"):
         plan_with(CHANGE).save(path)
     assert path.read_text() == "my notes"
     with pytest.raises(PlanError, match="is no saved plan"):
@@ -278,5 +278,5 @@ def test_a_memory_is_not_deleted_and_restored_in_one_plan():
         Change(action="delete", id="m1"),
         Change(action="create", restores="m1", after={"content": "tea"}),
     )
-    with pytest.raises(PlanError, match="about the same memory: m1"):
+    with pytest.raises(PlanError, match="concern the same memory: m1"):
         plan_with(gone, back)

@@ -66,5 +66,5 @@ def test_what_is_no_key_is_refused_and_not_shown(writers, key):
     with pytest.raises(SealError) as refused:
         mf.plan_reseal(writers.access, old_keys=[key])
     assert key not in str(refused.value)
-    with pytest.raises(PlanError, match="old_keys is one key"):
+    with pytest.raises(PlanError, match="old_keys is a single key"):
         mf.plan_reseal(writers.access, old_keys=key)

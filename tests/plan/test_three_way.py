@@ -118,7 +118,7 @@ def test_an_edited_row_whose_memory_is_gone_is_a_conflict(writers):
 
 def test_a_row_that_was_not_loaded_and_whose_memory_is_gone_is_a_conflict(writers):
     writers.gone(0)
-    with pytest.raises(PlanError, match=r"row a: there is no memory .* or no more"):
+    with pytest.raises(PlanError, match=r"row a: there is no memory .* or it was deleted"):
         mf.plan_changes(writers.stranger(), writers.memories)
     assert mf.plan_changes(writers.stranger(), writers.memories, on_conflict="mark").counts == {"conflict": 1}
     assert len(mf.plan_changes(writers.stranger(), writers.memories, on_conflict="theirs")) == 0

@@ -1,5 +1,6 @@
 """What the tests of the API share: callers with tokens, and users who have approved them."""
 
+from http import HTTPStatus
 from uuid import uuid4
 
 import pytest
@@ -122,7 +123,7 @@ def key_for(service):
 def assert_problem(answer, status, code):
     assert (answer.status_code, answer.json().get("code")) == (status, code), answer.text
     assert answer.headers["content-type"] == "application/problem+json"
-    assert answer.json()["status"] == status
+    assert (answer.json()["status"], answer.json()["title"]) == (status, HTTPStatus(status).phrase)
     assert answer.json()["detail"]
 
 

@@ -195,7 +195,7 @@ class BrokenServer:
         raise RuntimeError("the event loop is broken")
 
 
-@pytest.mark.parametrize(("starts", "what"), [(False, "did not start"), (True, "has stopped by itself")])
+@pytest.mark.parametrize(("starts", "what"), [(False, "did not start"), (True, "has stopped unexpectedly")])
 def test_what_ends_the_servers_thread_is_named(starts, what):
     with (
         pytest.raises(ConfigError, match=f"the service {what}: RuntimeError: the event loop is broken"),
@@ -222,6 +222,7 @@ def spellings(secret):
 
 
 @pytest.mark.asvs("13.3.1", "16.2.5")
+@pytest.mark.rfc("9700 4.9a")
 def test_no_secret_and_no_plaintext_is_in_the_data_or_the_logs(tmp_path, new_caller, new_grant, caplog):
     caplog.set_level(logging.DEBUG)
     password, content = "correct horse battery", "Her cat is called Schroedinger, and lives"
@@ -255,6 +256,7 @@ def test_no_secret_and_no_plaintext_is_in_the_data_or_the_logs(tmp_path, new_cal
 
 
 @pytest.mark.asvs("13.4.2", "16.3.4", "16.5.1")
+@pytest.mark.rfc("9457 5a")
 def test_a_fault_is_logged_by_its_place_and_answered_without_its_words(
     service, grant, refused, caplog, monkeypatch
 ):

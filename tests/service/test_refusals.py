@@ -49,12 +49,26 @@ ENDPOINTS = [
 
 @pytest.mark.any_database
 @pytest.mark.asvs("6.3.4", "8.2.1", "10.3.2", "14.2.1")
+@pytest.mark.rfc(
+    "6750 2.1a",
+    "6750 2.3a",
+    "6750 3a",
+    "6750 3b",
+    "6750 3.1a",
+    "6750 3.1b",
+    "9457 3a",
+    "9457 3.1.2a",
+    "9457 3.1.3a",
+    "9457 3.1.4a",
+)
 def test_every_endpoint_needs_a_good_token(service, call, refused):
     for method, path in ENDPOINTS:
-        for header in ("", "Bearer", "Bearer ", "Bearer x.y.z", "Basic eDp5", "Bearer é"):
-            answer = call(method, path, headers={"Authorization": header.encode()}, json={})
+        for header in (None, "", "Bearer", "Bearer ", "Bearer x.y.z", "Basic eDp5", "Bearer é"):
+            headers = {"Authorization": header and header.encode()}
+            answer = call(method, path, headers=headers, json={})
             refused(answer, 401, "invalid_token")
-            assert answer.headers["www-authenticate"] == "Bearer"
+            fault = ', error="invalid_token"' if header is not None else ""
+            assert answer.headers["www-authenticate"] == f'Bearer realm="memframe"{fault}'
     for name in ("access_token", "token", "Authorization"):  # one in the address is none
         answer = requests.get(f"{service.base_url}/access-requests", {name: call.token}, timeout=5)
         assert answer.status_code == 401
@@ -62,6 +76,7 @@ def test_every_endpoint_needs_a_good_token(service, call, refused):
 
 
 @pytest.mark.asvs("9.2.3", "9.2.4", "10.3.1", "10.3.3")
+@pytest.mark.rfc("6750 5.3b", "9700 2.3a", "8725 3.8a", "8725 3.9a")
 def test_a_token_of_another_service_or_type_or_time_is_refused(service, call, refused):
     deployment = service._deployment
     tokens = deployment.bearer_tokens(service._addresses)
@@ -183,6 +198,7 @@ def test_writes_need_the_memory_key(service, call, new_grant, grant, refused):
 
 @pytest.mark.any_database
 @pytest.mark.asvs("1.4.2", "15.3.5")
+@pytest.mark.rfc("6750 5.2b", "6750 5.3a")
 def test_a_token_call_needs_the_key_and_a_lifetime_within_its_bounds(service, call, refused):
     for value in ("60", True, 60.5, 59, 86_401, -1, 10**30, None, [60]):
         answer = call.post("/auth/token", {"api_key": service.api_key, "expires_in": value})
@@ -289,6 +305,7 @@ def test_a_long_reason_is_refused(grant, refused):
 
 @pytest.mark.any_database
 @pytest.mark.asvs("13.4.4")
+@pytest.mark.rfc("9457 3a", "9457 3.2b")
 def test_an_unknown_path_is_a_problem_too_and_another_method_is_told_which_are_allowed(
     service, call, refused
 ):
@@ -338,6 +355,7 @@ def test_head_answers_what_get_would_without_a_body(service, call, path):
 
 @pytest.mark.any_database
 @pytest.mark.asvs("3.2.1", "3.4.2", "3.4.3", "3.4.4", "3.4.6")
+@pytest.mark.rfc("9700 2.6c")
 def test_no_answer_may_be_taken_for_anything_else_or_read_by_pages_of_other_origins(service):
     foreign = {"Origin": "https://evil.example", "Access-Control-Request-Method": "GET"}
     for method, path in (

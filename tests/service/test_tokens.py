@@ -43,6 +43,17 @@ def test_a_token_tells_whose_it_is():
 
 
 @pytest.mark.asvs("9.1.1", "9.1.2", "9.1.3", "9.2.1", "9.2.2", "9.2.3", "10.3.1")
+@pytest.mark.rfc(
+    "6750 5.2a",
+    "8725 3.1a",
+    "8725 3.2a",
+    "8725 3.3a",
+    "8725 3.8a",
+    "8725 3.9a",
+    "8725 3.10a",
+    "8725 3.11a",
+    "8725 3.12a",
+)
 @pytest.mark.parametrize(
     "token",
     [
@@ -87,6 +98,7 @@ def test_a_token_that_is_known_already_ends_in_time_and_opens_to_no_other():
 
 
 @pytest.mark.asvs("7.2.3", "11.2.3", "11.4.3", "11.5.1")
+@pytest.mark.rfc("6749 10.10a")
 def test_machine_made_secrets_have_their_bits_and_their_prefix_and_are_recognised_by_their_hash():
     made = [new_secret("mfk_") for _ in range(100)]
     assert len({secret.reveal() for secret in made}) == 100
@@ -129,6 +141,7 @@ def test_what_is_derived_is_stable_and_one_a_purpose():
 
 
 @pytest.mark.asvs("11.2.3")
+@pytest.mark.rfc("8725 3.5a")
 @pytest.mark.parametrize("text", ["", "0f", "0f" * 33, "zz" * 32, "0F" * 32])
 def test_a_master_key_of_another_form_is_refused_without_being_shown(text):
     with pytest.raises(ConfigError, match="64 hexadecimal") as refusal:

@@ -49,7 +49,7 @@ def test_what_an_operator_enters_is_checked(check, refused, said):
 @pytest.mark.asvs("6.2.4", "6.2.12")
 @pytest.mark.parametrize("password", ["password1", "PASSWORD1", " 1234567890 ", "iloveyou", " " * 20])
 def test_passwords_that_are_guessed_first_are_refused(password):
-    with pytest.raises(ConfigError, match=r"most used|blank"):
+    with pytest.raises(ConfigError, match=r"most common|blank"):
         validation.check_new_password(password)
 
 
@@ -65,14 +65,14 @@ def test_passwords_have_a_sensible_length_and_are_not_repeated_to_anybody(passwo
 def test_the_limits_are_documented():
     page = (Path(__file__).parents[2] / "docs" / "howto" / "deploy.md").read_text()
     documented = [
-        f"| {throttle.PER_ADDRESS_AND_EMAIL.n} failed sign-ins in an hour | an address and an e-mail",
-        f"| {throttle.PER_ADDRESS.n} failed sign-ins in an hour | an address |",
-        f"| {throttle.PER_EMAIL.n:,} failed sign-ins in an hour | an e-mail",
+        f"| {throttle.PER_ADDRESS_AND_EMAIL.n} failed sign-ins per hour | network address and e-mail",
+        f"| {throttle.PER_ADDRESS.n} failed sign-ins per hour | network address |",
+        f"| {throttle.PER_EMAIL.n:,} failed sign-ins per hour | e-mail",
         (
-            f"| {TOKEN_CALLS_PER_MINUTE} token calls in a minute | an address and an account; "
-            f"{throttle.ACCOUNTS_PER_ADDRESS * TOKEN_CALLS_PER_MINUTE} for the address"
+            f"| {TOKEN_CALLS_PER_MINUTE} token calls per minute | network address and account; "
+            f"{throttle.ACCOUNTS_PER_ADDRESS * TOKEN_CALLS_PER_MINUTE} per network address"
         ),
-        f"| {throttle.SEARCHES_PER_DEVELOPER} searches at once | a developer",
+        f"| {throttle.SEARCHES_PER_DEVELOPER} simultaneous searches | developer",
     ]
     assert [line for line in documented if line not in page] == []
 

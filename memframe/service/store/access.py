@@ -161,7 +161,7 @@ class AccessRequests(Records):
                 place = connection.scalar(select(seq).where(theirs, access_requests.c.id == behind))
                 if place is None:
                     raise invalid(
-                        "the cursor is not one of this list; start again without it", "invalid_cursor"
+                        "the cursor does not belong to this list; start again without it", "invalid_cursor"
                     )
                 query = query.where(seq < place if newest_first else seq > place)
             found = fetch_all(connection, StoredRequest, query)
@@ -203,12 +203,12 @@ def _make_room(connection: Connection, pair: dict[str, str]) -> None:
     numbers: dict[str, int] = {row[0]: row[1] for row in counted}
     if numbers.get("pending", 0) >= MAX_PENDING:
         message = (
-            f"{MAX_PENDING} requests of yours wait for this user's decision; wait for it before you send more"
+            f"{MAX_PENDING} of your requests are waiting for this user's decision; wait before you send more"
         )
         raise ConflictError(message, status=409, code="too_many_pending")
     surplus = sum(numbers.values()) + 1 - MAX_REQUESTS
     if surplus > numbers.get("rejected", 0) + numbers.get("revoked", 0):
-        message = f"this user has approved {MAX_REQUESTS} requests of yours; use one of them"
+        message = f"this user has approved {MAX_REQUESTS} of your requests; use one of them"
         raise ConflictError(message, status=409, code="too_many_requests")
     if surplus > 0:
         oldest = select(seq).filter_by(**pair).where(status.in_(("rejected", "revoked"))).order_by(seq)

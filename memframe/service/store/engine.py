@@ -31,7 +31,7 @@ from memframe.errors import ConfigError
 from memframe.service.clock import Clock
 from memframe.service.store.schema import REVISION, alembic_version, meta, metadata
 
-IN_USE = "the database is in use; stop the service and whatever else is connected to it, and try again"
+IN_USE = "the database is in use; stop the service and everything else that is connected to it, and try again"
 
 BUSY_TIMEOUT_MS = 10_000
 BUSY_POLL_MS = 3

@@ -272,7 +272,7 @@ class Memories:
         """Remove and return the tombstone of a memory that this developer deleted; `ConflictError` if it exists."""
         this = self._this(memory_id)
         if self.queries.row(_ONE, **this) is not None:
-            message = f"the memory {memory_id} is there, and was not restored once more"
+            message = f"the memory {memory_id} exists and was not restored again"
             raise ConflictError(message, status=409, code="memory_exists")
         row = self.queries.row(_TAKE_TOMBSTONE, **this, developer_id=self._developer_id)
         tombstone = Tombstone(*row) if row else None
@@ -297,7 +297,7 @@ class Memories:
             return None
         body_hash, memory_id = row
         if body_hash != request.body_hash:
-            message = "this Idempotency-Key came with another body before; use a new key for a new record"
+            message = "this Idempotency-Key was used with a different body; use a new key for a new record"
             raise InvalidError(message, status=422, code="idempotency_key_reused")
         return str(memory_id)
 
