@@ -62,14 +62,6 @@ def test_only_time_running_out_raises(user, monkeypatch):
     assert isinstance(late.value, TimeoutError)
 
 
-def test_requests_as_a_frame_leave_the_memory_keys_out(user):
-    request = user.ask()
-    frame = mf.load_access_requests(user.client).set_index("id")
-    assert frame.loc[request.id, "status"] == "pending"
-    assert "memory_key" not in frame
-    assert str(frame.created_at.dtype) == "datetime64[us, UTC]"
-
-
 def test_baselines_of_many_loads_are_kept_once(user):
     user.service.import_memories(user.user_id, load_sample()[:20])
     access = user.access()

@@ -12,7 +12,6 @@ import pytest
 import memframe as mf
 from memframe.envelope import Envelope
 from memframe.errors import ConfigError, SealError
-from memframe.frames import MEMORY_KINDS
 from memframe.sample import SampleMemory, load_sample, load_sample_tags
 from memframe.wire import GET_CREDENTIALS, LIST_MEMORIES
 from tests.conftest import User
@@ -62,6 +61,10 @@ def test_no_page_size_changes_the_frame_and_a_limit_cuts_it(filled):
         assert memories.attrs["memframe"]["complete"] == (limit >= 389)
 
 
+def test_no_memories_give_no_chunk(access):
+    assert list(mf.iter_memories(access, progress=False)) == []
+
+
 def test_one_memory_and_the_tags(filled):
     memories = mf.load_memories(filled, limit=1, progress=False)
     one = mf.load_memory(filled, memories.id[0])
@@ -79,13 +82,6 @@ def test_the_filters_of_the_service_are_sent(filled):
     assert 0 < len(found) < len(memories)
     important = mf.load_memories(filled, min_importance=0.9, progress=False)
     assert len(important) == (memories.importance >= 0.9).sum()
-
-
-def test_no_memories_give_the_same_columns(access):
-    memories = mf.load_memories(access, progress=False)
-    assert list(memories.columns) == list(MEMORY_KINDS)
-    assert len(memories) == 0
-    assert list(mf.iter_memories(access, progress=False)) == []
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,8 @@ Portable AI Memory, which `memframe.read_memories` reads. Indexes and ``attrs`` 
 tags becomes the empty tuple, as in every frame.
 
 What pandas itself wrote of such a frame, by ``to_parquet``, ``to_csv`` or ``to_json(orient="records",
-lines=True)``, loads too. An index without a name is left out, one with a name is a column.
+lines=True)``, loads too. There the index comes back, where the file has one: it names the rows in a plan. Levels
+of it that are columns of memories, such as ``id``, stay columns.
 
 An archive is the plaintext of people's memories in the open, unless it is sealed: then what people wrote
 opens only with the user's key (see `memframe.archive.sealing` for what that is, column by column). Either is
@@ -161,7 +162,8 @@ def load_archive(
     reader = Reader(expand_path(path), key)
     if key is not None:
         reader.require_sealed()
-    return frame_of(pa.concat_tables(reader.tables(columns), promote_options="permissive"))
+    labels = [label for label in reader.labels() if label not in (() if columns is None else columns)]
+    return frame_of(pa.concat_tables(reader.tables(columns, labels), promote_options="permissive"), labels)
 
 
 def is_sealed(path: str | PathLike[str]) -> bool:

@@ -6,9 +6,8 @@ loading removes exactly what was added. The same holds after a semicolon, a tab 
 spreadsheet that splits at semicolons ignores quotes around cells that commas divide. Text is quoted, which keeps
 empty text (``""``) apart from missing text. Lists are JSON.
 
-Files of `DataFrame.to_csv` are read as well. They are recognized by an unnamed first column, the index, which is left
-out, or by lists as Python shows them: ``('a', 'b')``. Empty text is missing there, as pandas does not distinguish the
-two.
+Files of `DataFrame.to_csv` are read as well. They are recognized by an unnamed first column, the index, or by lists as
+Python shows them: ``('a', 'b')``. Empty text is missing there, as pandas does not distinguish the two.
 """
 
 from __future__ import annotations
@@ -109,7 +108,7 @@ def _header(path: Path) -> _FirstRow:
         ) from None
     finally:
         csv.field_size_limit(limit)
-    fields = [f"index {level}" for level in range(n_levels)] + names[n_levels:]
+    fields = [f"__index_level_{level}__" for level in range(n_levels)] + names[n_levels:]
     if not is_of_pandas:
         fields = [re.sub(_MARKED_INSIDE, r"\1\2", re.sub(_MARKED, r"\1", name)) for name in fields]
     return _FirstRow(fields, n_levels, is_of_pandas)
@@ -134,7 +133,7 @@ def _read(path: Path, columns: list[str]) -> Iterator[pa.Table]:
     twice = [name for name in columns if header.fields.count(name) > 1]
     if twice:
         raise FrameError(f"{path} has several columns named {twice[0]}: rename all but one of them.")
-    text_columns = dict.fromkeys(header.fields, _TEXT)
+    text_columns = dict.fromkeys(header.fields[header.n_levels :], _TEXT)
     kinds = {name: kind for name, kind in ARCHIVE_SCHEMA.items() if kind != NAMES.arrow}
     try:
         table = pa.csv.read_csv(
@@ -192,4 +191,9 @@ def _words_in(cell: str) -> list[str] | None:
     return names
 
 
-CSV = ArchiveFormat(_names, _read, _write)
+def _labels(path: Path) -> list[str | range]:
+    header = _header(path)
+    return [*header.fields[: header.n_levels]]
+
+
+CSV = ArchiveFormat(_names, _read, _write, labels=_labels)

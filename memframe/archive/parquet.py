@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from memframe.archive.table import HEADER, ArchiveFormat, ArchiveHeader, cast_column, read_metadata
+from memframe.archive.table import (
+    HEADER,
+    NAMELESS,
+    PANDAS,
+    ArchiveFormat,
+    ArchiveHeader,
+    cast_column,
+    read_metadata,
+)
 from memframe.errors import FrameError, MemframeError
 
 GROUP_ROWS = 10_000
@@ -42,12 +50,32 @@ def footer_of(file: Path | BinaryIO) -> dict[bytes, bytes]:
 def _names(path: Path) -> list[str]:
     """List the columns of a file; ``user_id`` may stand in the header alone, as beside ``user_id=...`` folders."""
     schema = schema_of(path)
-    names = [name for name in schema.names if not _NAMELESS_INDEX.fullmatch(name)]
+    names = [name for name in schema.names if not NAMELESS.fullmatch(name)]
     return names if _header_in(schema) is None else [*dict.fromkeys([*names, "user_id"])]
 
 
-_NAMELESS_INDEX = re.compile("__index_level_[0-9]+__")
-"""Columns in which pandas keeps an index without a name."""
+class _Range(msgspec.Struct):
+    """An index that is a range of numbers, in pandas' description of a frame."""
+
+    start: int
+    stop: int
+    step: int
+
+
+class _Described(msgspec.Struct):
+    """Description of a frame by pandas, as far as it is used."""
+
+    index_columns: list[str | _Range] = []
+
+
+def _labels(path: Path) -> list[str | range]:
+    schema = schema_of(path)
+    found = read_metadata(schema.metadata, PANDAS, _Described) or _Described()
+    return [
+        level if isinstance(level, str) else range(level.start, level.stop, level.step)
+        for level in found.index_columns
+        if isinstance(level, _Range) or level in schema.names
+    ]
 
 
 def _header_in(schema: pa.Schema) -> ArchiveHeader | None:
@@ -136,4 +164,4 @@ def in_parts(schema: pa.Schema, tables: Iterable[pa.Table], part_rows: int) -> I
         first = next(rest, None)
 
 
-PARQUET = ArchiveFormat(_names, _read, write, lambda path: _header_in(schema_of(path)))
+PARQUET = ArchiveFormat(_names, _read, write, lambda path: _header_in(schema_of(path)), _labels)

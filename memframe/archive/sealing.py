@@ -454,15 +454,24 @@ class Reader:
                     "should be sealed; then it was replaced."
                 )
 
-    def tables(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
-        """Yield all rows, file by file, as tables of the given columns (by default all)."""
-        for part in self.parts:
-            yield from self.tables_of_part(part, columns)
+    def labels(self) -> Sequence[str | range]:
+        """Return the index of the frame that pandas wrote to a file; files of a dataset have none together."""
+        return format_of(self.parts[0]).labels(self.parts[0]) if len(self.parts) == 1 else ()
 
-    def tables_of_part(self, part: Path, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+    def tables(
+        self, columns: Sequence[str] | None = None, labels: Iterable[str | range] = ()
+    ) -> Iterator[pa.Table]:
+        """Yield all rows, file by file, as tables of the given columns (by default all) and the labels."""
+        for part in self.parts:
+            yield from self.tables_of_part(part, columns, labels)
+
+    def tables_of_part(
+        self, part: Path, columns: Sequence[str] | None = None, labels: Iterable[str | range] = ()
+    ) -> Iterator[pa.Table]:
         """Yield the rows of one file."""
         found, header = format_of(part), self.header(part)
-        wanted = _check_columns(part, found.names(part), columns)
+        chosen = _check_columns(part, found.names(part), columns)
+        wanted = [*dict.fromkeys([*chosen, *(label for label in labels if isinstance(label, str))])]
         needed = [*dict.fromkeys([*wanted, *(["content"] if "content_error" in wanted else [])])]
         in_the_open = self._key is None and SEALED.isdisjoint(needed)  # and then not verified
         if header is None or header.seal is None or in_the_open:

@@ -6,6 +6,7 @@ schema, under ``memframe``. Archives made of frames have none, as a frame may ho
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -99,6 +100,8 @@ class ArchiveFormat(NamedTuple):
     """File, schema, tables -> number of rows."""
     header: Callable[[Path], ArchiveHeader | None] = lambda _path: None
     """Path -> header, where such files have one."""
+    labels: Callable[[Path], Sequence[str | range]] = lambda _path: ()
+    """Path -> the index that a frame had when pandas wrote it: the columns that hold it, or a range of numbers."""
 
 
 def table_of(frame: pd.DataFrame) -> pa.Table:
@@ -125,8 +128,11 @@ def table_of_page(columns: Mapping[str, Sequence[Any]], names: Iterable[str]) ->
     )
 
 
-def frame_of(table: pa.Table) -> pd.DataFrame:
-    """Return the frame that a table was made of, under a fresh index."""
+def frame_of(table: pa.Table, labels: Iterable[str | range] = ()) -> pd.DataFrame:
+    """Return the frame that a table was made of, under a fresh index or these labels.
+
+    Labels that are columns of memories, such as ``id``, stay columns.
+    """
     others = [name for name in table.column_names if name not in ARCHIVE_SCHEMA]
     metadata = table.schema.metadata or {}
     if PANDAS in metadata:  # what was an index is a column like any other
@@ -140,7 +146,19 @@ def frame_of(table: pa.Table) -> pd.DataFrame:
             cells[name] = frame[name]
         else:
             cells[name] = kind.join([kind.chunk(tuples_of(column))] if kind is NAMES else column.chunks)
-    return pd.DataFrame(cells, index=pd.RangeIndex(len(table)), copy=False)
+    loaded = pd.DataFrame(cells, index=pd.RangeIndex(len(table)), copy=False)
+    levels = [level for level in labels if level not in ARCHIVE_SCHEMA]
+    fields = [level for level in levels if isinstance(level, str)]
+    if fields and len(fields) == len(levels) and not loaded[fields].isna().any(axis=None):
+        names = [None if NAMELESS.fullmatch(field) else field for field in fields]
+        return loaded.set_index(fields).rename_axis(names)
+    if len(levels) == 1 and isinstance(levels[0], range) and len(levels[0]) == len(table):
+        loaded.index = pd.RangeIndex(levels[0])
+    return loaded.drop(columns=fields)
+
+
+NAMELESS = re.compile("__index_level_[0-9]+__")
+"""Columns in which an index stands that has no name."""
 
 
 def array_of(cells: Iterable[Any], kind: pa.DataType | None) -> pa.Array:
