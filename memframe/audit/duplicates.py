@@ -70,7 +70,7 @@ def find_exact_duplicates(memories: pd.DataFrame) -> pd.DataFrame:
 
 
 def _actions(memories: pd.DataFrame, rows: NDArray[np.int64], keepers: NDArray[np.int64]) -> list[Proposal]:
-    """Return what a cleanup does with each row: one that fills a field or has a tag which its keeper lacks is merged."""
+    """Return what a cleanup does with each row: one with a field or a tag that its keeper lacks is merged."""
     cells, place_of = memories.iloc[rows], {row: place for place, row in enumerate(rows.tolist())}
     kept = [place_of[keeper] for keeper in keepers.tolist()]
     filled = np.column_stack([_is_filled(cells[name]) for name in FILLED])
