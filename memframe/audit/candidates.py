@@ -93,7 +93,16 @@ def find_candidates(
     owners, age = owners_of(chosen), age_order(chosen)
     vectors = None if embed is None else vectors_of(texts.to_pylist(), embed)
     found = nearest_older(words_of(texts), owners, age, n=n, min_score=min_score, vectors=vectors)
-    return _frame(found, chosen["id"].tolist(), texts)
+    ids = chosen["id"].to_numpy(object)
+    quotes = {row: cues[0].quote for row, cues in find_cues(texts)}
+    columns = {
+        "newer": ids[found.newer],
+        "older": ids[found.older],
+        "rank": np.arange(len(found.newer)) - np.searchsorted(found.newer, found.newer) + 1,
+        "score": np.minimum(found.score, 1.0),
+        "cue": [quotes.get(row) for row in found.newer.tolist()],
+    }
+    return pd.DataFrame({name: pd.Series(columns[name], dtype=kind) for name, kind in _COLUMNS.items()})
 
 
 def nearest_older(
@@ -275,20 +284,6 @@ def _first(found: Nearest, age: Rows, n: int, min_score: float) -> Nearest:
     return Nearest(newer[is_kept], older[is_kept], score[is_kept])
 
 
-def _frame(found: Nearest, ids: Sequence[str], texts: pa.Array) -> pd.DataFrame:
-    rank = np.arange(len(found.newer)) - np.searchsorted(found.newer, found.newer) + 1
-    cues = {row: cue_in(texts[row].as_py()) for row in np.unique(found.newer).tolist()}
-    quotes = {row: cue.quote for row, cue in cues.items() if cue is not None}
-    columns = {
-        "newer": [ids[row] for row in found.newer.tolist()],
-        "older": [ids[row] for row in found.older.tolist()],
-        "rank": rank,
-        "score": np.minimum(found.score, 1.0),
-        "cue": [quotes.get(row) for row in found.newer.tolist()],
-    }
-    return pd.DataFrame({name: pd.Series(columns[name], dtype=kind) for name, kind in _COLUMNS.items()})
-
-
 # ---- cues: phrases by which a memory says that something has changed, from rules/superseded.toml
 
 _MAX_CUED_CHARACTERS = 2_000
@@ -308,23 +303,14 @@ class Cue(NamedTuple):
 
 
 def find_cues(texts: pa.Array) -> Iterator[tuple[int, list[Cue]]]:
-    """Yield the place of each text of a column that has cues, with those, the strongest first."""
-    for place, matches in load_rules("superseded").search(
-        pc.utf8_slice_codeunits(texts, 0, _MAX_CUED_CHARACTERS)
-    ):
-        yield place, _sorted_cues(matches)
+    """Yield the place of each text of a column that has cues, with those, the strongest first.
 
-
-def cue_in(text: str) -> Cue | None:
-    """Return the strongest cue of a text.
-
-    >>> cue_in("Ada switched from tea to coffee in May.")
-    Cue(kind='switched', strength=1, quote='switched from', old='tea', new='coffee in May')
-    >>> cue_in("Ada likes tea.") is None
-    True
+    >>> next(find_cues(pa.array(["Ada switched from tea to coffee in May.", "Ada likes tea."])))
+    (0, [Cue(kind='switched', strength=1, quote='switched from', old='tea', new='coffee in May'), ...])
     """
-    cues = _sorted_cues(list(load_rules("superseded").find(text[:_MAX_CUED_CHARACTERS])))
-    return cues[0] if cues else None
+    some = pc.utf8_slice_codeunits(texts, 0, _MAX_CUED_CHARACTERS)
+    for place, matches in load_rules("superseded").search(some):
+        yield place, _sorted_cues(matches)
 
 
 def _sorted_cues(matches: list[Match]) -> list[Cue]:

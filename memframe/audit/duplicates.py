@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -70,28 +70,22 @@ def find_exact_duplicates(memories: pd.DataFrame) -> pd.DataFrame:
 
 
 def _actions(memories: pd.DataFrame, rows: NDArray[np.int64], keepers: NDArray[np.int64]) -> list[Proposal]:
-    """Return what a cleanup does with each row, given the row that is kept of its text."""
-    cells = memories[[*FILLED, "tags"]]
-    own, kept = (cells.iloc[places].itertuples(index=False, name=None) for places in (rows, keepers))
+    """Return what a cleanup does with each row: one with a field or a tag that its keeper lacks is merged."""
+    cells, place_of = memories.iloc[rows], {row: place for place, row in enumerate(rows.tolist())}
+    kept = [place_of[keeper] for keeper in keepers.tolist()]
+    filled = np.column_stack([_is_filled(cells[name]) for name in FILLED])
+    tags = [frozenset(cell) if isinstance(cell, Sequence) else frozenset() for cell in cells["tags"]]
+    fills = np.asarray((filled & ~filled[kept]).any(axis=1), bool).tolist()
     return [
-        "none" if row == keeper else "merge" if _holds_more(copy, other) else "delete"
-        for row, keeper, copy, other in zip(rows, keepers, own, kept, strict=True)
+        "none" if place == keeper else "merge" if more or not tags[place] <= tags[keeper] else "delete"
+        for place, (keeper, more) in enumerate(zip(kept, fills, strict=True))
     ]
 
 
-def _holds_more(copy: tuple[Any, ...], keeper: tuple[Any, ...]) -> bool:
-    """Tell whether a copy fills a field that its keeper leaves empty, or has another tag."""
-    (*cells, tags), (*kept, kept_tags) = copy, keeper
-    fills = any(_is_filled(cell) and not _is_filled(other) for cell, other in zip(cells, kept, strict=True))
-    return fills or not _names(tags) <= _names(kept_tags)
-
-
-def _is_filled(cell: Any) -> bool:
-    return bool(cell.strip()) if isinstance(cell, str) else pd.notna(cell)
-
-
-def _names(tags: object) -> frozenset[str]:
-    return frozenset(tags) if isinstance(tags, Iterable) else frozenset()
+def _is_filled(column: pd.Series[Any]) -> NDArray[np.bool_]:
+    return np.array(
+        [bool(cell.strip()) if isinstance(cell, str) else pd.notna(cell) for cell in column], bool
+    )
 
 
 # ---- nearly the same text

@@ -59,24 +59,13 @@ class Comparison(NamedTuple):
         return {name: len(frame) for name, frame in self._asdict().items()}
 
 
-def compare_findings(later: pd.DataFrame, earlier: pd.DataFrame) -> Comparison:
-    """Which findings are new, gone and still there; equal ones are counted one by one."""
-    keys, earlier_keys = _keys(later), _keys(earlier)
-    is_old = keys.isin(earlier_keys).to_numpy()
-    is_gone = ~earlier_keys.isin(keys).to_numpy()
-    return Comparison(
-        new=joined([later[~is_old]]), gone=joined([earlier[is_gone]]), stayed=joined([later[is_old]])
-    )
-
-
 def _keys(findings: pd.DataFrame) -> pd.Series[Any]:
     """One key a finding; the second of two equal ones has another than the first."""
     same = findings[_SAME].assign(evidence=findings["evidence"].mask(are_figures(findings)))
     plain = same.astype(object).where(same.notna(), None)
     keys = pd.Series(list(plain.itertuples(index=False, name=None)), index=findings.index, dtype=object)
-    return pd.Series(
-        list(zip(keys, keys.groupby(keys).cumcount(), strict=True)), index=findings.index, dtype=object
-    )
+    n_before = keys.groupby(keys).cumcount()
+    return pd.Series(list(zip(keys, n_before, strict=True)), index=findings.index, dtype=object)
 
 
 FORMAT = "memframe-audit/1"
@@ -100,17 +89,6 @@ def records_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """Rows as dicts of plain values, None where there is nothing."""
     plain = frame.astype(object).where(frame.notna(), None)
     return plain.to_dict("records")  # type: ignore[return-value]  # names of columns are text
-
-
-def read_findings(path: Path) -> pd.DataFrame:
-    """The findings of an audit that was saved.
-
-    Raises
-    ------
-    FrameError
-        The file cannot be read, or is no saved audit.
-    """
-    return findings_of(read_audit(path))
 
 
 def findings_of(saved: SavedAudit) -> pd.DataFrame:
@@ -288,7 +266,7 @@ class Audit:
         Columns ``group n_memories ids related_id score evidence``: the ids as a tuple, the memory that the others
         are seen beside, the lowest score in the cluster and the first words of evidence.
         """
-        found = self._of(check)
+        found = self.findings[self.findings["check"] == self._known(check)]
         found = found[found["group"].notna() & found["id"].notna()]
         clusters = found.groupby("group").agg(
             ids=("id", lambda ids: tuple(dict.fromkeys(ids))),
@@ -313,8 +291,17 @@ class Audit:
             The file is not a saved audit.
         """
         check_kind("previous", previous, Audit, str, PathLike, error=FrameError)
-        earlier = previous.findings if isinstance(previous, Audit) else read_findings(expand_path(previous))
-        return compare_findings(self.findings, earlier)
+        if not isinstance(previous, Audit):
+            earlier = findings_of(read_audit(expand_path(previous)))
+        else:
+            earlier = previous.findings
+        keys, earlier_keys = _keys(self.findings), _keys(earlier)
+        is_old, is_gone = keys.isin(earlier_keys).to_numpy(), ~earlier_keys.isin(keys).to_numpy()
+        return Comparison(
+            new=joined([self.findings[~is_old]]),
+            gone=joined([earlier[is_gone]]),
+            stayed=joined([self.findings[is_old]]),
+        )
 
     def to_json(self, path: str | PathLike[str]) -> None:
         """Write everything except the memories as JSON, readable only by its owner.
@@ -335,8 +322,14 @@ class Audit:
         FrameError
             The file cannot be written.
         """
+        from memframe.report.page import page_html  # noqa: PLC0415 - an audit does not need matplotlib
+
+        is_figure = are_figures(self.findings)
+        listed = self.findings[~is_figure].groupby("check", sort=False).head(MAX_SHOWN)
+        shown = joined([self.findings[is_figure], listed])
+        page = page_html(self, shown, labels=labels_of(self.memories, {*shown["id"], *shown["related_id"]}))
         with writing(expand_path(path)) as file:
-            file.write(self._page().encode())
+            file.write(page.encode())
 
     def json(self) -> bytes:
         """The same as `to_json`, as UTF-8."""
@@ -352,14 +345,6 @@ class Audit:
         )
         return msgspec.json.encode(saved)
 
-    def _page(self) -> str:
-        from memframe.report.page import page_html  # noqa: PLC0415 - an audit does not need matplotlib
-
-        is_figure = are_figures(self.findings)
-        listed = self.findings[~is_figure].groupby("check", sort=False).head(MAX_SHOWN)
-        shown = joined([self.findings[is_figure], listed])
-        return page_html(self, shown, labels=labels_of(self.memories, {*shown["id"], *shown["related_id"]}))
-
     def _repr_html_(self) -> str:
         return brief_html(self)
 
@@ -372,6 +357,3 @@ class Audit:
         if check not in self._names:
             raise ConfigError(f"check={check!r}: there is {', '.join(self._names)}")
         return check
-
-    def _of(self, check: str) -> pd.DataFrame:
-        return self.findings[self.findings["check"] == self._known(check)]

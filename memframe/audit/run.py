@@ -100,7 +100,12 @@ def audit_memories(
     functions = _chosen(memories, checks, tags=tags, now=moment)
     with gc_paused():
         parts = {check: find(memories) for check, find in functions.items()}
-    findings = _without_closed(joined(parts.values()), memories)
+    findings = joined(parts.values())
+    if (
+        "content_error" in memories.columns
+    ):  # what could not be opened is not changed: a cleanup leaves it as it is
+        is_closed = findings["id"].isin(memories["id"][memories["content_error"].notna()])
+        findings["action"] = findings["action"].mask(is_closed & (findings["action"] != "none"), "review")
     judgement = no_judgement()
     if judge is not None:
         whole = with_all_columns(memories)
@@ -225,16 +230,6 @@ def _names_of_rows(memories: pd.DataFrame) -> pd.Series[str]:
             "the frame has neither ids nor distinct labels: give it some with reset_index(drop=True)"
         )
     return pd.Series([f"row {label}" for label in memories.index], memories.index, dtype="str")
-
-
-def _without_closed(findings: pd.DataFrame, memories: pd.DataFrame) -> pd.DataFrame:
-    """Propose no change of memories whose content could not be opened: a cleanup leaves them as they are."""
-    if "content_error" not in memories.columns:
-        return findings
-    is_closed = findings["id"].isin(memories["id"][memories["content_error"].notna()])
-    return findings.assign(
-        action=findings["action"].mask(is_closed & (findings["action"] != "none"), "review")
-    )
 
 
 def _worst_first(findings: pd.DataFrame) -> pd.DataFrame:

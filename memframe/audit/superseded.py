@@ -35,7 +35,6 @@ _MIN_CORRECTED = 0.5
 _MAX_SHARE = 0.03
 """Share of the user's memories that may have a word which counts as rare; a few always may."""
 _MAX_OTHERS, _MAX_NEW = 2, 0.5
-_MAX_LABEL = 60
 _CALENDAR = frozenset(map(class_of, CALENDAR))
 
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
@@ -191,8 +190,6 @@ def _changes(texts: pa.Array, age: Rows, pairs: SimilarPairs) -> Iterator[_Repla
         if oldest[older] != row and len(contents[older]) <= _MAX_CHARACTERS:
             said, names = _heavy(words, older), _names(contents[older])
             taken_back = frozenset().union(*(claim.old for claim in claims.get(older, ())))
-            if (label := _label(contents[older])) == _label(contents[row]):
-                taken_back |= {class_of(without_accents(word.lower())) for word in SPLIT_WORD.findall(label)}
             found = [
                 _decide(claim, older, said - taken_back, weights)
                 for claim in claims[row]
@@ -229,12 +226,6 @@ def _claims(cues: Mapping[int, list[Cue]], contents: Sequence[str]) -> dict[int,
         names = _names(contents[row]) - _names(f"{cue.old} {cue.new}")
         claims[row].append(_Claim(row, cue, old, new - old, sentence - old - new - quote, names))
     return claims
-
-
-def _label(text: str) -> str:
-    """Return the heading before a text; what stands under the same one has no more than that in common."""
-    label, colon, _ = text[:_MAX_LABEL].partition(": ")
-    return label if colon else ""
 
 
 def _sentence_of(cue: Cue, text: str) -> str:

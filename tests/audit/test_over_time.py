@@ -68,7 +68,6 @@ def test_what_was_so_before_is_proposed_for_review(kind, older, newer):
         ("The server uses STDIO transport", "The server could be switched from STDIO to HTTP"),
         ("Do not change files without permission", "Make small changes instead of rewriting entire files"),
         ("Ada lives in Leeds", "Ada moved last week"),
-        ("Models in use: six in all", "Models in use: the small one is no longer available"),
     ],
 )
 def test_what_may_still_hold_is_not_proposed(older, newer):
