@@ -11,7 +11,8 @@ import pytest
 import memframe as mf
 from memframe.audit import Answer, Question
 from memframe.audit.judge import BATCH, LEAST_RIGHT, VERDICTS, control_questions
-from tests.audit import personal_corpus, secret_corpus, seen, unseen
+from tests.audit import personal_corpus, secret_corpus
+from tests.audit.sentences import seen, unseen
 from tests.audit.test_texts import SEED_WORDS
 from tests.canaries import stands
 from tests.chat_stub import ChatStub, completion, said

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 
 import memframe as mf
 from memframe.audit import find_junk, find_personal_data, find_secrets
-from tests.audit import adversarial, personal_corpus, secret_corpus, seen, unseen
+from tests.audit import adversarial, personal_corpus, secret_corpus
 from tests.audit.figures import frame_of, record_figures, span_figures
+from tests.audit.sentences import seen, unseen
 from tests.pairs.corpus import corpus as facts
 from tests.timing import grows_with
 
-LISTS = adversarial.read_lists()
+LISTS = adversarial.LISTS
 LOCOMO = Path(__file__).parents[3] / "shared" / "data" / "locomo_memories.jsonl"
 PROJECT_NOTES = Path(__file__).with_name("project_notes.txt").read_text("utf-8").splitlines()
 """What agents and developers note down about their work; written to measure with, no rule was made for a line."""

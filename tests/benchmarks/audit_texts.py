@@ -20,9 +20,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from memframe.audit import find_junk, find_personal_data, find_secrets
-from tests.audit import adversarial, batches, junk_corpus, personal_corpus, secret_corpus, seen, unseen
+from tests.audit import adversarial, batches, junk_corpus, personal_corpus, secret_corpus
 from tests.audit.batches import labelled
 from tests.audit.figures import frame_of, record_figures, span_figures
+from tests.audit.sentences import seen, unseen
 from tests.pairs.corpus import corpus as facts
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -38,7 +39,7 @@ KINDS = {
 """Names of presidio's kinds of personal data, and ours."""
 
 SENTENCES = {"seen": seen, "unseen": unseen}
-LISTS = adversarial.read_lists()
+LISTS = adversarial.LISTS
 
 
 # Corpora

@@ -14,10 +14,9 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from importlib import import_module
 from itertools import islice
 from typing import NamedTuple
-
-from stdnum import iban
 
 from memframe.audit.rules import load_rules, prefilter_of
 from memframe.audit.secrets.shapes import PATTERN, POSTAL_DIGITS, READERS, STOPS, YEAR, Link, Value
@@ -310,7 +309,11 @@ def _weigh_shape(shape: str, value: str) -> int:
         return 0
     if shape == "word":
         is_name = is_identifier(value) or PATTERN["no_secret_word"].fullmatch(value) is not None
-        if is_name or not is_strong(value) or iban.is_valid(value, check_country=False):
+        if (
+            is_name
+            or not is_strong(value)
+            or import_module("stdnum.iban").is_valid(value, check_country=False)
+        ):
             return 0
         return 3 + (_SIGN.search(value) is not None and any(map(str.isdecimal, value)))
     if value[0] == "*" or value[-1] in "#*":
