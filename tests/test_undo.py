@@ -207,7 +207,7 @@ def test_what_somebody_restores_meanwhile_is_a_conflict_and_not_doubled(service,
         mine = mf.plan_undo(reader, run)
         stopped = mf.apply_plan(reader, mine, **QUIET)
     assert list(stopped.outcomes.status) == ["conflict"]
-    assert "is there" in stopped.outcomes.error[0]
+    assert "exists and was not restored again" in stopped.outcomes.error[0]
     pd.testing.assert_frame_equal(whole(access), memories.sort_values("id", ignore_index=True))
 
 

@@ -66,7 +66,7 @@ def test_what_cannot_be_created_is_left_out_with_the_reason(restore, access, mem
     memories.assign(tags=[("a,b",), (), ()]).to_parquet("odd.parquet")
     planned = restore("odd.parquet", "--out", "restore.plan")
     assert planned.exit_code == 3
-    assert "holds a comma" in planned.stdout
+    assert "contains a comma" in planned.stdout
     assert "without 1 invalid" in planned.stderr
     assert mf.Plan.load("restore.plan").counts == {"create": 2}
 

@@ -63,7 +63,7 @@ def test_people_change_their_own_password(service, reader, email, new_browser):
         ("correct horse battery", "short", None, "8 to 1024"),
         ("correct horse battery", " " * 12, None, "blank"),
         ("correct horse battery", "Password123", None, "most common"),
-        ("correct horse battery", "a new long password", "another", "repeated"),
+        ("correct horse battery", "a new long password", "another", "differ"),
     ]:
         page = change(current, new, again)
         assert (page.status_code, reason in page.text) == (403, True)
