@@ -424,7 +424,7 @@ def _find_network_addresses(text: str) -> Iterator[Span]:
 
     >>> text = "see www.example.org/a_(b), or ftp://me:secret@example.org; ask ada@example.com"
     >>> [span.kind for span in _find_network_addresses(text)]
-    ['email', 'email', 'url', 'url_credentials']
+    ['email', 'url', 'url_credentials']
     """
     for match in _MAIL.finditer(text) if "@" in text else ():
         lead = _BEFORE_MAIL.match(match[0])

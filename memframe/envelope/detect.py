@@ -246,11 +246,11 @@ _NEED = "need 64 hexadecimal characters (256 bits)"
 _UNFIT_KEYS = {
     r"": f"is empty; {_ADVICE}",
     r"0[xX].*": f"begins with 0x; {_NEED} without it",
-    r".*\s.*": f"holds spaces or line ends; {_NEED} and nothing else",
+    r".*\s.*": f"contains spaces or line ends; {_NEED} and nothing else",
     r"(?=.*[^0-9a-fA-F])[A-Za-z0-9+/_-]{43}=?": (
         f"looks like base64; {_NEED}: decode it and pass .hex() of the bytes"
     ),
-    r".*[^0-9a-fA-F].*": f"holds characters that are not hexadecimal; {_ADVICE}",
+    r".*[^0-9a-fA-F].*": f"contains characters that are not hexadecimal; {_ADVICE}",
     r".{32}": f"has 128 bits (32 hexadecimal characters); {_NEED}",
     r".{48}": f"has 192 bits (48 hexadecimal characters); {_NEED}",
     r"(?i:(..)\1{31})": f"is one byte repeated, which protects nothing; {_ADVICE}",

@@ -179,7 +179,7 @@ def test_a_create_stays_unknown_while_something_new_cannot_be_read():
     play = Play(lambda world: creates(world, 1), odd)
     run = play.run()
     assert statuses(run) == ["unknown"]
-    assert "cannot be opened" in run.results[0].error
+    assert "cannot be decrypted" in run.results[0].error
 
 
 # What a run shows

@@ -16,7 +16,6 @@ from memframe.oauth import SIGNS_OF_ELSEWHERE
 from memframe.panel.widgets import LABELS
 from memframe.secret import Secret
 from memframe.service.local import LocalService
-from memframe.settings import variable_of
 from tests.conftest import User
 from tests.faults import FaultProxy
 from tests.strangers import at_once
@@ -167,14 +166,14 @@ def show():
 def bare(monkeypatch):
     """An environment without settings."""
     for name in SETTINGS:
-        monkeypatch.delenv(variable_of(name), raising=False)
+        monkeypatch.delenv(f"MEMFRAME_{name.upper()}", raising=False)
 
 
 @pytest.fixture
 def environment(user, monkeypatch):
     """An environment with all settings."""
     for name in SETTINGS:
-        monkeypatch.setenv(variable_of(name), getattr(user.service, name))
+        monkeypatch.setenv(f"MEMFRAME_{name.upper()}", getattr(user.service, name))
     return user
 
 

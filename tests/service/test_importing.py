@@ -232,7 +232,7 @@ def test_an_import_is_undone_but_for_what_was_changed_since(imported, pasted):
     again = run("import", pasted, "--user", grant.email, "--apply")
     assert (again["n_new"], again["n_known"]) == (6, 1), "what was kept is not doubled"
     unknown = run("undo-import", "x", "--confirm", 1)
-    assert (unknown.exit_code, "no import whose id" in unknown.stderr) == (1, True)
+    assert (unknown.exit_code, "no import has an id" in unknown.stderr) == (1, True)
 
 
 def test_a_file_with_a_row_that_cannot_be_stored_changes_nothing(imported, tmp_path):
