@@ -1,4 +1,4 @@
-"""Addresses of services: what may be spoken to, and one spelling for each.
+"""Check addresses of services, and normalise them.
 
 Secrets travel to these addresses, so that everything which makes an address look like another one, or
 which would carry a secret in the open, is refused: a user name or password in it, plain http to another

@@ -1,4 +1,4 @@
-"""Show things to people: safe text, times, and HTML that is escaped by type.
+"""Display values: safe text, times, and HTML that is escaped by type.
 
 All HTML of the package is built by `tag`, which escapes whatever is not `Markup` and spells out characters that
 cannot be seen. `notebook_html` adds the stylesheet, whose colours are layers over the page's own, so that light

@@ -1,4 +1,4 @@
-"""Columns and dtypes of frames: records to a frame, and a frame's columns to arrays.
+"""Columns and dtypes of frames: records to a frame, and columns of a frame to arrays.
 
 A frame is built column by column from chunks, one chunk a page, so that a load of any length keeps
 no list of dicts and concatenates no frames. Text and times stay in Arrow memory until pandas takes
@@ -191,7 +191,7 @@ def replace_surrogates(columns: Mapping[str, Sequence[Any]]) -> dict[str, Sequen
     for name, cells in columns.items() if errors is not None else ():
         for row, (was, now) in enumerate(zip(cells, whole[name], strict=True)):
             if errors and was is not now and errors[row] is None:
-                errors[row] = f"{name} holds a lone surrogate, shown as U+FFFD"
+                errors[row] = f"{name} contains a lone surrogate, shown as U+FFFD"
     return {**whole}
 
 

@@ -1,4 +1,4 @@
-"""Pages of memories -> records -> columns: each memory once, content opened, problems counted.
+"""List pages of memories as records and columns: each memory once, content decrypted, problems counted.
 
 The cursor of the next page is only known from this one, so pages cannot be fetched in parallel. It stands at the end
 of the JSON and is found without decoding the page: the next page is requested before this one is decoded.

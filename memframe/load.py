@@ -1,4 +1,4 @@
-"""Load memories and tags from the service into decrypted frames; nothing else turns service data into frames.
+"""Load memories and tags from the service into decrypted frames; the only module that does.
 
 A load is whole or it is an error: an interrupted chain of pages never gives a silently short frame. One
 damaged row never ends a load: it is kept, without its content, and ``content_error`` says why.

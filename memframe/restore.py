@@ -1,4 +1,4 @@
-"""Plans made of an archive: what is gone at the service comes back, and nothing that is there is written twice.
+"""Plans made from an archive: restore what is missing at the service, and write nothing twice.
 
 A row of the user's own archive is known by its id. A row whose id is not there is looked for by what it says, among
 the memories that are no other row's: it may have come back before under a new id, or be of another account, whose ids

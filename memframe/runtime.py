@@ -1,4 +1,4 @@
-"""Time, chance and places on the disk, which `Client` holds so that tests can set others."""
+"""Clock, randomness and folders, held by `Client` so that tests can replace them."""
 
 from __future__ import annotations
 

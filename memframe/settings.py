@@ -1,4 +1,4 @@
-"""Settings: arguments, environment, keyring and the user's file, in one order for everything.
+"""Settings from arguments, environment, keyring and a file, in one order of precedence.
 
 A setting is looked for in
 

@@ -1,4 +1,4 @@
-"""Plans made of what is stored: the inverse of a run, from its journal; and content to seal with the newest key.
+"""Plans made from what is stored: the inverse of a run, from its journal, and content to reseal with the newest key.
 
 Three-way again: what somebody else has changed since the run is a conflict in the plan, never overwritten. What
 is already as it was before the run needs nothing.

@@ -1,4 +1,4 @@
-"""Show the versions of everything that memframe runs on, for a report of an error."""
+"""Show the versions of everything that memframe runs on, for an error report."""
 
 from __future__ import annotations
 

@@ -355,9 +355,9 @@ def test_a_path_that_does_not_fit_is_refused_before_anything_is_written(tmp_path
         (tmp_path / name).write_text("id,price\n1,2\n")
     before = sorted(tmp_path.rglob("*"))
     for name, says in (
-        ("mine.csv", r"mine\.csv is not replaced, as it is no archive"),
-        ("mine.jsonl", r"mine\.jsonl is not replaced, as it is no archive"),
-        ("mine.parquet", r"mine\.parquet is not replaced, as it is no archive"),
+        ("mine.csv", r"mine\.csv is not replaced, as it is not an archive"),
+        ("mine.jsonl", r"mine\.jsonl is not replaced, as it is not an archive"),
+        ("mine.parquet", r"mine\.parquet is not replaced, as it is not an archive"),
         ("thesis", r"is not replaced, as it holds thesis\.txt"),
         ("memories.xlsx", "use .parquet, .jsonl, .csv, .json, .md, or a folder"),
         ("none/memories.csv", "does not exist: create it"),

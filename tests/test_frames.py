@@ -63,7 +63,7 @@ def test_tags_are_tuples_that_compare_group_and_cannot_be_changed_in_place(load)
 def test_a_lone_surrogate_is_replaced_and_named_and_other_rows_stay(load):
     frame = load({"title": "fine 😀"}, {"title": "bad \ud800 half"})
     assert frame.title.tolist() == ["fine 😀", "bad � half"]
-    assert frame.content_error[1] == "title holds a lone surrogate, shown as U+FFFD"
+    assert frame.content_error[1] == "title contains a lone surrogate, shown as U+FFFD"
     assert frame.content_error.isna().tolist() == [True, False]
 
 

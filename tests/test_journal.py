@@ -567,7 +567,7 @@ def test_a_plan_is_not_carried_out_twice_while_the_disk_with_its_journal_is_away
         with pytest.raises(mf.PlanError) as caught:
             apply(**options)
         for words in (
-            "begun already",
+            "carried out or started",
             str(disk / "run.journal"),
             "plugging in its disk",
             "purge_runs(journals=",
@@ -575,7 +575,7 @@ def test_a_plan_is_not_carried_out_twice_while_the_disk_with_its_journal_is_away
             assert words in str(caught.value)
     away.rename(disk)
     assert mf.list_runs().state.tolist() == ["finished"]
-    with pytest.raises(mf.PlanError, match="begun already: resume_run"):
+    with pytest.raises(mf.PlanError, match="carried out or started: resume_run"):
         apply()
     assert len(mf.load_memories(access)) == 2
     (disk / "run.journal").unlink()

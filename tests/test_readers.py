@@ -386,9 +386,9 @@ BOMB = packed(**{"memories.json": b" " * 3_000_000})
 MANY = packed(**{f"{n}.json": b"[]" for n in range(30)})
 DEEP = "[" * 100_000
 BAD = [
-    ("truncated", json.dumps({"results": [MEM0, MEM0]}, indent=1)[:-40], r"given is no JSON from line \d\d, column"),
-    ("truncated on one line", json.dumps([MEM0, MEM0])[:-9], "is no JSON from line 1, column"),
-    ("lines of a list", "[\n" + lines(MEM0) + ",\n" + lines(MEM0), "is no JSON from line 3"),
+    ("truncated", json.dumps({"results": [MEM0, MEM0]}, indent=1)[:-40], r"given is not JSON from line \d\d, column"),
+    ("truncated on one line", json.dumps([MEM0, MEM0])[:-9], "is not JSON from line 1, column"),
+    ("lines of a list", "[\n" + lines(MEM0) + ",\n" + lines(MEM0), "is not JSON from line 3"),
     ("deep", DEEP, "nested too deeply"),
     ("deep in an entry", json.dumps([MEM0])[:-2] + ', "x": ' + '{"a":' * 100_000 + "1" + "}" * 100_000 + "}]", "too deeply"),
     ("digits", '[{"memory": ' + "9" * 5_000 + "}]", "too many digits"),
@@ -410,7 +410,7 @@ BAD = [
     ("mixed", [MEM0, SUPERMEMORY["memoryEntries"][0]], "fits several formats, mem0 and supermemory: say which with format="),
     ("two exports", packed(**{"a.json": [MEM0], "b.json": CLAUDE}), "fits several formats, mem0 and claude"),
     ("several columns", "content,content\na,b\n", "several columns with the same name"),
-    ("open quote", 'content\n"Likes tea\n', "is no CSV at line"),
+    ("open quote", 'content\n"Likes tea\n', "is not CSV at line"),
     ("many columns", [{"content": "x"} | {f"c{n}": "x" for n in range(300)}], "more than 200 columns"),
     ("damaged zip", packed(**{"memories.json": CLAUDE})[:-30], "is a damaged archive"),
     ("damaged gzip", gzip.compress(b"[]" * 99)[:-9], "gzip file that is too large, or was cut off"),

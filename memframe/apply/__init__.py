@@ -1,4 +1,4 @@
-"""Plan to service, journal first: the one place through which anything is changed.
+"""Apply a plan to the service, journal first: the only module that changes anything there.
 
 Nothing is lost, nothing is written twice, and a run that was cut short knows where it stands:
 

@@ -37,7 +37,7 @@ def check_plan(access: Access, plan: Plan, confirm: object) -> None:
     odd = [change for change in plan.records if change.action in {"conflict", "invalid"}]
     if odd:
         rows = list_some([f"{change.label}: {change.reason}" for change in odd], "; ")
-        raise PlanError(f"the plan has {format_counts(plan.counts)}: settle these and plan anew: {rows}")
+        raise PlanError(f"the plan has {format_counts(plan.counts)}: settle these and plan again: {rows}")
     n_deletes = plan.counts.get("delete", 0)
     if confirm is None and n_deletes:
         memories = number_of(n_deletes, "memory", "memories")
@@ -73,7 +73,7 @@ def refuse_repeated(directory: RunDirectory, cipher: LocalCipher, plan: Plan) ->
     """
     note = directory.of_plan(plan.id)
     if note is not None:
-        begun, away = "this plan was carried out or begun already", _explain_absence(note)
+        begun, away = "this plan has already been carried out or started", _explain_absence(note)
         if note.is_purged:
             raise PlanError(
                 f"{begun}, and its journal was purged since, as the run was finished: a new plan repeats it"

@@ -339,7 +339,7 @@ def create_memories(access: Access, frame: pd.DataFrame, **options: Unpack[Write
     """
     _refuse_rows(
         frame,
-        "an id, so that they are there already: update_memories() changes them, push_memories() does both",
+        "an id, so that they already exist: update_memories() changes them, push_memories() does both",
         with_id=True,
     )
     return push_memories(access, frame, **options)

@@ -1,4 +1,4 @@
-"""Memories to Parquet, JSON, CSV and Markdown, and back without a change.
+"""Export memories to Parquet, JSON, CSV and Markdown, and load them without a change.
 
 The extension decides: ``.parquet``, ``.jsonl``, ``.json`` (an array), ``.csv``, and ``.md`` for a folder of notes
 (`memframe.archive.markdown`); any other folder holds a Parquet dataset, which DuckDB,

@@ -174,7 +174,7 @@ def _restore(path: Path, name: str, column: pa.ChunkedArray, is_of_pandas: bool)
         cells = [None if cell is None else _words_in(cell) for cell in column.to_pylist()]
     except msgspec.MsgspecError:  # its message may quote the cell
         raise wrong_column(
-            path, name, 'text that is no list, which is written ["tea", "home"] or as pandas does'
+            path, name, 'text that is not a list, which is written ["tea", "home"] or as pandas does'
         ) from None
     return pa.chunked_array([cells], type=NAMES.arrow)
 

@@ -105,7 +105,7 @@ def _line_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                     yield number, decoder.decode(bare)
                 except _NO_JSON:
                     raise FrameError(
-                        f"Line {number} of {path} is no JSON object: it is damaged, or no archive of memories; a "
+                        f"Line {number} of {path} is not a JSON object: it is damaged, or no archive of memories; a "
                         f"frame: {HOW_PANDAS_WRITES}."
                     ) from None
 
@@ -116,7 +116,7 @@ def _array_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         return enumerate(msgspec.json.decode(text, type=list[dict[str, Any]]), 1)
     except _NO_JSON:
         raise FrameError(
-            f"{path} is no JSON array of memories: it is damaged, or of another system."
+            f"{path} is not a JSON array of memories: it is damaged, or of another system."
         ) from None
 
 
@@ -143,7 +143,7 @@ def _column(path: Path, name: str, values: list[Any]) -> pa.Array:
             ) from None
         raise wrong_column(path, name, "something else") from None
     if kind == TIME.arrow and array.null_count > values.count(None):
-        raise wrong_column(path, name, "text that is no time")
+        raise wrong_column(path, name, "text that is not a time")
     return array
 
 

@@ -126,11 +126,11 @@ def _row_of(path: Path) -> dict[str, Any]:
     try:
         text = path.read_bytes().decode()
     except UnicodeDecodeError as error:
-        raise FrameError(f"{path} is no text in UTF-8 at byte {error.start:,}: mend it.") from None
+        raise FrameError(f"{path} is not UTF-8 text at byte {error.start:,}: mend it.") from None
     head, body = split_frontmatter(text)
     if _MARK not in head:
         raise FrameError(
-            f"{path} is no note of memframe, whose frontmatter has memframe: 1; read_memories reads it."
+            f"{path} is not a note of memframe, whose frontmatter has memframe: 1; read_memories reads it."
         )
     row = dict.fromkeys(ARCHIVE_SCHEMA) | {"content": body}
     for name, value in parse_frontmatter(head, str(path)).items():

@@ -83,7 +83,7 @@ def check_target(path: Path) -> None:
         if strangers:
             _refuse_to_replace(path, f"it holds {strangers[0].name}")
     elif path.exists() and not is_archive(path):
-        _refuse_to_replace(path, "it is no archive of memories")
+        _refuse_to_replace(path, "it is not an archive of memories")
 
 
 def _refuse_to_replace(path: Path, cause: str) -> NoReturn:

@@ -501,7 +501,7 @@ def _check_columns(path: Path, names: Sequence[str], columns: Sequence[str] | No
         raise FrameError(
             f"{path} has no column {', '.join(missing)}: "
             + (
-                "it is no archive of memories; choose with columns=, or read it with pandas. Was id the index "
+                "it is not an archive of memories; choose with columns=, or read it with pandas. Was id the index "
                 "of the frame, write frame.reset_index()."
                 if columns is None
                 else f"it has {', '.join(names)}."

@@ -185,7 +185,7 @@ def wrong_column(path: Path, name: str, found: object) -> FrameError:
     """Make the error for a column of a wrong type."""
     return FrameError(
         f"The column {name} of {path} holds {found} where {ARCHIVE_SCHEMA[name]} belongs: "
-        "it was changed by another program, or is no archive of memories."
+        "it was changed by another program, or is not an archive of memories."
     )
 
 
@@ -195,7 +195,7 @@ def _check_columns(frame: pd.DataFrame) -> None:
     twice = sorted({str(name) for name in names if names.count(name) > 1})
     missing = [name for name in ARCHIVE_SCHEMA if name not in frame.columns]
     if strange:
-        raise FrameError(f"The frame has column names that are no text: {strange[:3]}. Rename them.")
+        raise FrameError(f"The frame has column names that are not text: {strange[:3]}. Rename them.")
     if twice:
         raise FrameError(f"The frame has several columns named {', '.join(twice)}: rename or drop them.")
     if missing:

@@ -1,4 +1,4 @@
-"""The audit: what is wrong with the memories, with evidence, and what could be done about it.
+"""Audit memories: what is wrong with them, with evidence, and what could be done about it.
 
 A check is a function from memories to findings; `run` runs them all, and those of callers, and `result` holds what they
 found. Rules about texts are tables (`rules`, and the folder of that name) with examples, weights and derived

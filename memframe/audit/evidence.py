@@ -69,7 +69,7 @@ def _masked(word: str) -> str:
 
 
 MASKED: frozenset[str] = frozenset({"secret", "personal_data", "missing", "scores", "tags", "sealed"})
-"""Checks whose evidence holds no words of memories; that of all others, somebody's own included, may."""
+"""Checks whose evidence contains no words of memories; that of all others, somebody's own included, may."""
 
 LOOKING: Mapping[Check, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "secret": find_secrets,

@@ -266,14 +266,14 @@ def _judge_emptiness(text: str) -> Sign | None:
     """
     words = [word.lower() for word in _SPOKEN.findall(text)]
     if not words and all(_BLANK.match(category(character)) for character in text):
-        return Sign("empty", 0.95, "holds no word")
+        return Sign("empty", 0.95, "contains no word")
     is_vague = _WORDS["around_fillers"].issuperset
     named = [
         word for word in words if not word.isdecimal()
     ] or words  # with a number at most: "test 3", "aaa"
     is_filler = all(word in _FILLERS or _ROW.fullmatch(word) for word in named) and not is_vague(named)
     if not words or (len(words) <= _MAX_FILLERS and is_filler):
-        return Sign("near_empty", 0.95, f"says nothing: {_quote(text)}" if words else "holds no word")
+        return Sign("near_empty", 0.95, f"says nothing: {_quote(text)}" if words else "contains no word")
     if _matches(text, "no_value") or (_matches(text, "unfilled") and not _matches(text, "about_templates")):
         return Sign("template", 0.9, f"a template that was not filled in: {_quote(text)}")
     if len(words) > _MAX_HOLLOW or not _HOLLOW.issuperset(words) or is_vague(words):

@@ -111,7 +111,7 @@ def read_audit(path: Path) -> SavedAudit:
         saved = msgspec.json.decode(stored, type=SavedAudit)
     except msgspec.DecodeError as error:
         written = Hint("Audit.to_json() writes one", "memframe audit --out writes one")
-        raise FrameError(f"{path} is no audit ({error})", hint=written) from None
+        raise FrameError(f"{path} is not an audit ({error})", hint=written) from None
     if saved.format != FORMAT:
         raise FrameError(f"{path} is a {saved.format}; this version reads {FORMAT}: audit again.")
     return saved
@@ -122,7 +122,7 @@ def writing(path: Path) -> Iterator[BinaryIO]:
     """A file of an audit to write, mode 0600; what keeps it from being written is named."""
     what = f"{path} cannot be written"
     with (
-        raise_os_errors_as(FrameError, what, "choose another path, or mend this one"),
+        raise_os_errors_as(FrameError, what, "choose another path, or correct this one"),
         atomic_file(path) as file,
     ):
         yield file

@@ -248,13 +248,13 @@ def one_of(*lists: str) -> str:
     >>> one_of("(?:dear, all)")
     Traceback (most recent call last):
     ...
-    ValueError: '(?:dear' is no whole pattern: a comma and a blank set patterns apart, write "\, " within one
+    ValueError: '(?:dear' is not a whole pattern: a comma and a blank set patterns apart, write "\, " within one
     """
     words = dict.fromkeys(word for text in lists for word in _COMMA.split(" ".join(text.split())) if word)
     for word in words:
         bare = _ESCAPED_OR_CLASS.sub("", word)
         if "[" in bare or bare.count("(") != bare.count(")"):
-            hint = 'is no whole pattern: a comma and a blank set patterns apart, write "\\, " within one'
+            hint = 'is not a whole pattern: a comma and a blank set patterns apart, write "\\, " within one'
             raise ValueError(f"{word!r} {hint}")
     return f"(?:{'|'.join(words)})" if len(words) != 1 else next(iter(words))
 

@@ -153,10 +153,10 @@ def redacted(kind: str) -> str:
     return f"[redacted: {kind.replace('_', ' ')}]"
 
 
-def with_stand_ins(text: str) -> str:
-    """The text as long as it is, with something like a secret where there was one: it is read as it was.
+def with_placeholders(text: str) -> str:
+    """Replace marks of redacted secrets by examples of the same length, so that the text reads as before.
 
-    >>> with_stand_ins("the pin is [redacted: pin].")
+    >>> with_placeholders("the pin is [redacted: pin].")
     'the pin is 4829           .'
     """
     if "[redacted: " not in text:
@@ -224,7 +224,7 @@ def spans_found(
         found[text].append(span)
     for marks, find in passes:
         for text in texts_with(memories, marks):
-            found[text].extend(find(with_stand_ins(text.text)))
+            found[text].extend(find(with_placeholders(text.text)))
     return [
         (text, span)
         for text in sorted(found)

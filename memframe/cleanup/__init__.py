@@ -1,4 +1,4 @@
-"""Findings to a plan: what an audit proposes, to be looked at before any of it is done."""
+"""From findings to a plan: what an audit proposes, for review before anything is written."""
 
 from __future__ import annotations
 

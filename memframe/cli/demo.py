@@ -32,7 +32,7 @@ def demo_command(folder: Path) -> None:
     """
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # memories hold every script, terminals do not
-    with _plotting_without_traces():
+    with _isolated_plotting():
         run_demo(folder, command=_command())
 
 
@@ -45,7 +45,7 @@ def _command() -> str:
 
 
 @contextmanager
-def _plotting_without_traces() -> Iterator[None]:
+def _isolated_plotting() -> Iterator[None]:
     """Keep Matplotlib from reading the user's settings and from leaving a font cache."""
     with TemporaryDirectory(prefix="memframe-") as scratch:
         os.environ.pop("MPLBACKEND", None)

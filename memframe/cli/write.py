@@ -209,7 +209,7 @@ def restore_command(
     """Plan to restore what ARCHIVE contains and the service lacks; or verify with --check that it contains everything.
 
     ARCHIVE is what `memframe export` wrote, sealed or not, also of another account, whose memories get new ids.
-    Nothing is written. What is there already is left alone; what is there and differs is a conflict, which is printed
+    Nothing is written. What already exists is left alone; what is there and differs is a conflict, which is printed
     and left out of the saved plan. A deleted memory has its id and dates again if the service
     restores it; otherwise it has a new id and the date of the run.
 

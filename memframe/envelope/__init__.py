@@ -1,4 +1,4 @@
-"""Content between its two states: plain as people read it, sealed as the service stores it."""
+"""Seal and open content, in every layout that is known."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ class Envelope:
         plain = utf8_of(text)
         if plain is None:
             raise SealError(
-                "content cannot be sealed: it holds half of a surrogate pair, which is not Unicode"
+                "content cannot be sealed: it contains half of a surrogate pair, which is not Unicode"
             )
         layout = self._write_layout()
         return layout.seal(plain, self._forms.get(layout.name))

@@ -1,4 +1,4 @@
-"""The write-ahead record of a run: sealed, and on the disk before anything is sent."""
+"""The write-ahead record of a run: sealed, and on disk before anything is sent."""
 
 from memframe.journal.journal import Entry, Journal
 from memframe.journal.operation import SETTLED, STATUSES, WRITTEN, Header, Operation, State, Status

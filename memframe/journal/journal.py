@@ -90,7 +90,7 @@ class Journal:
                 os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
             except FileExistsError:
                 hint = resume_hint(path) + "; a new run needs another path"
-                raise JournalError(f"{path} is there already", hint=hint) from None
+                raise JournalError(f"{path} already exists", hint=hint) from None
         try:
             text = msgspec.json.encode(header)
             with _connected(connect, path, writes=True) as database:
@@ -350,7 +350,7 @@ def _absent(path: Path) -> JournalError:
 def _damaged(path: Path, how: str) -> JournalError:
     return JournalError(
         f"the journal {path} is damaged ({how}), so nothing is sent from it: restore a copy, or load the memories "
-        "and plan anew from what is there"
+        "and plan again from what is there"
     )
 
 

@@ -71,7 +71,7 @@ class RunDirectory:
         self.folder = _absolute(state_folder() / "runs" if folder is None else folder)
         self._open, self._plans = self.folder / "open", self.folder / "plans"
         what = f"nothing is sent without a journal, and the folder {self.folder} cannot be used"
-        with raise_os_errors_as(JournalError, what, "mend its permissions"):
+        with raise_os_errors_as(JournalError, what, "correct its permissions"):
             for each in (self.folder, self._open, self._plans):
                 private_folder(each)
 

@@ -1,4 +1,4 @@
-"""Sign in, ask for access and load memories by a panel in a notebook, on ipywidgets.
+"""Sign in, request access and load memories with a panel in a notebook, on ipywidgets.
 
 The panel is a view on `memframe.signin`: a script can take the same steps by ``panel.sign_in``, and the panel
 follows. It blocks no cell, survives a reload of the page, and leaves no secret behind: not in outputs, not in the

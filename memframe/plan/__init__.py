@@ -1,4 +1,4 @@
-"""Frame x baseline x service -> Plan: what shall be written, to be looked at before it is."""
+"""From an edited frame, its baseline and the service to a plan: what will be written, for review first."""
 
 from memframe.plan.cells import NULL
 from memframe.plan.changes import plan_changes

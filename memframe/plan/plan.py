@@ -275,10 +275,10 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         with raise_os_errors_as(PlanError, f"the plan {source} cannot be read", "check the path"):
             stored = source.read_bytes()
         if not stored.startswith(BEGINNING):
-            raise PlanError(f"{source} is no saved plan: check the path")
+            raise PlanError(f"{source} is not a saved plan: check the path")
         refusal = PlanError(
             f"{source} was saved by another version of memframe ({package_version()} cannot read it): use that "
-            "version, or plan anew and save again"
+            "version, or plan again and save again"
         )
         if not stored.startswith(MARK):
             raise refusal

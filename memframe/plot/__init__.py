@@ -1,4 +1,4 @@
-"""Draw memories: when they came, under which tags, from where, with what scores, how long.
+"""Plot memories: their times, tags, sources, scores and lengths.
 
 Each function takes a frame of memories and draws into one matplotlib ``Axes``, a new one or ``ax``; `overview`
 returns a ``Figure`` with all charts. `findings` and `duplicates` take an audit. Nothing goes through

@@ -1,4 +1,4 @@
-"""Files of other memory systems -> the columns of memories: known by shape, counted, and nothing silently left out.
+"""Read files of other memory systems into the columns of memories: recognised by shape, nothing left out silently.
 
 `FORMATS` (`memframe.readers.formats`) is the table of what is read: mem0, OpenMemory, Letta, ChatGPT, Claude, pasted
 lists of dated lines, LangGraph, Graphiti, two memory servers of MCP, Supermemory, Portable AI Memory, Markdown

@@ -195,7 +195,7 @@ def _decode(data: bytes, name: str) -> Document:
     try:
         return _decode_text(data.decode("utf-8-sig"), name)
     except UnicodeDecodeError as error:
-        raise FrameError(f"{name} is no text in UTF-8 at byte {error.start:,}: save it as UTF-8.") from None
+        raise FrameError(f"{name} is not UTF-8 text at byte {error.start:,}: save it as UTF-8.") from None
 
 
 def _unpack_gzip(data: bytes, name: str) -> bytes:
@@ -244,7 +244,7 @@ def _decode_json(text: str, name: str) -> Document:
         if 2 * sum(isinstance(value, dict) for value in values) > len(values) and text.lstrip()[0] == "{":
             return Document(name, "lines", values, [number for number, _ in lines])
         raise FrameError(
-            f"{name} is no JSON from line {error.lineno:,}, column {error.colno:,} on: it was cut off or changed. "
+            f"{name} is not JSON from line {error.lineno:,}, column {error.colno:,} on: it was cut off or changed. "
             "Get it again."
         ) from None
     except (RecursionError, ValueError) as error:
@@ -284,7 +284,7 @@ def _decode_table(text: str, name: str) -> Document | None:
             return None
         numbered = [(rows.line_num, row) for row in rows if row]
     except csv.Error as error:
-        raise FrameError(f"{name} is no CSV at line {rows.line_num:,} ({error}): write it again.") from None
+        raise FrameError(f"{name} is not CSV at line {rows.line_num:,} ({error}): write it again.") from None
     finally:
         csv.field_size_limit(limit)
     if len({*header}) < len(header):

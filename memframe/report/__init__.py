@@ -1,1 +1,1 @@
-"""Show the findings of an audit, as one self-contained page and as a few lines for a notebook."""
+"""Show the findings of an audit as one self-contained page, and as a few lines for a notebook."""

@@ -1,4 +1,4 @@
-"""A made-up person's memories: six years of a life, with everything in them that an audit looks for.
+"""A made-up person's memories: six years, with everything that an audit looks for.
 
 The person, the people around her and every number, address and key are invented; telephone numbers
 come from the ranges that regulators keep for fiction, card and IBANs are the published test values.

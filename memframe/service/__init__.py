@@ -1,4 +1,4 @@
-"""The other end of the wire: the Memory Access Service itself, embedded and real."""
+"""The Memory Access Service itself, embedded: the API, the OAuth server, the dashboard and the database."""
 
 from __future__ import annotations
 

@@ -327,7 +327,7 @@ class Deployment:
                 "file, without which nobody reads it"
             )
         if folder.exists():
-            raise ConfigError(f"{folder} is there already; name a new folder")
+            raise ConfigError(f"{folder} already exists; name a new folder")
         folder.parent.mkdir(parents=True, exist_ok=True)
         with atomic_folder(folder) as filling:
             copy = filling / DATABASE_FILE

@@ -266,10 +266,10 @@ def undo_import(deployment: Deployment, run: StoredImport) -> UndoneImport:
 def _records(given: Any, kind: str) -> Iterator[tuple[str, object]]:
     """Yield each record with its name for messages: rows of a frame go by their labels."""
     if hasattr(given, "to_pandas"):
-        raise validation.invalid(f"a {_type_of(given)} is no pandas frame: pass it on with .to_pandas()")
+        raise validation.invalid(f"a {_type_of(given)} is not a pandas frame: pass it on with .to_pandas()")
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
         raise validation.invalid(
-            f"a {_type_of(given)} is no list of records: pass a DataFrame, or its to_dict('records')"
+            f"a {_type_of(given)} is not a list of records: pass a DataFrame, or its to_dict('records')"
         )
     records: Iterable[object] = given
     names: Iterable[str] = (f"{kind} {place}" for place in itertools.count())

@@ -253,7 +253,7 @@ def test_a_plan_whose_journal_is_missing_is_refused_until_the_run_is_forgotten(c
     assert f"  missing     -         {place}" in call("runs").stdout
     refused = on_request("apply", "edits.plan", code=1)
     advice = (f"memframe resume {place}", f"memframe runs --forget {place}")
-    for words in ("begun already", f"not at {place}", *advice):
+    for words in ("carried out or started", f"not at {place}", *advice):
         assert words in refused.stderr
     assert call("runs", "--forget", str(place)).stderr == "1 removed\n"
     assert str(place) not in call("runs").stdout

@@ -198,7 +198,7 @@ def test_a_plan_of_another_version_is_told_as_such(tmp_path):
     other = open_local_cipher().seal(b'{"records": ["canary-of-a-record"]}', associated_data=SEALED_FOR)
     for stored_bytes in (mark + other, whole.replace(mark, b"memframe plan 99\n")):
         path.write_bytes(stored_bytes)
-        with pytest.raises(PlanError, match=r"saved by another version of memframe.*plan anew") as caught:
+        with pytest.raises(PlanError, match=r"saved by another version of memframe.*plan again") as caught:
             mf.Plan.load(path)
         assert "canary" not in "".join(traceback.format_exception(caught.value))
     plan_with(CHANGE).save(path)
@@ -211,7 +211,7 @@ def test_other_files_are_neither_read_nor_replaced(tmp_path):
     with pytest.raises(PlanError, match="is not a plan and is not replaced"):
         plan_with(CHANGE).save(path)
     assert path.read_text() == "my notes"
-    with pytest.raises(PlanError, match="is no saved plan"):
+    with pytest.raises(PlanError, match="is not a saved plan"):
         mf.Plan.load(path)
     for missing in (tmp_path / "none", tmp_path):
         with pytest.raises(PlanError, match="cannot be read"):

@@ -135,12 +135,12 @@ def test_frames_and_their_records_are_taken_over(service, loaded, new_grant, cal
         (lambda m: m.assign(created_at=[None, pd.Timestamp("2024-05-01")]), "the memory in row b .*timezone"),
         (lambda m: m.assign(tags=[(), "tea"]), "the memory in row b .*tags"),
         (lambda m: m.assign(tags=[(), ("a,b",)]).to_dict("records"), "memory 1 .*comma"),
-        (lambda m: m.to_dict(), "a dict is no list of records: .*to_dict"),
-        (lambda m: "memories.parquet", "a str is no list of records: pass a DataFrame"),
-        (lambda m: None, "a NoneType is no list of records"),
+        (lambda m: m.to_dict(), "a dict is not a list of records: .*to_dict"),
+        (lambda m: "memories.parquet", "a str is not a list of records: pass a DataFrame"),
+        (lambda m: None, "a NoneType is not a list of records"),
         (
             lambda m: pl.DataFrame({"content": ["x"]}),
-            r"a polars.DataFrame is no pandas frame: .*\.to_pandas\(\)",
+            r"a polars.DataFrame is not a pandas frame: .*\.to_pandas\(\)",
         ),
     ],
 )

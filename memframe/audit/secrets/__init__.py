@@ -39,7 +39,7 @@ _PASSES = (
     ),
     Pass(keys.ASSIGNED_PREFILTER, keys.find_assigned),
     Pass(keys.PHRASE_PREFILTER, keys.find_seed_phrases),
-    Pass(prose.PREFILTER, prose.find_told),
+    Pass(prose.PREFILTER, prose.find_in_prose),
     Pass(prefilter_of(prose.SAFETY, *prose.ASKED), prose.find_answers),
 )
 
@@ -93,7 +93,7 @@ def _under_titles(memories: pd.DataFrame) -> Iterator[tuple[Text, Span]]:
         content = contents.iloc[row] if field == "title" else None
         if isinstance(content, str) and 0 < len(content) <= _LONGEST_ALONE:
             offset = len(title) + 2
-            for span in prose.find_told(f"{title}: {content}"):
+            for span in prose.find_in_prose(f"{title}: {content}"):
                 if span.start >= offset and span.end - span.start >= len(content.strip()) - 1:
                     yield (
                         Text(row, "content", content),

@@ -89,11 +89,11 @@ class Keyword(NamedTuple):
     end: int
 
 
-def find_told(text: str) -> Iterator[Span]:
+def find_in_prose(text: str) -> Iterator[Span]:
     """Find secrets that stand near a keyword, and answers to questions of safety.
 
     >>> text = "Her password for the bakery is hunter2. The PDF is protected, open it with Rechnung!0815"
-    >>> sorted({text[span.start : span.end] for span in find_told(text)})
+    >>> sorted({text[span.start : span.end] for span in find_in_prose(text)})
     ['Rechnung!0815', 'hunter2']
     """
     small = text.translate(_SMALL)
