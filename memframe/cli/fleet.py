@@ -109,7 +109,7 @@ def fleet_forget(path: Path, as_json: bool) -> None:
 
 def _describe_forgotten(folder: FleetFolder) -> str:
     if not folder.forgotten:
-        return f"{folder.path} holds nothing of users who revoked their approval"
+        return f"{folder.path} contains nothing from users who revoked their approval"
     users = number_of(len(folder.forgotten), "user", "users")
     return f"{users} revoked: findings and memories deleted from {folder.path}"
 

@@ -74,7 +74,7 @@ def list_command(
 @as_json
 @example('memframe search "green tea" --request 7c9e6679')
 def search_command(text: str, limit: int | None, with_text: bool, request_id: str, as_json: bool) -> None:
-    """List memories in which the service finds TEXT: in title, summary or content, whatever its case."""
+    """List memories in which the service finds TEXT: in title, summary or content, ignoring case."""
     with open_request(request_id) as access:
         _print(load_memories(access, search=text, limit=limit), with_text=with_text, as_json=as_json)
 

@@ -81,7 +81,7 @@ def secrets_of(developer: NewDeveloper) -> dict[str, str]:
 
 @click.command("serve")
 @data_options
-@click.option("--host", default="127.0.0.1", help="Address to listen at.")
+@click.option("--host", default="127.0.0.1", help="Address to listen on.")
 @click.option("--port", default=8765, type=click.IntRange(0, 65535), help="0: any.")
 @click.option("--public-url", metavar="URL", help="Address under which others reach the service.")
 @click.option("--workers", default=1, type=click.IntRange(1, 64), help="Processes that serve.")

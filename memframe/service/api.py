@@ -216,7 +216,9 @@ def get_credentials(request: ApiRequest, request_id: FromPath[str]) -> Response[
     deployment.store.check_bearer(bearer)
     stored = _own_request(request, bearer.developer_id, request_id)
     if stored.status != "approved":
-        message = f"the access request is {stored.status}; keys are given while it is approved"
+        message = (
+            f"the access request is {stored.status}; credentials are available only while it is approved"
+        )
         raise AccessError(message, status=403, code="not_approved")
     memories = deployment.store.granted(bearer, stored.user_id)
     key = deployment.keyring(memories).present
@@ -228,7 +230,7 @@ def get_credentials(request: ApiRequest, request_id: FromPath[str]) -> Response[
 
 def wrong_memory_key() -> AccessError:
     """Make the refusal of a memory key that is not this developer's for this user."""
-    message = "the memory key is not one that was given to you for this user"
+    message = "the memory key was not issued to you for this user"
     return AccessError(message, status=403, code="wrong_memory_key")
 
 

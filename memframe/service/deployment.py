@@ -324,7 +324,7 @@ class Deployment:
         if source is None:
             raise ConfigError(
                 "the database is not SQLite's; back it up with its own tools, such as pg_dump, and the master key "
-                "file, without which nobody reads it"
+                "file, without which it cannot be read"
             )
         if folder.exists():
             raise ConfigError(f"{folder} already exists; name a new folder")
@@ -337,7 +337,7 @@ class Deployment:
             with closing(sqlite3.connect(copy)) as connection:
                 (found,) = connection.execute("PRAGMA integrity_check").fetchone()
             if found != "ok":
-                raise ConfigError(f"the copy of {source} is not sound: {found}; look at the disk")
+                raise ConfigError(f"the copy of {source} is damaged: {found}; look at the disk")
             if with_key:
                 self.master_key.save(filling / KEY_FILE)
         return sorted(folder.iterdir())
@@ -421,7 +421,7 @@ def _load_master_key(path: Path, store: Store) -> MasterKey:
         return master_key
     if was_bound:
         raise ConfigError(
-            f"the data is there, but its master key file {path} is not; restore it from a backup"
+            f"the data exists, but its master key file {path} is missing; restore it from a backup"
         )
     master_key = MasterKey.generate()
     try:

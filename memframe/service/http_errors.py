@@ -81,7 +81,7 @@ def answer_database_error(request: Request[Any, Any, Any], error: DBAPIError) ->
     """Answer 503: the database is locked, full or away. A commit that was interrupted may have happened."""
     errors: DatabaseErrorLog = request.app.state.database_errors
     errors.log(error)
-    detail = "the database does not answer at the moment; try again, a create under the same Idempotency-Key"
+    detail = "the database is not answering at the moment; try again, a create under the same Idempotency-Key"
     return problem_response(503, "database_unavailable", detail, {"Retry-After": "1"})
 
 

@@ -312,4 +312,4 @@ def _naming(record: str) -> Iterator[None]:
     try:
         yield
     except (msgspec.ValidationError, InvalidError) as error:
-        raise validation.invalid(f"{record} cannot be taken over: {error}") from None
+        raise validation.invalid(f"{record} cannot be imported: {error}") from None

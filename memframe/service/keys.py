@@ -241,7 +241,7 @@ class UserKeyring:
             for version in range(self.present.version - 1, 0, -1):
                 if self._unwrapper.unwrap(self._memories, version).opens(content):
                     message = (
-                        f"the content is sealed with version {version} of the user's key, and the present one is "
+                        f"the content is sealed with version {version} of the user's key, and the current one is "
                         f"{self.present.version}; fetch the credentials again and seal it with the new key"
                     )
                     raise ConflictError(message, status=409, code="key_version_changed")

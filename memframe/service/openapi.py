@@ -51,12 +51,12 @@ def _limit(records: str, default: str) -> dict[str, Any]:
 
 _TEXT: dict[str, Any] = {"type": "string", **_ANY_TEXT}
 USER_ID = _parameter("user_id", "The user whose memories these are.", **_TEXT, minLength=1, required=True)
-CURSOR = _parameter("cursor", "next_cursor of the page before.", type="string")
+CURSOR = _parameter("cursor", "next_cursor of the previous page.", type="string")
 _SCORES: dict[str, Any] = {"type": "number", "minimum": 0, "maximum": validation.MAX_IMPORTANCE_FILTER}
 LISTING = (
     USER_ID,
-    _parameter("tags", "Tag names between commas; a memory with any of them is listed.", **_TEXT),
-    _parameter("searchQuery", "Text to find in title, summary or content, whatever its case.", **_TEXT),
+    _parameter("tags", "Tag names separated by commas; a memory with any of them is listed.", **_TEXT),
+    _parameter("searchQuery", "Text to find in title, summary or content, ignoring case.", **_TEXT),
     _parameter("importance", "Least importance, 0.0 to 1.0.", **_SCORES),
     _limit("records", "; 10 where it is absent."),
     CURSOR,
@@ -65,8 +65,8 @@ REQUEST_LISTING = (_limit("requests", ", which is the default."), CURSOR)
 CREATE_HEADERS = (
     _parameter(
         "Idempotency-Key",
-        "The same key and body within 24 hours make no second record: they get the first answer again, or 409 while "
-        "the first is under way. The same key with another body is refused with 422.",
+        "The same key and body within 24 hours create no second record: they receive the first answer again, or 409 "
+        "while the first is under way. The same key with another body is refused with 422.",
         place="header",
         type="string",
         minLength=1,

@@ -278,7 +278,7 @@ def listen(host: str, port: int) -> socket.socket:
             raise
     except OSError as error:
         reason = error.strerror or "the port is not free"
-        message = f"{host} port {port} cannot be listened at: {reason}; choose another host or port"
+        message = f"{host} port {port} cannot be used: {reason}; choose another host or port"
         raise ConfigError(message) from None
     return listening
 

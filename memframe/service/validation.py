@@ -188,7 +188,7 @@ def check_email(text: str) -> str:
     'ada@example.org'
     """
     if len(text) > MAX_EMAIL_CHARS or not _EMAIL.fullmatch(text):
-        raise ConfigError("the e-mail address must look like name@example.org, without blanks")
+        raise ConfigError("the e-mail address must look like name@example.org, without spaces")
     return check_text(text.casefold(), "the e-mail address")
 
 
@@ -205,7 +205,7 @@ def check_new_password(text: str) -> str:
         raise ConfigError("the password must not be blank; choose another one")
     if text.strip().casefold() in _common_passwords():
         raise ConfigError(
-            "the password is one of the most common ones, which are guessed first; choose another one"
+            "the password is among the most common ones, which are guessed first; choose another one"
         )
     return check_text(text, "the password")
 

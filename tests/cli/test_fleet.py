@@ -78,7 +78,7 @@ def test_what_goes_wrong_is_named(village, proxy, tmp_path):
             request["status"] = "revoked" if request["user_id"] == gone else request["status"]
 
     assert "delete" not in call("export", path).stderr
-    assert call("forget", path).stdout.endswith("holds nothing of users who revoked their approval\n")
+    assert call("forget", path).stdout.endswith("contains nothing from users who revoked their approval\n")
     kept = path / "memories" / f"user_id={gone}"
     assert kept.is_dir()
     proxy.always(wire.LIST_REQUESTS, changed(revoke))

@@ -85,7 +85,7 @@ def test_errors_are_messages_without_a_traceback_and_signals_are_left_as_they_we
     before = [signal.getsignal(number) for number in numbers]
     (data / "master.key").unlink()
     answer = invoke("serve", "--data", data, "--port", "0", code=1)
-    assert answer.stderr.startswith("Error: the data is there, but its master key file")
+    assert answer.stderr.startswith("Error: the data exists, but its master key file")
     assert "Traceback" not in answer.output
     assert [signal.getsignal(number) for number in numbers] == before
 

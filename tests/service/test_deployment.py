@@ -94,7 +94,7 @@ def test_data_whose_key_is_gone_is_refused_and_stays_as_it_was(tmp_path):
     open_deployment(tmp_path).close()
     key = (tmp_path / KEY_FILE).read_text()
     (tmp_path / KEY_FILE).unlink()
-    with pytest.raises(ConfigError, match=r"master key file .*master\.key is not; restore it"):
+    with pytest.raises(ConfigError, match=r"master key file .*master\.key is missing; restore it"):
         open_deployment(tmp_path)
     assert not (tmp_path / KEY_FILE).exists()
     MasterKey.generate().save(tmp_path / KEY_FILE)
@@ -178,7 +178,7 @@ def test_a_temporary_service_leaves_nothing_behind():
 
 def test_a_taken_port_is_named_and_small_answers_are_not_held_back(service):
     port = int(service.auth_url.rpartition(":")[2])
-    with pytest.raises(ConfigError, match=f"port {port} cannot be listened at"), run_local(port=port):
+    with pytest.raises(ConfigError, match=f"port {port} cannot be used"), run_local(port=port):
         pass
     with listen("127.0.0.1", 0) as listening:
         assert listening.proto == socket.IPPROTO_TCP  # what asyncio asks before it turns Nagle's delay off

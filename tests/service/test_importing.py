@@ -241,7 +241,7 @@ def test_a_file_with_a_row_that_cannot_be_stored_changes_nothing(imported, tmp_p
     file.write_text(json.dumps([{"content": "Likes tea"}, {"content": "Likes\0trams"}]))
     for extra in ((), ("--apply",)):
         refused = run("import", file, "--user", grant.email, *extra)
-        assert (refused.exit_code, "in row 1 cannot be taken over: content must not" in refused.stderr) == (
+        assert (refused.exit_code, "in row 1 cannot be imported: content must not" in refused.stderr) == (
             1,
             True,
         )

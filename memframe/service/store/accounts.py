@@ -73,7 +73,7 @@ class Accounts(Records):
             if only_first:
                 lock_schema(connection)
                 if connection.scalar(select(developers.c.id).limit(1)) is not None:
-                    message = "there is a developer already; `memframe service list` shows all"
+                    message = "a developer already exists; `memframe service list` shows all"
                     raise ConflictError(message, status=409, code="developer_exists")
             connection.execute(insert(developers).values(**asdict(developer)))
         return developer
@@ -98,7 +98,7 @@ class Accounts(Records):
                 connection.execute(insert(users).values(**asdict(user)))
                 connection.execute(insert(user_keys).values(**key))
         except IntegrityError:
-            message = f"there is a user {user.email} already; choose another e-mail address"
+            message = f"the user {user.email} already exists; choose another e-mail address"
             raise ConflictError(message, status=409, code="user_exists") from None
         return user
 
