@@ -28,6 +28,12 @@ from numpy.typing import NDArray
 from memframe.errors import FrameError, check_kind
 from memframe.wire import AccessRequest, Tag
 
+if int(pd.__version__.partition(".")[0]) < 3:
+    raise ImportError(
+        f"memframe needs pandas 3, for its str dtype and copy-on-write, and this is pandas {pd.__version__}: "
+        "pip install 'pandas>=3,<4'"
+    )
+
 TIME_DTYPE = "datetime64[us, UTC]"
 
 READ = "memframe_read"

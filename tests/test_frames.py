@@ -1,5 +1,9 @@
 """Frames of what a service sends: columns and dtypes that never depend on it, and rows that survive odd text."""
 
+import os
+import subprocess
+import sys
+
 import pandas as pd
 import pytest
 
@@ -77,3 +81,18 @@ def test_frames_of_tags_and_requests(stranger):
     requests = mf.load_access_requests(access.client)
     assert "memory_key" not in requests
     assert str(requests.created_at.dtype) == "datetime64[us, UTC]"
+
+
+def test_pandas_2_is_refused_with_the_way_out(tmp_path):
+    (tmp_path / "pandas.py").write_text("__version__ = '2.3.3'")
+    path = os.pathsep.join([str(tmp_path), os.environ["PYTHONPATH"]])
+    done = subprocess.run(
+        [sys.executable, "-c", "import memframe.frames"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"PYTHONPATH": path},
+    )
+    assert done.returncode == 1
+    assert "ImportError: memframe needs pandas 3" in done.stderr
+    assert "this is pandas 2.3.3: pip install 'pandas>=3,<4'" in done.stderr
