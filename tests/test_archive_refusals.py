@@ -20,7 +20,7 @@ from tests.rows import ROW, assert_same, memories_of
     ("change", "says"),
     [
         (lambda frame: frame.drop(columns=["id", "tags"]), "lacks id, tags"),
-        (lambda frame: frame.rename(columns={"source": 5}), "no text"),
+        (lambda frame: frame.rename(columns={"source": 5}), "not text"),
         (lambda frame: pd.concat([frame, frame[["title"]]], axis=1), "several columns named title"),
         (lambda frame: frame.assign(title=[object()]), "'title'"),
         (lambda frame: frame.assign(tags=["hunter2"]), "'tags'"),

@@ -393,7 +393,7 @@ BAD = [
     ("deep in an entry", json.dumps([MEM0])[:-2] + ', "x": ' + '{"a":' * 100_000 + "1" + "}" * 100_000 + "}]", "too deeply"),
     ("digits", '[{"memory": ' + "9" * 5_000 + "}]", "too many digits"),
     ("utf-16", "content\nLikes tea\n".encode("utf-16"), "UTF-16: save it as UTF-8"),
-    ("latin-1", "content\nLikes café\n".encode("latin-1"), "no text in UTF-8 at byte 17"),
+    ("latin-1", "content\nLikes café\n".encode("latin-1"), "not UTF-8 text at byte 17"),
     ("count", {"count": 3, "next": "page2", "previous": None, "results": [MEM0]}, "states 3 entries and holds 1.*one page"),
     ("record_count", {"kind": "mem0_oss", "record_count": 2, "records": [MEM0]}, "states 2 entries and holds 1"),
     ("total_memories", SERVICE | {"export_metadata": {"total_memories": 9}}, "states 9 entries and holds 1"),
