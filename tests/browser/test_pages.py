@@ -40,6 +40,7 @@ def look(page, shoot):
 
 def type_and_go(page, *texts):
     """Type into the fields from the one that has the focus, and send the form."""
+    page.locator("input:focus").wait_for()  # else the first letters of a page that is just loaded are lost
     for number, text in enumerate(texts):
         if number:
             page.keyboard.press("Tab")
