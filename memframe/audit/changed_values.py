@@ -58,17 +58,17 @@ class _ValueChange(NamedTuple):
 def find_changed_values(memories: pd.DataFrame, *, pairs: SimilarPairs | None = None) -> pd.DataFrame:
     """Find memories of one user that are the same statement with another value.
 
-    One row a pair: ``id`` is the older memory, ``related_id`` the newer one, ``start`` and ``end`` where in the older
-    one the value stands, ``group`` all that differ from each other in values. Kinds are ``number``, ``date``, ``name``
-    and ``polarity`` (one denies what the other says). Nothing is proposed but to look: the newer one may replace the
-    older, or both are true.
+    There is one row per pair: ``id`` is the older memory, ``related_id`` the newer one, ``start`` and ``end`` the place
+    of the value in the older one, and ``group`` the memories that differ from each other in values. Kinds are
+    ``number``, ``date``, ``name`` and ``polarity`` (one denies what the other says). The action is always ``review``:
+    the newer memory may replace the older one, or both may be true.
 
-    It finds one exchanged value in statements that have at least four words in common which carry a value, and all
-    else, but for typing errors and spellings; fewer words where somebody has only one such thing («My name is»), and
-    there any other word is a change as well. Of two clusters of near-duplicates it names the closest pair, and each
-    memory with at most three others. A sentence that several memories of the user fill in their own way is a list or
-    a log, and left alone. It does not look for another thing, colour or place in small letters: on real memories that
-    is another fact, and no change.
+    It finds one exchanged value in statements that share all other words, apart from typing errors and spellings, and
+    at least four words that carry meaning. Fewer words are enough where a person has only one such thing («My name
+    is»); there, any other word counts as a change. Of two clusters of near-duplicates it names the closest pair, and
+    each memory with at most three others. A sentence that several memories of the user complete differently is a list
+    or a log and is skipped. Other things, colours or places in lower case are skipped too: in real memories those are
+    different facts, not changes.
 
     Parameters
     ----------

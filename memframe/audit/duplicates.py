@@ -119,13 +119,14 @@ def find_near_duplicates(memories: pd.DataFrame, *, pairs: SimilarPairs | None =
     only the keeper of `find_exact_duplicates` takes part. ``score`` is the share of words that both have, by weight.
 
     It finds copies that differ in case, punctuation, accents, spelling, common abbreviations and synonyms, typing
-    errors, wrappers («The user said that»), order of clauses or words, fillers, and copies that break off. Two texts
-    of which one has a word more that may be a value, also in its middle, are never merged; nor are «he» and «she»,
-    «and» and «or», «starts», «started» and «may start». It is better to leave two copies than to merge two facts.
+    errors, wrappers («The user said that»), the order of clauses or words, or fillers, and copies that break off. Two
+    texts are never merged if one has an additional word that may be a value, even in its middle, or if they differ in
+    «he» and «she», «and» and «or», or «starts», «started» and «may start»: leaving two copies is better than merging
+    two facts.
 
-    It misses the same said in other words, for which `memframe.audit.candidates` ranks candidates; a synonym that is
-    not in its short list; a typing error that makes another word («house», «hose») or falls on a name; a copy that is
-    cut to less than half just where a sentence ends, since that is a text of its own.
+    It misses paraphrases, for which `memframe.audit.candidates` ranks candidates; synonyms that are not in its short
+    list; typing errors that make another word («house», «hose») or change a name; and copies that are cut to less than
+    half at the end of a sentence, since such a copy is a text of its own.
 
     Parameters
     ----------

@@ -99,7 +99,7 @@ def _answering_errors(work: Callable[[list[Item[Task]]], None], batch: list[Item
     """Do a batch; the callers get its error, and the thread goes on."""
     try:
         work(batch)
-    except Exception as error:
+    except Exception as error:  # it is raised where each answer is awaited
         for item in batch:
             if not item.answer.done():
                 item.answer.set_exception(error)
