@@ -178,7 +178,10 @@ def _read_number(text: str, start: int, end: int) -> Span | None:
     country = _country_of(number) if number.lstrip("(").startswith("+") else ""
     if score is None or (country is None and not _is_said_phone(number, before, after)):
         return None
-    return Span("phone", start, extension.end() if extension else end, score, country or "")
+    is_in_code = text.count("```", 0, start) % 2 == 1
+    is_of_nobody = _is_invented(text, start, end) or (is_in_code and country and not _is_assigned(number))
+    label = _OF_NOBODY if is_of_nobody else country or ""
+    return Span("phone", start, extension.end() if extension else end, score, label)
 
 
 def _split_run(run: re.Match[str]) -> Iterator[tuple[int, int]]:
@@ -256,6 +259,7 @@ _NO_PHONE = re.compile(
     r"|(?:19|20)[0-9]{2}(?:[ –/-]{1,3}(?:19|20)[0-9]{2})+"
     r"|(?:\+ ?)?(?P<first>[0-9]{2})[0-9]{2}[-–](?P=first)[0-9]{2}|(?:\+ ?)?[0-9]{1,2}00[-–][0-9]{1,3}00"  # ranges
     r"|[0-9]{2}(?:0[1-9]|1[0-2])\.[0-9]{5}"  # of arXiv
+    r"|(?:\+[0-9]{1,3}[ (.-]{0,2})?0{3}[0-9 ().\-–/]*"  # no plan has numbers that begin with three zeros
 )
 _LINE_BEFORE = re.compile(r"[^\W\d_][^\n]{0,48}\n[ \t]{0,8}\Z")
 _LINE_AFTER = re.compile(r"[ \t]{0,8}(?:\n|\Z)")
@@ -318,6 +322,12 @@ def _country_of(number: str) -> str | None:
         return None
     region: str = book.region_code_for_country_code(parsed.country_code)
     return region
+
+
+def _is_assigned(number: str) -> bool:
+    """Tell whether a number that begins with + is within the plan of its country: no example's, in most cases."""
+    book = _phonenumbers()
+    return bool(book.is_valid_number(book.parse(number, None)))
 
 
 @cache
@@ -432,10 +442,8 @@ def _find_network_addresses(text: str) -> Iterator[Span]:
         before = text[max(0, start - _BEHIND) : start]
         is_login = _AROUND["shell_before"].search(before) or _USER_INFO.search(before)
         if not is_login and not _REPOSITORY.match(text, start):
-            is_of_nobody = _AROUND["no_mail"].search(text[start : match.end()])
-            is_of_nobody = is_of_nobody or _AROUND["invented_before"].search(
-                text[max(0, start - _LONGEST_LIST) : start]
-            )
+            is_of_nobody = _AROUND["no_mail"].search(text[start : match.end()]) is not None
+            is_of_nobody = is_of_nobody or _is_invented(text, start, match.end())
             yield Span("email", start, match.end(), 1.0, _OF_NOBODY if is_of_nobody else "")
     for match in _URL.finditer(text) if "://" in text or "www." in text.lower() else ():
         url = _trim_url(match[0])
@@ -451,7 +459,9 @@ def _find_network_addresses(text: str) -> Iterator[Span]:
                 ip_address(match[0]).is_global
                 and match[0] not in _WELL_KNOWN
                 and not _MASK.match(text, match.end())
+                and not ip_address(match[0]).is_reserved
                 and not _AROUND["stranger_before"].search(around)
+                and not _AROUND["stranger_after"].match(text[match.end() : match.end() + _AHEAD])
             )
             label = "" if is_of_somebody else _OF_NOBODY
             yield Span("ip", match.start(), match.end(), 0.9, label)
@@ -460,6 +470,12 @@ def _find_network_addresses(text: str) -> Iterator[Span]:
         is_of_many = int(digits[1], 16) % 2 == 1 or set(digits) == {"0"}
         if not is_of_many and (match[1] == ":" or not digits.isdecimal()):
             yield Span("mac", match.start(), match.end(), 0.9)
+
+
+def _is_invented(text: str, start: int, end: int) -> bool:
+    """Tell whether the text around an address or a number says that it is an example."""
+    before, after = text[max(0, start - _LONGEST_LIST) : start], text[end : end + _AHEAD]
+    return bool(_AROUND["invented_before"].search(before) or _AROUND["invented_after"].match(after))
 
 
 def _trim_url(url: str) -> str:
