@@ -128,7 +128,13 @@ def find_superseded(
     pairs = similar_pairs(memories) if pairs is None else pairs
     chosen = memories.iloc[pairs.rows]
     texts, age = text_column(chosen, "content"), age_order(chosen)
-    found = _best_of_each(_changes(texts, age, pairs), age)
+    lists = _lists(chosen)
+    changes = (
+        change
+        for change in _changes(texts, age, pairs)
+        if lists[change.older] is None or lists[change.older] != lists[change.newer]
+    )
+    found = _best_of_each(changes, age)
     if now is not None:
         known = (chosen["created_at"].isna() | (chosen["created_at"] <= now)).to_numpy()
         found = [change for change in found if known[change.newer]]
@@ -155,6 +161,15 @@ def _evidence(change: _Replacement, texts: pa.Array, delicate: Delicate) -> str:
     words = dict.fromkeys(SPLIT_WORD.findall(texts[change.older].as_py()))
     both = [word for word in words if class_of(without_accents(word.lower())) in change.shared][:3]
     return f"the newer one says «{change.cue.quote}»; both speak of {shown(both, delicate=False)}"
+
+
+def _lists(memories: pd.DataFrame) -> list[tuple[pd.Timestamp, str] | None]:
+    """Name the list that each memory is an item of, by its moment and its heading: items do not replace each other."""
+    return [
+        (moment, heading) if colon and not pd.isna(moment) else None
+        for moment, text in zip(memories["created_at"], memories["content"], strict=True)
+        for heading, colon, _ in (text.partition(":"),)
+    ]
 
 
 def _best_of_each(found: Iterator[_Replacement], age: Rows) -> list[_Replacement]:
