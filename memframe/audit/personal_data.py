@@ -56,8 +56,8 @@ def find_personal_data(memories: pd.DataFrame, *, names: NameFinder | None = Non
     Finds addresses of mail and web, telephone numbers as they are written in some thirty countries, payment cards
     (Luhn), bank accounts (IBAN, modulo 97), national numbers of people of some twenty countries, addresses of networks
     (IP, MAC), and addresses with a password in them. International telephone numbers are checked against the plans of
-    their countries. Addresses of networks, public services, programs and examples, and of strangers to be kept out,
-    are listed without a proposal.
+    their countries. Addresses of networks, servers, public services, programs and examples, and of strangers to be kept
+    out, mailboxes of an office (``info@``) and toll-free numbers are listed without a proposal.
 
     Cannot tell names and postal addresses without a language model (see `names`), nor a telephone number without
     grouping, country or any word that says so. How right it is, `tests/benchmarks/audit_real.py` measures on real
@@ -179,7 +179,9 @@ def _read_number(text: str, start: int, end: int) -> Span | None:
     if score is None or (country is None and not _is_said_phone(number, before, after)):
         return None
     is_in_code = text.count("```", 0, start) % 2 == 1
-    is_of_nobody = _is_invented(text, start, end) or (is_in_code and country and not _is_assigned(number))
+    is_of_nobody = _is_invented(text, start, end) or (
+        country and (_is_of_a_service(number) or (is_in_code and not _is_assigned(number)))
+    )
     label = _OF_NOBODY if is_of_nobody else country or ""
     return Span("phone", start, extension.end() if extension else end, score, label)
 
@@ -330,6 +332,14 @@ def _is_assigned(number: str) -> bool:
     return bool(book.is_valid_number(book.parse(number, None)))
 
 
+def _is_of_a_service(number: str) -> bool:
+    """Tell whether a number that begins with + is called for free or for a fee, as no number of a person is."""
+    book = _phonenumbers()
+    kinds = book.PhoneNumberType
+    kind = book.number_type(book.parse(number, None))
+    return kind in (kinds.TOLL_FREE, kinds.PREMIUM_RATE, kinds.SHARED_COST, kinds.UAN)
+
+
 @cache
 def _phonenumbers() -> Any:
     """Import the library when the first number is met: it takes a tenth of a second."""
@@ -462,6 +472,7 @@ def _find_network_addresses(text: str) -> Iterator[Span]:
                 and not ip_address(match[0]).is_reserved
                 and not _AROUND["stranger_before"].search(around)
                 and not _AROUND["stranger_after"].match(text[match.end() : match.end() + _AHEAD])
+                and not _is_of_a_server(text, match.start(), match.end())
             )
             label = "" if is_of_somebody else _OF_NOBODY
             yield Span("ip", match.start(), match.end(), 0.9, label)
@@ -470,6 +481,13 @@ def _find_network_addresses(text: str) -> Iterator[Span]:
         is_of_many = int(digits[1], 16) % 2 == 1 or set(digits) == {"0"}
         if not is_of_many and (match[1] == ":" or not digits.isdecimal()):
             yield Span("mac", match.start(), match.end(), 0.9)
+
+
+def _is_of_a_server(text: str, start: int, end: int) -> bool:
+    """Tell whether the text around an address is about a server, and not about somebody who comes from there."""
+    before, after = text[max(0, start - 2 * _BEHIND) : start], text[end : end + 2 * _AHEAD]
+    is_of_a_server = _AROUND["server_near"].search(before) or _AROUND["server_near"].search(after)
+    return bool(is_of_a_server and not _AROUND["visitor_before"].search(before))
 
 
 def _is_invented(text: str, start: int, end: int) -> bool:
