@@ -19,7 +19,7 @@ from msgspec import Struct
 from memframe.audit.candidates import Embed, find_candidates
 from memframe.audit.evidence import labels_of
 from memframe.audit.findings import CHECKS, DTYPES, SEVERITIES, are_figures, findings_frame, joined
-from memframe.audit.judge import Judgement, no_judgement
+from memframe.audit.judge import Judgement
 from memframe.audit.text import with_all_columns
 from memframe.display import html_card, number_of
 from memframe.errors import ConfigError, FrameError, Hint, check_kind
@@ -179,7 +179,7 @@ class Audit:
     not_checked: tuple[str, ...]
     counted: pd.DataFrame = field(default_factory=partial(findings_frame, id=[]))
     made_at: datetime | None = None
-    judgement: Judgement = field(default_factory=no_judgement)
+    judgement: Judgement = field(default_factory=Judgement)
     embed: Embed | None = None
     is_stored: bool = True
 

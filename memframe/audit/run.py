@@ -15,7 +15,7 @@ from memframe.audit.duplicates import find_exact_duplicates, find_near_duplicate
 from memframe.audit.evidence import LOOKING, withhold
 from memframe.audit.fields import find_missing, find_scores, find_sealed, find_tags
 from memframe.audit.findings import CHECKS, DTYPES, SEVERITIES, Check, findings_frame, joined, split_figures
-from memframe.audit.judge import JUDGE_LIMIT, JudgeFunction, apply_judgement, ask_judge, no_judgement
+from memframe.audit.judge import JUDGE_LIMIT, JudgeFunction, Judgement, apply_judgement, ask_judge
 from memframe.audit.junk import find_junk
 from memframe.audit.personal_data import find_personal_data
 from memframe.audit.result import Audit
@@ -106,7 +106,7 @@ def audit_memories(
     ):  # what could not be opened is not changed: a cleanup leaves it as it is
         is_closed = findings["id"].isin(memories["id"][memories["content_error"].notna()])
         findings["action"] = findings["action"].mask(is_closed & (findings["action"] != "none"), "review")
-    judgement = no_judgement()
+    judgement = Judgement()
     if judge is not None:
         whole = with_all_columns(memories)
         candidates = find_candidates(whole, embed=embed)
