@@ -8,7 +8,6 @@ each character is a word. It runs in Arrow (RE2), a column at a time; Python see
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -61,10 +60,7 @@ class Words(NamedTuple):
 
     def n_times(self) -> NDArray[np.int64]:
         """Count how often each of ``classes`` stands in the texts."""
-        n_times = np.zeros(len(self.classes), np.int64)
-        for part in self.parts():
-            n_times += np.bincount(part.said, minlength=len(self.classes))
-        return n_times
+        return np.bincount(self.said, minlength=len(self.classes))
 
     def n_of(self, chosen: NDArray[np.bool_], *, by: Literal["said", "tokens"] = "said") -> NDArray[np.int64]:
         """Count how many words of each text are of the chosen classes, or of the chosen ones of the vocabulary."""
@@ -72,13 +68,10 @@ class Words(NamedTuple):
 
     def fold(self, fold: np.ufunc, values: NDArray[Any], *, by: str = "said") -> NDArray[Any]:
         """Add up for each text a value that each class has, or join its bits; of no words it is zero."""
-        parts = []
-        for part in self.parts():
-            filled = np.diff(part.starts) > 0
-            parts.append(np.zeros(len(part), values.dtype))
-            if filled.any():
-                parts[-1][filled] = fold.reduceat(values[getattr(part, by)], part.starts[:-1][filled])
-        return np.concatenate(parts)
+        folded, filled = np.zeros(len(self), values.dtype), np.diff(self.starts) > 0
+        if filled.any():
+            folded[filled] = fold.reduceat(values[getattr(self, by)], self.starts[:-1][filled])
+        return folded
 
     def take(self, rows: NDArray[np.int64]) -> Words:
         """Return some of the texts; counts of words then are counts in these."""
@@ -86,13 +79,6 @@ class Words(NamedTuple):
         starts = np.concatenate([[0], np.cumsum(lengths)])
         places = np.arange(starts[-1]) - np.repeat(starts[:-1] - self.starts[rows], lengths)
         return Words(self.tokens[places], self.said[places], starts, self.vocabulary, self.classes)
-
-    def parts(self) -> Iterator[Words]:
-        """Yield the same texts, some at a time: for work that would take much memory on all at once."""
-        for first in range(0, max(len(self), 1), _ROWS_AT_ONCE):
-            starts = self.starts[first : first + _ROWS_AT_ONCE + 1]
-            here = slice(starts[0], starts[-1])
-            yield Words(self.tokens[here], self.said[here], starts - starts[0], self.vocabulary, self.classes)
 
 
 def words_of(texts: pa.Array) -> Words:
@@ -108,8 +94,11 @@ def words_of(texts: pa.Array) -> Words:
         some = texts.slice(start, _ROWS_AT_ONCE)
         words = pc.split_pattern_regex(normalize(some), _BETWEEN_WORDS)
         coded = pc.dictionary_encode(words.flatten())
-        places = _places_in(numbers, coded.dictionary.to_pylist())
-        found = places[coded.indices.to_numpy(zero_copy_only=False)]
+        plain = map(without_accents, coded.dictionary.to_pylist())
+        places = [
+            numbers.setdefault(word, len(numbers)) if word else -1 for word in plain
+        ]  # "" stands at the edges
+        found = np.array(places, np.int32)[coded.indices.to_numpy(zero_copy_only=False)]
         kept = found >= 0
         rows = np.repeat(np.arange(len(some)), words.value_lengths().to_numpy(zero_copy_only=False))
         tokens.append(found[kept])
@@ -121,34 +110,23 @@ def words_of(texts: pa.Array) -> Words:
     return Words(all_tokens, said[all_tokens], starts, list(numbers), list(classes))
 
 
-def _places_in(numbers: dict[str, int], words: list[str]) -> NDArray[np.int32]:
-    """Number words, new ones at the end; -1 for the empty word, which splitting leaves at the edges."""
-    plain = map(without_accents, words)
-    return np.array([numbers.setdefault(word, len(numbers)) if word else -1 for word in plain], np.int32)
-
-
 class Letters:
     """Numbers of words as texts of one character each, so that it is C that compares them.
 
-    >>> letters = Letters([np.array([65, 66]), np.array([67])], lengths=np.array([0, 1, 2]))
+    >>> letters = Letters(np.array([65, 66, 67]), lengths=np.array([0, 1, 2]))
     >>> letters.of(0), letters.of(1), letters.of(2)
     ('', 'A', 'BC')
     """
 
-    def __init__(self, numbers: Iterable[NDArray[Any]], lengths: NDArray[np.int64]) -> None:
-        self._all = "".join(map(_as_characters, numbers))
+    def __init__(self, numbers: NDArray[Any], lengths: NDArray[np.int64]) -> None:
+        characters = numbers.astype("<u4")
+        characters[characters >= 0xD800] += 0x800  # those in between are no characters by themselves
+        self._all = characters.tobytes().decode("utf-32-le")
         self._ends = [0, *np.cumsum(lengths).tolist()]
 
     def of(self, row: int) -> str:
         """Return one text."""
         return self._all[self._ends[row] : self._ends[row + 1]]
-
-
-def _as_characters(numbers: NDArray[Any]) -> str:
-    """Return numbers as characters, without those that are no characters by themselves."""
-    characters = numbers.astype("<u4")
-    characters[characters >= 0xD800] += 0x800
-    return characters.tobytes().decode("utf-32-le")
 
 
 # ---- spelling, as pairs of a pattern of RE2 and what stands instead

@@ -88,7 +88,7 @@ class Comparer:
 
     def __init__(self, words: Words, texts: pa.Array) -> None:
         self.words, self._texts = words, texts
-        self._letters = Letters((part.said for part in words.parts()), np.diff(words.starts))
+        self._letters = Letters(words.said, np.diff(words.starts))
         counts = np.bincount(words.tokens, minlength=len(words.vocabulary))
         self._n_times: dict[str, int] = dict(zip(words.vocabulary, counts.tolist(), strict=True))
         self._once = counts == 1
