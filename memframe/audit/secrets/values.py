@@ -24,8 +24,6 @@ _PLACEHOLDER = re.compile(
 )
 _PUBLIC_KEY = re.compile(r"pk_(?:live|test|prod)_|pk\.eyj|ssh-(?:rsa|ed25519)")
 _PLACEHOLDER_OPENINGS = ("<", "{", "[", "${", "$(", "%(", "@{")
-_IN_ORDER = ("0123456789abcdef", "1234567890abcdef", "abcdefghijklmnopqrstuvwxyz", "12345678901234567890")
-_SHORTEST_ORDER = 8
 _HIDDEN = frozenset("*•·.xX-_?")
 _NO_VALUE = re.compile(
     r"[a-z][a-z0-9+.-]{1,30}://|www\.|mailto:|!(?:vault|ref|secret|env\w*|sub|getatt)$|enc\[|[~.]{0,2}/"
@@ -76,7 +74,6 @@ def is_placeholder(value: str) -> bool:
         or small in _WORDS["placeholders"]
         or _PLACEHOLDER.search(small) is not None
         or _PUBLIC_KEY.match(small) is not None
-        or any(small in order for order in _IN_ORDER if len(small) >= _SHORTEST_ORDER)
     )
 
 
