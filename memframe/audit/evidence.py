@@ -61,11 +61,9 @@ def shown(words: Iterable[str], *, delicate: bool) -> str:
     >>> shown(["640"], delicate=False), shown(["4071"], delicate=True), shown(["sk82hd92kx"], delicate=False)
     ('640', '4… (4)', 's… (10)')
     """
-    return " ".join(_masked(word) if delicate or _TELLING.search(word) else word for word in words)
-
-
-def _masked(word: str) -> str:
-    return f"{word[0]}… ({len(word)})"
+    return " ".join(
+        f"{word[0]}… ({len(word)})" if delicate or _TELLING.search(word) else word for word in words
+    )
 
 
 MASKED: frozenset[str] = frozenset({"secret", "personal_data", "missing", "scores", "tags", "sealed"})
@@ -206,12 +204,9 @@ def _without(evidence: str, hidden: Iterable[str]) -> str:
     """Evidence with what is hidden masked; nothing of it where a part would still be seen."""
     for text in sorted(hidden, key=len, reverse=True):
         evidence = evidence.replace(text, masked(text))
-    shown = evidence.casefold()
-    return WITHHELD if any(_is_seen(text.casefold(), shown) for text in hidden) else evidence
-
-
-def _is_seen(text: str, shown: str) -> bool:
-    """True if more of a text is visible than a mask leaves."""
-    return any(
-        text[start : start + _N_LETTERS] in shown for start in range(1, len(text) - _N_LETTERS + 1)
-    ) or (len(text) < _N_LETTERS and text in shown)
+    seen = evidence.casefold()
+    for text in map(str.casefold, hidden):
+        pieces = [text[start : start + _N_LETTERS] for start in range(1, len(text) - _N_LETTERS + 1)]
+        if any(piece in seen for piece in ([text] if len(text) < _N_LETTERS else pieces)):
+            return WITHHELD
+    return evidence

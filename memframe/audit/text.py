@@ -97,22 +97,17 @@ def texts_with(
     >>> list(texts_with(frame, r"[0-9]{4}"))
     [Text(row=1, field='content', text='the PIN is 4711')]
     """
-    columns = {
-        name: first_characters(text_column(memories, name)) for name in fields if name in memories.columns
-    }
-    for names, texts in _together(columns, len(memories)):
+    names = [name for name in fields if name in memories.columns]
+    columns = [first_characters(text_column(memories, name)) for name in names]
+    parts = list(zip([[name] for name in names], columns, strict=True))
+    if names and len(memories) <= FEW:  # at once, as making a pattern ready costs more than looking for it
+        parts = [(names, pa.concat_arrays(columns))]
+    for some, texts in parts:
         places = pc.indices_nonzero(pc.match_substring_regex(texts, pattern))
         found = texts.take(places)
         for place, text in zip(places.to_pylist(), found.to_pylist(), strict=True):
             which, row = divmod(place, len(memories))
-            yield Text(row, names[which], text)
-
-
-def _together(columns: Mapping[str, pa.Array], n_rows: int) -> list[tuple[list[str], pa.Array]]:
-    """Columns to search, with their names; few texts one after the other, as making a pattern ready costs more."""
-    if columns and n_rows <= FEW:
-        return [([*columns], pa.concat_arrays(columns.values()))]
-    return [([name], texts) for name, texts in columns.items()]
+            yield Text(row, some[which], text)
 
 
 def _arrow(column: pd.Series[Any]) -> pa.Array:
@@ -267,14 +262,12 @@ def span_findings(
         start=[span.start for _, span in found],
         end=[span.end for _, span in found],
         score=[span.score for _, span in found],
-        evidence=[_evidence(text.text, span) for text, span in found],
+        evidence=[
+            f"{span.label}{': ' * bool(span.label)}{masked(text.text[span.start : span.end])}"
+            for text, span in found
+        ],
         action=[verdicts[span.kind].action for _, span in found],
     )
-
-
-def _evidence(text: str, span: Span) -> str:
-    shown = masked(text[span.start : span.end])
-    return f"{span.label}: {shown}" if span.label else shown
 
 
 # ---- columns
@@ -294,17 +287,8 @@ def with_all_columns(memories: pd.DataFrame) -> pd.DataFrame:
         name: pd.Series([()] * len(memories), memories.index, object) for name in _NAMES if name in absent
     }
     text = {
-        name: _read(memories, name)
+        name: pd.Series(pd.DatetimeIndex(times(memories, name), tz="UTC"), memories.index)
         for name in _TIMES
-        if name in memories.columns and _is_text(memories, name)
+        if name in memories.columns and not isinstance(memories[name].dtype, pd.DatetimeTZDtype)
     }
     return memories.assign(**absent, **text) if absent or text else memories
-
-
-def _is_text(memories: pd.DataFrame, name: str) -> bool:
-    return not isinstance(memories[name].dtype, pd.DatetimeTZDtype)
-
-
-def _read(memories: pd.DataFrame, name: str) -> pd.Series[Any]:
-    moments = pd.DatetimeIndex(times(memories, name), tz="UTC")
-    return pd.Series(moments, memories.index)
