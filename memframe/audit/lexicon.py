@@ -153,7 +153,7 @@ def is_known(word: str) -> bool:
     >>> is_known("daniela"), is_known("walking"), is_known("danielo"), is_known("wlaking")
     (True, True, False, False)
     """
-    is_form = any(word.endswith(end) and word.removesuffix(end) in _verbs() for end in ("ed", "ing"))
+    is_form = any(word.endswith(end) and word.removesuffix(end) in _known_words()[1] for end in ("ed", "ing"))
     return is_name(word) or is_common(word) or is_common(word.removesuffix("s")) or is_form
 
 
@@ -169,24 +169,18 @@ def is_place(word: str) -> bool:
 
 def is_common(word: str) -> bool:
     """Tell whether a word is a common one, in just this form."""
-    return word in _common()
+    return word in _known_words()[0]
 
 
 @cache
-def _bases() -> frozenset[str]:
-    """Read the words that people write seed phrases with: two thousand common ones."""
-    return frozenset(files("memframe.audit").joinpath("rules", "seed_words.txt").read_text("ascii").split())
+def _known_words() -> tuple[frozenset[str], frozenset[str]]:
+    """Return the common words, and those to which «ed» and «ing» may be added.
 
-
-@cache
-def _common() -> frozenset[str]:
-    return load_words("known_words")["words"].union(LIGHT, CLASSES, _bases())
-
-
-@cache
-def _verbs() -> frozenset[str]:
-    """Words to which «ed» and «ing» may be added."""
-    return frozenset(word.removesuffix("e") if len(word) > 4 else word for word in _bases())
+    Two thousand common ones are those that people write seed phrases with.
+    """
+    bases = files("memframe.audit").joinpath("rules", "seed_words.txt").read_text("ascii").split()
+    verbs = frozenset(word.removesuffix("e") if len(word) > 4 else word for word in bases)
+    return load_words("known_words")["words"].union(LIGHT, CLASSES, bases), verbs
 
 
 _CLASS_OF_STEM = {
@@ -249,10 +243,13 @@ def _opposed() -> Mapping[str, Collection[str]]:
 
 # ---- typing errors
 
-_KEYBOARD = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 _LETTERS_FOR_TWO = 8
 """Of a word that may have two typing errors."""
-_PLACE_OF_KEY = {key: (row, at) for row, keys in enumerate(_KEYBOARD) for at, key in enumerate(keys)}
+_PLACE_OF_KEY = {
+    key: (row, at)
+    for row, keys in enumerate(("qwertyuiop", "asdfghjkl", "zxcvbnm"))
+    for at, key in enumerate(keys)
+}
 
 
 def is_slip(a: str, n_a: int, b: str, n_b: int, *, careless: bool = False) -> bool:
@@ -307,11 +304,9 @@ def _likely_slip(a: str, b: str) -> bool:
     """Of short words: letters left out, doubled or swapped, or a key beside the right one."""
     if len(a) != len(b) or sorted(a) == sorted(b):
         return max(len(a), len(b)) > 2
-    return len(a) > 3 and all(_are_beside(x, y) for x, y in zip(a, b, strict=True) if x != y)
-
-
-def _are_beside(x: str, y: str) -> bool:
-    if x not in _PLACE_OF_KEY or y not in _PLACE_OF_KEY:
+    if len(a) < 4 or not all(x == y or {x, y} <= _PLACE_OF_KEY.keys() for x, y in zip(a, b, strict=True)):
         return False
-    (row, at), (other_row, other_at) = _PLACE_OF_KEY[x], _PLACE_OF_KEY[y]
-    return abs(row - other_row) <= 1 and abs(at - other_at) <= 1
+    keys = [(_PLACE_OF_KEY[x], _PLACE_OF_KEY[y]) for x, y in zip(a, b, strict=True) if x != y]
+    return all(
+        abs(row - other_row) <= 1 and abs(at - other_at) <= 1 for (row, at), (other_row, other_at) in keys
+    )

@@ -91,10 +91,7 @@ def audit_memories(
     >>> audit.findings.loc[audit.findings.severity == "high", "check"].unique().tolist()
     ['secret', ...]
     """
-    _check_frame(memories)
-    is_stored = bool(memories["id"].notna().any()) or memories.empty
-    if not is_stored:
-        memories = memories.assign(id=_names_of_rows(memories))
+    memories, is_stored = _with_ids(memories)
     moment = now or datetime.now(UTC)
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     functions = _chosen(memories, checks, tags=tags, now=moment)
@@ -114,9 +111,11 @@ def audit_memories(
         findings = apply_judgement(findings, judgement)
     known = [check for check, find in LOOKING.items() if functions.get(check) is find]
     findings, counted = split_figures(withhold(findings, memories, known=known), len(memories))
+    by_check = findings["check"].map(dict(zip(CHECKS, range(len(CHECKS)), strict=True))).fillna(len(CHECKS))
+    worst_first = np.lexsort((by_check, -findings["severity"].map(SEVERITIES.index)))
     return Audit(
         memories=memories,
-        findings=_worst_first(findings),
+        findings=findings.iloc[worst_first].reset_index(drop=True),
         checks=tuple(functions),
         not_checked=tuple(_not_checked(memories, parts)),
         counted=counted,
@@ -158,6 +157,28 @@ def all_checks(
         "tags": partial(find_tags, tags=tags),
         "sealed": find_sealed,
     }
+
+
+def _with_ids(memories: pd.DataFrame) -> tuple[pd.DataFrame, bool]:
+    """Return the memories with something that tells rows apart, and whether a service gave it."""
+    check_kind("memories", memories, pd.DataFrame, error=FrameError)
+    absent = [name for name in ("id", "content") if name not in memories.columns]
+    if absent:
+        raise FrameError(
+            f"the frame has no column {absent[0]!r}, which an audit needs; "
+            "pass memories as load_memories returns them, with that column kept"
+        )
+    if memories["id"].notna().any() or memories.empty:
+        return memories, True
+    origin = memories.get("origin_id")
+    if origin is not None and origin.notna().all() and origin.is_unique:
+        return memories.assign(id=origin.astype("str")), False
+    if not memories.index.is_unique:
+        raise FrameError(
+            "the frame has neither ids nor distinct labels: give it some with reset_index(drop=True)"
+        )
+    names = pd.Series([f"row {label}" for label in memories.index], memories.index, dtype="str")
+    return memories.assign(id=names), False
 
 
 def _chosen(
@@ -208,36 +229,6 @@ def _findings_of(check: OwnCheck, memories: pd.DataFrame) -> pd.DataFrame:
                 f"the check {name!r} returned {column}={other.iloc[0]!r}; there is {', '.join(allowed)}"
             )
     return findings_frame(**{column: findings[column].tolist() for column in DTYPES if column in findings})
-
-
-def _check_frame(memories: pd.DataFrame) -> None:
-    check_kind("memories", memories, pd.DataFrame, error=FrameError)
-    absent = [name for name in ("id", "content") if name not in memories.columns]
-    if absent:
-        raise FrameError(
-            f"the frame has no column {absent[0]!r}, which an audit needs; "
-            "pass memories as load_memories returns them, with that column kept"
-        )
-
-
-def _names_of_rows(memories: pd.DataFrame) -> pd.Series[str]:
-    """Return what tells rows apart that no service holds."""
-    origin = memories.get("origin_id")
-    if origin is not None and origin.notna().all() and origin.is_unique:
-        return origin.astype("str")
-    if not memories.index.is_unique:
-        raise FrameError(
-            "the frame has neither ids nor distinct labels: give it some with reset_index(drop=True)"
-        )
-    return pd.Series([f"row {label}" for label in memories.index], memories.index, dtype="str")
-
-
-def _worst_first(findings: pd.DataFrame) -> pd.DataFrame:
-    rank = {name: place for place, name in enumerate(reversed(SEVERITIES))}
-    places = {name: place for place, name in enumerate(CHECKS)}
-    by_check = findings["check"].map(places).fillna(len(places))
-    order = np.lexsort((by_check, findings["severity"].map(rank)))
-    return findings.iloc[order].reset_index(drop=True)
 
 
 def _not_checked(memories: pd.DataFrame, parts: Mapping[str, pd.DataFrame]) -> Iterator[str]:
