@@ -73,12 +73,13 @@ def _actions(memories: pd.DataFrame, rows: NDArray[np.int64], keepers: NDArray[n
     """Return what a cleanup does with each row: one with a field or a tag that its keeper lacks is merged."""
     cells, place_of = memories.iloc[rows], {row: place for place, row in enumerate(rows.tolist())}
     kept = [place_of[keeper] for keeper in keepers.tolist()]
-    filled = np.column_stack(
+    filled = np.array(
         [
             [bool(cell.strip()) if isinstance(cell, str) else pd.notna(cell) for cell in cells[name]]
             for name in FILLED
-        ]
-    )
+        ],
+        bool,
+    ).T
     tags = [frozenset(cell) if isinstance(cell, Sequence) else frozenset() for cell in cells["tags"]]
     fills = np.asarray((filled & ~filled[kept]).any(axis=1), bool).tolist()
     return [

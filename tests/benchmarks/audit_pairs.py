@@ -13,8 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from memframe.audit.changed_values import find_changed_values
 from memframe.audit.duplicates import find_exact_duplicates, find_near_duplicates
@@ -29,7 +28,7 @@ from tests.pairs.updates import updates
 from tests.pairs.voices import VOICES, pairs
 
 SEEDS = (1, 2, 3)
-REAL = ROOT.parent / "shared" / "data" / "locomo_memories.jsonl"
+REAL = Path(__file__).resolve().parents[3] / "shared" / "data" / "locomo_memories.jsonl"
 
 
 def report_store(half, n):
