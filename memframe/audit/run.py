@@ -111,8 +111,9 @@ def audit_memories(
         findings = apply_judgement(findings, judgement)
     known = [check for check, find in LOOKING.items() if functions.get(check) is find]
     findings, counted = split_figures(withhold(findings, memories, known=known), len(memories))
-    by_check = findings["check"].map(dict(zip(CHECKS, range(len(CHECKS)), strict=True))).fillna(len(CHECKS))
-    worst_first = np.lexsort((by_check, -findings["severity"].map(SEVERITIES.index)))
+    by_check = findings["check"].map({name: place for place, name in enumerate(CHECKS)}).fillna(len(CHECKS))
+    by_severity = findings["severity"].map({name: place for place, name in enumerate(reversed(SEVERITIES))})
+    worst_first = np.lexsort((by_check, by_severity))
     return Audit(
         memories=memories,
         findings=findings.iloc[worst_first].reset_index(drop=True),
