@@ -87,8 +87,7 @@ def class_of(word: str) -> str:
         return _plain_number(word)
     if not word.isascii() or word in LIGHT:
         return word
-    stem = _stem(word)
-    return _CLASS_OF_STEM.get(stem, stem)
+    return _stem(word)
 
 
 _HALVES_OF_DAY = {"am": 0, "pm": 12}
@@ -183,14 +182,6 @@ def _known_words() -> tuple[frozenset[str], frozenset[str]]:
     return load_words("known_words")["words"].union(LIGHT, CLASSES, bases), verbs
 
 
-_CLASS_OF_STEM = {
-    stem: name
-    for word, name in CLASSES.items()
-    for stem in (_stem(word),)
-    if len(word) > 3 and any(CLASSES.get(base) == name for base in (stem, stem + "e", stem + stem[-1]))
-}
-"""So that a group need not list every form of its words."""
-
 TOPICS = {class_of(word): f"@{topic}" for topic, *words in _groups("topics") for word in words}
 """What people have one of at a time, by the words that speak of it: who moved to Ghent lives there."""
 
@@ -212,12 +203,8 @@ def _begin_opposed(a: str, b: str) -> bool:
     shorter, longer = sorted((a, b), key=len)
     if len(shorter) < 4 or shorter in LIGHT:
         return False
-    prefix = longer[: len(longer) - len(shorter)]
-    if (
-        longer.endswith(shorter)
-        and prefix in _SECTIONS["denying_prefixes"]
-        and not shorter.startswith(prefix)
-    ):
+    prefix = longer.removesuffix(shorter)
+    if prefix in _SECTIONS["denying_prefixes"] and not shorter.startswith(prefix):
         return True
     return any(
         a.startswith(one) and b.startswith(other) and a[len(one) :] == b[len(other) :]

@@ -178,16 +178,10 @@ _SPELLINGS = (
         (r"[\x{ad}\x{200b}-\x{200d}\x{2060}\x{feff}]", ""),  # nobody sees them
         (r"\s+", " "),
         (r"\be-mail", "email"),
-        (r"\b([cfj])#", r"\1sharp "),
         (r"\bc\+\+", "cplusplus "),
         (r"(^|[\s(])[\x{2212}-](\d)", r"\1minus \2"),
         (r"\b(ab|[abo])\+", r"\1 positive "),
         (r"\b(ab|[abo])[\x{2212}-]($|[^\pL\pN])", r"\1 negative\2"),
-        (r"\bused to (\pL)", r"formerly \1"),
-        (r"([,;(]) ?(?:was|were|previously) (\pL)", r"\1 formerly \2"),
-        (r"\babout to (\pL)", r"going to \1"),
-        (r"\b(each|every) (?:other|second) ", r"\1 alternate "),
-        (r"\b(ex|non|step|half|foster|grand|great|god|pre|post|anti|semi|vice)-(\pL)", r"\1\2"),
     ),
     (
         (_FILLING, " "),

@@ -40,8 +40,12 @@ used_to | Ada is vegetarian and asks for dishes without meat. | Ada used to be v
 ended | Ada rents a room in Riga near the station. | Ada gave up the room in Riga.
 ended | User is on the waiting list for a flat. | User is off the waiting list.
 changed_to | My name is Melvin. | My name has changed to Michael.
-correction | Parents' evening at Ada's school is on 23 May. | Correction: parents' evening at Ada's school is on 19 January.
 """
+CORRECTED = [
+    "correction",
+    "Parents' evening at Ada's school is on 23 May at 18:50.",
+    "Correction: parents' evening at Ada's school is on 19 January.",
+]
 BOTH_TRUE = """
 User likes the marathon of Berlin. | User finished the marathon of Berlin.
 User uses a Framework 13 | User used to be shy
@@ -54,7 +58,7 @@ Ada lives in Leeds | Ada moved last week
 """
 
 
-@pytest.mark.parametrize(("kind", "older", "newer"), rows_of(REPLACED))
+@pytest.mark.parametrize(("kind", "older", "newer"), [*rows_of(REPLACED), CORRECTED])
 def test_what_was_so_before_is_proposed_for_review(kind, older, newer):
     found = find_superseded(memories(older, UNRELATED, newer))
     assert found[["id", "related_id", "kind", "action"]].values.tolist() == [["m0", "m2", kind, "review"]]
