@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
+from itertools import chain
 from typing import NamedTuple
 
 import msgspec
@@ -152,11 +153,7 @@ def load_rules(name: str) -> RuleTable:
     ValueError
         A row is not as it has to be; the message names the table.
     """
-    shared = _decode("common").define if name != "common" else {}
-    table = _decode(name)
-    fragments: dict[str, str] = {}
-    for key, words in [*shared.items(), *table.define.items()]:
-        fragments[key] = one_of(_fill(words, fragments, name))
+    table, fragments = _decode(name), load_fragments(name)
     rules = []
     for rule in table.rule:
         if bool(rule.pattern) == bool(rule.words):
@@ -169,11 +166,20 @@ def load_rules(name: str) -> RuleTable:
 
 
 @cache
+def load_fragments(name: str) -> Mapping[str, str]:
+    """Read the fragments of a table and of ``common.toml``, each as one pattern."""
+    fragments: dict[str, str] = {}
+    for key, words in chain(_decode("common").define.items(), _decode(name).define.items()):
+        fragments[key] = one_of(_fill(words, fragments, name))
+    return fragments
+
+
+@cache
 def load_words(name: str) -> Mapping[str, frozenset[str]]:
     """Read the lists of ``rules/NAME.txt``: under each ``[section]`` its words; a line after ``#`` is a remark."""
     sections: dict[str, list[str]] = {}
     words: list[str] = []
-    for line in _read(f"{name}.txt").splitlines():
+    for line in read_table(f"{name}.txt").splitlines():
         if line.startswith("["):
             words = sections.setdefault(line.strip("[]"), [])
         elif not line.startswith("#"):
@@ -187,10 +193,10 @@ def load_fragment(name: str, table: str = "common") -> list[str]:
 
 
 def table_names() -> list[str]:
-    """Return the names of all tables of rules, without the one of shared fragments."""
+    """Return the names of all tables of rules, without shared fragments and spellings."""
     folder = files("memframe.audit").joinpath("rules")
     names = (file.name.removesuffix(".toml") for file in folder.iterdir() if file.name.endswith(".toml"))
-    return sorted(set(names) - {"common"})
+    return sorted(set(names) - {"common", "spelling"})
 
 
 class _Table(Struct, forbid_unknown_fields=True):
@@ -198,13 +204,14 @@ class _Table(Struct, forbid_unknown_fields=True):
     rule: list[Rule] = []
 
 
-def _read(name: str) -> str:
+def read_table(name: str) -> str:
+    """Return the text of a file of the folder of rules."""
     return files("memframe.audit").joinpath("rules", name).read_text("utf-8")
 
 
 def _decode(name: str) -> _Table:
     try:
-        return msgspec.toml.decode(_read(f"{name}.toml"), type=_Table)
+        return msgspec.toml.decode(read_table(f"{name}.toml"), type=_Table)
     except msgspec.DecodeError as error:
         raise ValueError(f"rules/{name}.toml: {error}") from error
 

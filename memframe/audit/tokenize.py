@@ -10,13 +10,15 @@ from __future__ import annotations
 import re
 from typing import Any, Literal, NamedTuple
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from memframe.audit.lexicon import DECIMAL, LIGHT, MINUTES, MONTH, class_of, without_accents
-from memframe.audit.rules import load_fragment, one_of
+from memframe.audit.rules import load_fragments, read_table
 
 SPLIT_WORD = re.compile(r"[^\W_]+(?:[.,:]\d+)*")
 """A word as it is written, with the decimals or minutes of a number."""
@@ -129,96 +131,21 @@ class Letters:
         return self._all[self._ends[row] : self._ends[row + 1]]
 
 
-# ---- spelling, as pairs of a pattern of RE2 and what stands instead
+# ---- spelling, from rules/spelling.toml and rules/wrappers.toml
 
 
-def _wrapper(name: str) -> str:
-    return one_of(*load_fragment(name, "wrappers"))
+class _Spelling(Struct):
+    symbols: dict[str, str]
+    group: list[dict[str, list[tuple[str, str]]]]
 
 
-_TELLER = rf"{_wrapper('teller')} (?:(?:{_wrapper('hedge')}) )*"
-_LISTENERS = rf"(?: {_wrapper('listener')})*"
-_BODY = r"(?:(?: to| for me to| me to)? (?:remember|note|know|recall|save|record|keep in mind))?"
-_ABOUT = r"(?: (?:to (?:self|me|myself)|(?:about|from|for) (?:the )?user|noted|saved))?(?: ?#\d+)?"
-_END = r"(?: that\b|[\])!]| *[:,\x{2013}\x{2014}]| *- )"
-WRAPPER = (
-    rf"^(?:[^\pL\pN]*(?:{_TELLER}{_wrapper('telling')}{_LISTENERS}{_BODY}{_END}"
-    rf"|{_TELLER}(?:told|tells|informed|reminded|asked) (?:me|us|you)\b"
-    rf"|{_TELLER}(?:said|says|mentioned|mentions|stated|states|noted|confirmed|shared) (?:i|he|she|they|we)\b"
-    rf"|{_wrapper('label')}{_ABOUT}{_END}|{_wrapper('elsewhere')}))+[^\pL\pN]*"
-)
-"""What may stand before a text without adding to it, for texts in lower case."""
-WRAPPER_AFTER = (
-    rf"[^\pL\pN]+(?:(?:or so |as )?{_TELLER}{_wrapper('telling')}{_LISTENERS}(?: so| this| that| it)?"
-    rf"|{_wrapper('after')})[^\pL\pN]*$"
-)
+_SPELLING = msgspec.toml.decode(read_table("spelling.toml"), type=_Spelling)
+WRAPPER, WRAPPER_AFTER = (load_fragments("wrappers")[name] for name in ("before", "after"))
+"""What may stand around a text without adding to it, for texts in lower case."""
 
 _BETWEEN_WORDS = rf"[^\pL\pN\pM{DECIMAL}{MINUTES}{MONTH}]+"
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}"
 _APOSTROPHE = r"[\x{2019}\x{2018}\x{201b}\x{2bc}\x{2032}\x{b4}`]"
-_SYMBOLS = {
-    "€": " euro ",
-    "$": " dollar ",
-    "£": " pound ",
-    "%": " percent ",
-    "&": " and ",
-    "ß": "ss",
-    "👎": " not ",
-    "🚫": " not ",
-    "❌": " not ",
-}
-_FILLING = (
-    r"\b(?:of course|as far as (?:i know|we know|is known|known)|in fact|by the way|you know|kind of|sort of|"
-    r"to be honest|for sure|in general|at the moment|right now|as of now|as it happens|it seems(?: that)?|i think)\b"
-)
-_WHOLE = r"(?:all|none|no|(?:any|every|no)(?:thing|one|body|where)?)"
-_EXCEPT = r"(?:but(?: not)?|bar|apart from|aside from|other than|except for|excluding|save for)"
-_SPELLINGS = (
-    (
-        (r"[\x{ad}\x{200b}-\x{200d}\x{2060}\x{feff}]", ""),  # nobody sees them
-        (r"\s+", " "),
-        (r"\be-mail", "email"),
-        (r"\bc\+\+", "cplusplus "),
-        (r"(^|[\s(])[\x{2212}-](\d)", r"\1minus \2"),
-        (r"\b(ab|[abo])\+", r"\1 positive "),
-        (r"\b(ab|[abo])[\x{2212}-]($|[^\pL\pN])", r"\1 negative\2"),
-    ),
-    (
-        (_FILLING, " "),
-        (rf"\b({_WHOLE}(?: (?:of )?(?:the |his |her |their |my )?\pL+)?),? {_EXCEPT} ", r"\1 except "),
-        (r"\bcan(?:'t|not)\b", "can not"),
-        (r"\b(do|does|did|is|are|was|were|would|should|could|have|has|had|ai|wo)n'?t\b", r"\1 not"),
-        (r"'(?:s|re|ve|ll|d|m)\b", ""),
-        (r"\bn(?:e |')(\pL+) plus\b", r"not \1"),
-        (r"\b[cdjlmnst]'(\pL\pL)", r"\1"),
-        (r"\bany more(\W*$|[.,;!?])", r"anymore\1"),
-        (r"\b(?:no more than|up to)\b", "at most"),
-        (r"\bno (?:less|fewer) than\b", "at least"),
-    ),
-    (
-        (r"(\d|\b[ap]\.?m\.?) ?(cet|est)\b", r"\1 \2zone"),  # which are light words of French
-        (r"\b(\d{4})-(\d\d)-(\d\d)\b", rf"\3 {MONTH}\2 \1"),
-        # of the dates in digits those of which it is certain which number is the month
-        (r"\b(\d\d?)\. ?(\d\d?)\. ?(\d{4})\b", rf"\1 {MONTH}\2 \3"),
-        (r"\b(1[3-9]|2\d|3[01])/(0?[1-9]|1[0-2])/(\d{4})\b", rf"\1 {MONTH}\2 \3"),
-        (r"\b(0?[1-9]|1[0-2])/(1[3-9]|2\d|3[01])/(\d{4})\b", rf"\2 {MONTH}\1 \3"),
-        (r"(\d) *([ap])\.? ?m\b\.?", rf"\1{MINUTES}\2m"),
-        (rf"(\d)[.:](\d\d){MINUTES}([ap]m)", rf"\1{MINUTES}\2{MINUTES}\3"),
-    ),
-    (
-        (r"\b([1-9]\d?\d?)\.(\d\d\d)\b", r"\1\2"),
-        (r"(\d)[,\x{202f}\x{a0}](\d\d\d)\b", r"\1\2"),
-        (r"(\d)[,\x{202f}\x{a0}](\d\d\d)\b", r"\1\2"),  # once more, as the groups of 1,234,567 share a digit
-        (r"(\d)[.,](\d)k\b", r"\1\200"),
-        (r"(\d)k\b", r"\1000"),
-        (r"(\d)[.,](\d)", rf"\1{DECIMAL}\2"),
-        (r"(\d):(\d\d)", rf"\1{MINUTES}\2"),
-        (r"(\d)[ -]second\b", r"\1 seconds"),
-        (r"(\d)(\pL)", r"\1 \2"),
-        (r"(\pL)(\d)", r"\1 \2"),
-    ),
-)
-"""Signs, contractions, moments and numbers: all of one group in the texts in which any of it finds something."""
 
 
 def normalize(texts: pa.Array) -> pa.Array:
@@ -228,12 +155,12 @@ def normalize(texts: pa.Array) -> pa.Array:
     ['the rent is not 1250, it due at 3¦pm']
     """
     texts = pc.replace_substring_regex(pc.utf8_lower(pc.utf8_normalize(texts, "NFKC")), _APOSTROPHE, "'")
-    for symbol, name in _SYMBOLS.items():
+    for symbol, name in _SPELLING.symbols.items():
         texts = pc.replace_substring(texts, symbol, name)
     for wrapper in (WRAPPER, WRAPPER_AFTER):
         bare = pc.replace_substring_regex(texts, wrapper, "")
         texts = pc.if_else(pc.match_substring_regex(bare, r"[\pL\pN]"), bare, texts)  # not of mere wrappers
-    for rules in _SPELLINGS:
+    for rules in (group["patterns"] for group in _SPELLING.group):
         either = "|".join(f"(?:{pattern})" for pattern, _ in rules)
         found = pc.fill_null(pc.match_substring_regex(texts, either), False)
         some = texts.filter(found)
