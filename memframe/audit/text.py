@@ -134,9 +134,7 @@ def masked(text: str) -> str:
     return f"{shown}… ({len(text):,} characters)" if shown else f"({len(text):,} characters)"
 
 
-_REDACTED = re.compile(r"\[redacted: (?P<kind>[a-z ]{1,30})(?: \d+)?\]")
-_STAND_INS = {"pin": "4829", "access code": "2580#", "one time code": "482913"}
-_STAND_IN = "Zx9!kQ7v"
+_REDACTED = re.compile(r"\[redacted: [a-z ]{1,30}(?: \d+)?\]")
 
 
 def redacted(kind: str) -> str:
@@ -146,22 +144,6 @@ def redacted(kind: str) -> str:
     '[redacted: recovery code]'
     """
     return f"[redacted: {kind.replace('_', ' ')}]"
-
-
-def with_placeholders(text: str) -> str:
-    """Replace marks of redacted secrets by examples of the same length, so that the text reads as before.
-
-    >>> with_placeholders("the pin is [redacted: pin].")
-    'the pin is 4829           .'
-    """
-    if "[redacted: " not in text:
-        return text
-    return _REDACTED.sub(lambda mark: _STAND_INS.get(mark["kind"], _STAND_IN).ljust(len(mark[0])), text)
-
-
-def redacted_places(text: str) -> list[tuple[int, int]]:
-    """Find the places of redacted secrets."""
-    return [mark.span() for mark in _REDACTED.finditer(text)] if "[redacted: " in text else []
 
 
 class Span(NamedTuple):
@@ -212,31 +194,22 @@ def spans_found(
 ) -> list[tuple[Text, Span]]:
     """Find the spans of several passes in the texts of a frame, without overlaps, by row, field and place.
 
-    A mark that a redaction has left is read as the secret that it stands for, and is none.
+    A mark that a redaction has left is no such span.
     """
     found: defaultdict[Text, list[Span]] = defaultdict(list)
     for text, span in also:
         found[text].append(span)
     for marks, find in passes:
         for text in texts_with(memories, marks):
-            found[text].extend(find(with_placeholders(text.text)))
+            found[text].extend(find(text.text))
     return [
         (text, span)
         for text in sorted(found)
-        for span in without_overlaps(_outside(redacted_places(text.text), found[text]))
+        for span in without_overlaps(found[text])
+        if not any(
+            mark.start() < span.end and span.start < mark.end() for mark in _REDACTED.finditer(text.text)
+        )
     ]
-
-
-def _outside(places: Sequence[tuple[int, int]], spans: Iterable[Span]) -> Iterator[Span]:
-    """Cut spans so that they leave out the marks of earlier redactions."""
-    for span in spans:
-        rest = span
-        for start, end in places:
-            if rest.start < end and start < rest.end:
-                behind = rest._replace(start=end)
-                rest = behind if start <= rest.start else rest._replace(end=start)
-        if rest.start < rest.end:
-            yield rest
 
 
 def span_findings(
