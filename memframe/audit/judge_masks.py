@@ -95,6 +95,14 @@ class Masks:
 
     def _marked(self, name: str, others: Iterable[str], marks: dict[str, str]) -> str:
         """Replace what is hidden of some memories, the longest values first, and what looks like a secret."""
+
+        def cover(word: re.Match[str]) -> str:
+            core, before = word[0].rstrip(".:!?"), word.string[max(0, word.start() - 16) : word.start()]
+            is_year = _YEAR.fullmatch(core) and _BEFORE_YEAR.search(before)
+            if word["mark"] or is_year or _DATE.fullmatch(core) or not _LIKE_A_SECRET.search(core):
+                return word[0]
+            return _mark(core, "value", marks) + word[0][len(core) :]
+
         text = str(self._texts[name])
         hidden = dict(self._everywhere)
         for other in others:
@@ -103,22 +111,11 @@ class Masks:
         if values:
             any_of_them = "|".join(map(re.escape, values))
             text = re.sub(any_of_them, lambda found: _mark(found[0], hidden[found[0]], marks), text)
-        text = _MARK_OR_WORD.sub(lambda word: word[0] if word["mark"] else _cover(word, marks), text)
+        text = _MARK_OR_WORD.sub(cover, text)
         if len(text) <= _MAX_CHARACTERS:
             return text
         end = text.rfind("[", 0, _MAX_CHARACTERS)  # perhaps of a mark that would be cut
         return f"{text[: end if 0 <= _MAX_CHARACTERS - end < len(redacted('')) + 40 else _MAX_CHARACTERS]}…"
-
-
-def _cover(word: re.Match[str], marks: dict[str, str]) -> str:
-    """Mask a word that looks like a secret."""
-    core = word[0].rstrip(".:!?")
-    is_year = _YEAR.fullmatch(core) and _BEFORE_YEAR.search(
-        word.string[max(0, word.start() - 16) : word.start()]
-    )
-    if is_year or _DATE.fullmatch(core) or not _LIKE_A_SECRET.search(core):
-        return word[0]
-    return _mark(core, "value", marks) + word[0][len(core) :]
 
 
 def _mark(value: str, kind: str, marks: dict[str, str]) -> str:

@@ -225,26 +225,23 @@ class _Alignment:
 
     def _settle_slips(self, *, careless: bool) -> None:
         """Take words of both sides away that stand in the same place and are the same but for a typing error."""
+
+        def is_the_same(word: str, other: str) -> bool:
+            n, n_other = self._n_times[word], self._n_times[other]
+            may_be = abs(len(word) - len(other)) <= 2 and min(n, n_other) <= 1 + max(n, n_other) // 20
+            return may_be and is_slip(word, n, other, n_other, careless=careless)
+
         for before, after in self._places:
             near = after[: len(before) + 2]
             for word in sorted(before, key=LIGHT.__contains__) if near else ():
                 if word[0].isdigit() or word not in self._left:
                     continue
-                others = (one for one in near if one in self._right and self._is_slip(word, one, careless))
+                others = (one for one in near if one in self._right and is_the_same(word, one))
                 if other := next(others, None):
                     self._left.remove(word)
                     self._right.remove(other)
                     self._shared += max(_weigh([word]), _weigh([other]))
                     self._n_slips += 1
-
-    def _is_slip(self, word: str, other: str, careless: bool) -> bool:
-        n, n_other = self._n_times[word], self._n_times[other]
-        is_rare = min(n, n_other) <= 1 + max(n, n_other) // 20
-        return (
-            abs(len(word) - len(other)) <= 2
-            and is_rare
-            and is_slip(word, n, other, n_other, careless=careless)
-        )
 
     def _settle_cut(self, side: list[str], other_side: list[str], end: str, other_end: str) -> None:
         """Take the last word of a text away that ends in its middle; if the other one ends there, it is no word."""
