@@ -56,7 +56,7 @@ class _Answers(msgspec.Struct):
     answers: list[dict[str, Any]]
 
 
-class _NoAnswerError(Exception):
+class _UnansweredError(Exception):
     """Why there is no answer and, where it may be asked again, the seconds to wait before."""
 
     def __init__(self, problem: str, wait_s: float | None = None) -> None:
@@ -138,7 +138,7 @@ class ChatJudge:
         for _ in range(2):
             try:
                 text = self._complete(messages, schema)
-            except _NoAnswerError as error:
+            except _UnansweredError as error:
                 self.problems.append(str(error))
                 return []
             if answers := _read_answers(text, wanted, VERDICTS[kind]):
@@ -158,7 +158,7 @@ class ChatJudge:
         for _ in range(_MAX_TRIES - 1):
             try:
                 return self._post(msgspec.json.encode(body))
-            except _NoAnswerError as error:
+            except _UnansweredError as error:
                 if error.wait_s is None:
                     raise
                 self._runtime.sleep(min(error.wait_s, _MAX_WAIT_S))
@@ -183,13 +183,13 @@ class ChatJudge:
                 while piece := response.raw.read1(65_536, decode_content=True):  # without waiting for more
                     content += piece
                     if len(content) > _MAX_BYTES or self._runtime.clock() > deadline:
-                        raise _NoAnswerError(
+                        raise _UnansweredError(
                             f"{host} sent too much, or took longer than {self._timeout_s:g} s"
                         )
         except (requests.Timeout, ReadTimeoutError):
-            raise _NoAnswerError(f"{host} went silent for {self._timeout_s:g} s") from None
+            raise _UnansweredError(f"{host} went silent for {self._timeout_s:g} s") from None
         except (requests.RequestException, HTTPError) as error:
-            raise _NoAnswerError(f"cannot reach {host}, or it broke off ({type(error).__name__})") from error
+            raise _UnansweredError(f"cannot reach {host}, or it broke off ({type(error).__name__})") from error
         try:
             return str(msgspec.json.decode(content)["choices"][0]["message"]["content"] or "")
         except (msgspec.DecodeError, UnicodeDecodeError, LookupError, TypeError):
@@ -213,11 +213,11 @@ _HINTS = {
 _PASSING = (429, 500, 502, 503, 504)
 
 
-def _refusal(host: str, response: requests.Response) -> _NoAnswerError:
+def _refusal(host: str, response: requests.Response) -> _UnansweredError:
     status = response.status_code
     wait_s = retry_after_s(response.headers)
     problem = f"{host} answered with status {status}{_HINTS.get(status, '')}"
-    return _NoAnswerError(problem, (1.0 if wait_s is None else wait_s) if status in _PASSING else None)
+    return _UnansweredError(problem, (1.0 if wait_s is None else wait_s) if status in _PASSING else None)
 
 
 def _as_json(question: Question) -> dict[str, Any]:

@@ -19,8 +19,8 @@ import msgspec
 import numpy as np
 import pandas as pd
 
+from memframe.audit.evidence import Masks
 from memframe.audit.findings import findings_frame, joined
-from memframe.audit.judge_masks import Masks
 from memframe.display import number_of
 from memframe.errors import ConfigError, JournalError
 from memframe.files import atomic_file, private_folder

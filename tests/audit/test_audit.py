@@ -5,8 +5,6 @@ import json
 import re
 import stat
 import string
-import tomllib
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -181,14 +179,6 @@ def test_what_was_not_looked_for_is_said():
     ):
         assert words in said
     assert "not run" not in " ".join(mf.audit_memories(memories).not_checked)
-
-
-def test_a_plain_install_knows_the_numbers_of_all_countries():
-    """What the report once asked for as an extra: the demo's own command must bring it."""
-    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
-    names = {re.match(r"[\w-]+", requirement)[0] for requirement in project["dependencies"]}
-    assert {"phonenumbers", "python-stdnum"} <= names
-    assert not any("pip install" in said for said in mf.audit_memories(rows("Likes tea")).not_checked)
 
 
 # One number for one thing, in memories
