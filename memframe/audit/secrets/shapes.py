@@ -116,7 +116,7 @@ def _read_login(value: Value) -> Found:
     else:
         match = (
             PATTERN["user_and_word"].match(value.quoted or value.rest)
-            if value.link in ("is", "colon", "dash")
+            if value.link in ("is", "colon") or (value.link == "dash" and not value.keyword.startswith("@"))
             else None
         )
     if match is None or match["user"] in _NO_USER or (value.link == "beside" and is_plain(match["user"])):
