@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from memframe.audit.keeper import age_order, copies_of, owners_of
 from memframe.audit.lexicon import TOPICS
-from memframe.audit.rules import Match, load_rules
+from memframe.audit.rules import load_rules
 from memframe.audit.text import text_column, without_long_contents
 from memframe.audit.tokenize import Words, words_of
 from memframe.errors import ConfigError
@@ -140,7 +140,10 @@ def nearest_older(
     score = terms.similarity(later, older)
     if vectors is not None:
         score = (score + np.einsum("ij,ij->i", vectors[later], vectors[older], dtype=np.float64)) / 2
-    return _first(Nearest(later, older, score), age, n, min_score)
+    order = np.lexsort((-age[older], -score, later))  # of two as similar the later one comes first
+    order = order[score[order] >= min_score]
+    order = order[np.arange(len(order)) - np.searchsorted(later[order], later[order]) < n]
+    return Nearest(later[order], older[order], score[order])
 
 
 def vectors_of(texts: Sequence[str], embed: Embed) -> NDArray[np.float32]:
@@ -274,16 +277,6 @@ def _by_vectors(vectors: NDArray[np.float32], owners: Rows, age: Rows, is_asked:
     return np.concatenate(pairs)
 
 
-def _first(found: Nearest, age: Rows, n: int, min_score: float) -> Nearest:
-    """Keep the first few of each newer text; of two as similar the later one."""
-    is_near = found.score >= min_score
-    newer, older, score = found.newer[is_near], found.older[is_near], found.score[is_near]
-    order = np.lexsort((-age[older], -score, newer))
-    newer, older, score = newer[order], older[order], score[order]
-    is_kept = np.arange(len(newer)) - np.searchsorted(newer, newer) < n
-    return Nearest(newer[is_kept], older[is_kept], score[is_kept])
-
-
 # ---- cues: phrases by which a memory says that something has changed, from rules/superseded.toml
 
 _MAX_CUED_CHARACTERS = 2_000
@@ -310,18 +303,10 @@ def find_cues(texts: pa.Array) -> Iterator[tuple[int, list[Cue]]]:
     """
     some = pc.utf8_slice_codeunits(texts, 0, _MAX_CUED_CHARACTERS)
     for place, matches in load_rules("superseded").search(some):
-        yield place, _sorted_cues(matches)
-
-
-def _sorted_cues(matches: list[Match]) -> list[Cue]:
-    cues = []
-    for rule, found in matches:
-        parts = {name: text for name, text in found.groupdict().items() if text}
-        ends = [found.start(name) for name in parts]
-        quote = found.string[found.start() : min(ends, default=found.end())]
-        if not quote.strip(" ,;:("):
-            quote = found[0]
-        cues.append(
-            Cue(rule.group, rule.weight, quote.strip(" ,;:("), parts.get("old", ""), parts.get("new", ""))
-        )
-    return sorted(cues, key=lambda cue: (-cue.strength, not cue.old))
+        cues = []
+        for rule, found in matches:
+            parts = {name: text for name, text in found.groupdict().items() if text}
+            end = min(map(found.start, parts), default=found.end())
+            quote = found.string[found.start() : end].strip(" ,;:(") or found[0].strip(" ,;:(")
+            cues.append(Cue(rule.group, rule.weight, quote, parts.get("old", ""), parts.get("new", "")))
+        yield place, sorted(cues, key=lambda cue: (-cue.strength, not cue.old))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -56,12 +56,12 @@ class _Answers(msgspec.Struct):
     answers: list[dict[str, Any]]
 
 
-class _Reply(NamedTuple):
-    """The text of an answer, or why there is none and, where it may be asked again, the seconds to wait before."""
+class _UnansweredError(Exception):
+    """Why there is no answer and, where it may be asked again, the seconds to wait before."""
 
-    text: str = ""
-    problem: str = ""
-    wait_s: float | None = None
+    def __init__(self, problem: str, wait_s: float | None = None) -> None:
+        super().__init__(problem)
+        self.wait_s = wait_s
 
 
 class ChatJudge:
@@ -136,33 +136,35 @@ class ChatJudge:
             {"role": "user", "content": asked},
         ]
         for _ in range(2):
-            reply = self._ask(messages, schema)
-            if reply.problem:
-                self.problems.append(reply.problem)
+            try:
+                text = self._complete(messages, schema)
+            except _UnansweredError as error:
+                self.problems.append(str(error))
                 return []
-            if answers := _read_answers(reply.text, wanted, VERDICTS[kind]):
+            if answers := _read_answers(text, wanted, VERDICTS[kind]):
                 return answers
             messages = [
                 *messages[:2],
-                {"role": "assistant", "content": reply.text[:_MAX_REPEATED]},
+                {"role": "assistant", "content": text[:_MAX_REPEATED]},
                 {"role": "user", "content": _REPAIR + msgspec.json.encode(schema).decode()},
             ]
         self.problems.append(f"{self.model} did not answer in the form that was asked for")
         return []
 
-    def _ask(self, messages: Sequence[dict[str, str]], schema: dict[str, Any]) -> _Reply:
+    def _complete(self, messages: Sequence[dict[str, str]], schema: dict[str, Any]) -> str:
         """Send one prompt, again after refusals that pass."""
         form = {"type": "json_schema", "json_schema": {"name": "answers", "strict": True, "schema": schema}}
         body = {"model": self.model, "messages": messages, "temperature": 0, "response_format": form}
-        reply = self._post(msgspec.json.encode(body))
         for _ in range(_MAX_TRIES - 1):
-            if reply.wait_s is None:
-                break
-            self._runtime.sleep(min(reply.wait_s, _MAX_WAIT_S))
-            reply = self._post(msgspec.json.encode(body))
-        return reply
+            try:
+                return self._post(msgspec.json.encode(body))
+            except _UnansweredError as error:
+                if error.wait_s is None:
+                    raise
+                self._runtime.sleep(min(error.wait_s, _MAX_WAIT_S))
+        return self._post(msgspec.json.encode(body))
 
-    def _post(self, body: bytes) -> _Reply:
+    def _post(self, body: bytes) -> str:
         host = urlsplit(self.base_url).netloc
         deadline = self._runtime.clock() + self._timeout_s
         content = bytearray()
@@ -177,22 +179,23 @@ class ChatJudge:
                 stream=True,
             ) as response:
                 if response.status_code != requests.codes.ok:
-                    return _refusal(host, response)
-                while piece := response.raw.read1(
-                    65_536, decode_content=True
-                ):  # what is there, without waiting
+                    raise _refusal(host, response)
+                while piece := response.raw.read1(65_536, decode_content=True):  # without waiting for more
                     content += piece
                     if len(content) > _MAX_BYTES or self._runtime.clock() > deadline:
-                        problem = f"{host} sent too much, or took longer than {self._timeout_s:g} s"
-                        return _Reply(problem=problem)
+                        raise _UnansweredError(
+                            f"{host} sent too much, or took longer than {self._timeout_s:g} s"
+                        )
         except (requests.Timeout, ReadTimeoutError):
-            return _Reply(problem=f"{host} went silent for {self._timeout_s:g} s")
+            raise _UnansweredError(f"{host} went silent for {self._timeout_s:g} s") from None
         except (requests.RequestException, HTTPError) as error:
-            return _Reply(problem=f"cannot reach {host}, or it broke off ({type(error).__name__})")
+            raise _UnansweredError(
+                f"cannot reach {host}, or it broke off ({type(error).__name__})"
+            ) from error
         try:
-            return _Reply(str(msgspec.json.decode(content)["choices"][0]["message"]["content"] or ""))
+            return str(msgspec.json.decode(content)["choices"][0]["message"]["content"] or "")
         except (msgspec.DecodeError, UnicodeDecodeError, LookupError, TypeError):
-            return _Reply()  # no completion at all: as unusable as one in another form
+            return ""  # no completion at all: as unusable as one in another form
 
 
 def _no_auth(request: requests.PreparedRequest) -> requests.PreparedRequest:
@@ -212,13 +215,11 @@ _HINTS = {
 _PASSING = (429, 500, 502, 503, 504)
 
 
-def _refusal(host: str, response: requests.Response) -> _Reply:
+def _refusal(host: str, response: requests.Response) -> _UnansweredError:
     status = response.status_code
-    problem = f"{host} answered with status {status}{_HINTS.get(status, '')}"
-    if status not in _PASSING:
-        return _Reply(problem=problem)
     wait_s = retry_after_s(response.headers)
-    return _Reply(problem=problem, wait_s=1.0 if wait_s is None else wait_s)
+    problem = f"{host} answered with status {status}{_HINTS.get(status, '')}"
+    return _UnansweredError(problem, (1.0 if wait_s is None else wait_s) if status in _PASSING else None)
 
 
 def _as_json(question: Question) -> dict[str, Any]:

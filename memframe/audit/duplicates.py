@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -73,19 +73,19 @@ def _actions(memories: pd.DataFrame, rows: NDArray[np.int64], keepers: NDArray[n
     """Return what a cleanup does with each row: one with a field or a tag that its keeper lacks is merged."""
     cells, place_of = memories.iloc[rows], {row: place for place, row in enumerate(rows.tolist())}
     kept = [place_of[keeper] for keeper in keepers.tolist()]
-    filled = np.column_stack([_is_filled(cells[name]) for name in FILLED])
+    filled = np.array(
+        [
+            [bool(cell.strip()) if isinstance(cell, str) else pd.notna(cell) for cell in cells[name]]
+            for name in FILLED
+        ],
+        bool,
+    ).T
     tags = [frozenset(cell) if isinstance(cell, Sequence) else frozenset() for cell in cells["tags"]]
     fills = np.asarray((filled & ~filled[kept]).any(axis=1), bool).tolist()
     return [
         "none" if place == keeper else "merge" if more or not tags[place] <= tags[keeper] else "delete"
         for place, (keeper, more) in enumerate(zip(kept, fills, strict=True))
     ]
-
-
-def _is_filled(column: pd.Series[Any]) -> NDArray[np.bool_]:
-    return np.array(
-        [bool(cell.strip()) if isinstance(cell, str) else pd.notna(cell) for cell in column], bool
-    )
 
 
 # ---- nearly the same text
@@ -167,47 +167,33 @@ def find_near_duplicates(memories: pd.DataFrame, *, pairs: SimilarPairs | None =
 
 
 def _members(memories: pd.DataFrame, pairs: SimilarPairs) -> Iterator[_Member]:
-    """Yield the texts of all clusters of more than one."""
+    """Yield the texts of all clusters of more than one; kept is the plainest of those that say as much as any."""
+    comparer = pairs.comparer
     groups = [sorted(group) for group in pairs.clusters.groups()]
-    fullest = [max(group, key=lambda place: (pairs.comparer.fullness(place), -place)) for group in groups]
-    first = _preferred(memories, pairs, groups, fullest)
-    linked = _best_links(pairs)
+    as_full: list[int] = []
     for group in groups:
-        keeper = min((place for place in group if place in first), key=first.__getitem__)
-        yield _Member(keeper, keeper, len(group), "keeper", 1.0)
-        for place in group:
-            if place != keeper:
-                difference = pairs.comparer.compare(*sorted((place, keeper)))
-                if difference.verdict != "near":
-                    difference = linked.get(place, difference)
-                kind = difference.kind if difference.verdict == "near" else "spelling"
-                yield _Member(place, keeper, len(group), kind, difference.score)
-
-
-def _preferred(
-    memories: pd.DataFrame, pairs: SimilarPairs, groups: Sequence[Sequence[int]], fullest: Sequence[int]
-) -> dict[int, int]:
-    """Rank the texts of each cluster that say as much as any of it, odd ones last."""
-    as_full = [
-        place
-        for group, most in zip(groups, fullest, strict=True)
-        for place in group
-        if place == most or _says_as_much(pairs.comparer.compare(*sorted((place, most))))
-    ]
+        most = max(group, key=lambda place: (comparer.fullness(place), -place))
+        others = ((place, comparer.compare(*sorted((place, most)))) for place in group)
+        as_full += [
+            place
+            for place, is_it in others
+            if place == most or (is_it.verdict == "near" and is_it.kind != "truncated")
+        ]
     rows = memories.iloc[pairs.rows[as_full]]
-    odd = oddness(rows["content"].tolist()) + [pairs.comparer.n_slips(place) for place in as_full]
-    return dict(zip(as_full, precedence(rows, -np.floor(odd), odd).tolist(), strict=True))
-
-
-def _says_as_much(difference: Difference) -> bool:
-    return difference.verdict == "near" and difference.kind != "truncated"
-
-
-def _best_links(pairs: SimilarPairs) -> dict[int, Difference]:
-    """Map each text to what it is to the most similar one of its cluster."""
+    odd = oddness(rows["content"].tolist()) + [comparer.n_slips(place) for place in as_full]
+    first = dict(zip(as_full, precedence(rows, -np.floor(odd), odd).tolist(), strict=True))
     best: dict[int, Difference] = {}
     for left, right, difference in pairs.pairs.that_are("near").each():
         for place in (left, right):
             if place not in best or difference.score > best[place].score:
                 best[place] = difference
-    return best
+    for group in groups:
+        keeper = min((place for place in group if place in first), key=first.__getitem__)
+        yield _Member(keeper, keeper, len(group), "keeper", 1.0)
+        for place in group:
+            if place != keeper:
+                difference = comparer.compare(*sorted((place, keeper)))
+                if difference.verdict != "near":
+                    difference = best.get(place, difference)
+                kind = difference.kind if difference.verdict == "near" else "spelling"
+                yield _Member(place, keeper, len(group), kind, difference.score)

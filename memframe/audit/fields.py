@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from ast import literal_eval
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import chain, permutations
 from typing import Any
@@ -21,8 +21,6 @@ from memframe.display import number_of
 from memframe.envelope.detect import looks_sealed
 from memframe.frames import name_cells, numbers, texts
 
-_Said = dict[str, tuple[float, str]]
-"""Score and evidence for some names of tags."""
 Scores = NDArray[np.float64]
 
 _SEVERITIES: dict[str, Severity] = {
@@ -71,24 +69,27 @@ def find_missing(memories: pd.DataFrame) -> pd.DataFrame:
             is_empty = (column.isna() | (column.str.strip() == "")).to_numpy(bool)
         if field == "content" and "content_error" in memories.columns:
             is_empty = is_empty & memories["content_error"].isna().to_numpy()
-        said = {"score": 1.0, "evidence": f"no {field}", "action": "review" if field == "content" else "none"}
+        said = {
+            "field": field,
+            "evidence": f"no {field}",
+            "action": "review" if field == "content" else "none",
+        }
+        ids = memories["id"][is_empty].tolist()
         found.append(
-            _about(
-                memories,
-                np.flatnonzero(is_empty),
-                check="missing",
-                kind=field,
-                severity=severity,
-                field=field,
-                **said,
-            )
+            findings_frame(check="missing", kind=field, severity=severity, id=ids, score=1.0, **said)
         )
     return joined(found)
 
 
-def _about(memories: pd.DataFrame, rows: Any, **columns: Any) -> pd.DataFrame:
-    """Build findings about some rows."""
-    return findings_frame(id=memories["id"].iloc[rows].tolist(), **columns)
+_Row = tuple[int, str, Severity, float, str, Proposal]
+"""Of a finding: the row of the memory, kind, severity, score, evidence and action."""
+
+
+def _findings(memories: pd.DataFrame, check: str, field: str, rows: Iterable[_Row]) -> pd.DataFrame:
+    places, *columns = zip(*rows, strict=True) if (rows := [*rows]) else [()] * 6
+    names = ("kind", "severity", "score", "evidence", "action")
+    said = {name: [*column] for name, column in zip(names, columns, strict=True)}
+    return findings_frame(check=check, field=field, id=memories["id"].iloc[[*places]].tolist(), **said)
 
 
 HIGHEST = 5.0
@@ -130,14 +131,16 @@ def find_scores(memories: pd.DataFrame) -> pd.DataFrame:
     found = []
     if "importance" in memories.columns:
         importance = numbers(memories, "importance")
-        found += [
-            _out_of_range(memories, "importance", importance, HIGHEST),
-            _other_scale(memories, importance),
-            _ambiguous(memories, importance),
+        rows = [
+            *_out_of_range("importance", importance, HIGHEST),
+            *_other_scale(importance),
+            *_ambiguous(memories, importance),
         ]
+        found.append(_findings(memories, "scores", "importance", rows))
     if "confidence" in memories.columns:
         confidence = numbers(memories, "confidence")
-        found += [_out_of_range(memories, "confidence", confidence, 1.0), _constant(memories, confidence)]
+        rows = [*_out_of_range("confidence", confidence, 1.0)]
+        found += [_findings(memories, "scores", "confidence", rows), _constant(memories, confidence)]
     return joined(found)
 
 
@@ -150,24 +153,23 @@ def rescaled(importance: float) -> float:
     return round(importance / HIGHEST, 4)
 
 
-def _out_of_range(memories: pd.DataFrame, field: str, values: Scores, highest: float) -> pd.DataFrame:
-    rows = np.flatnonzero((values < 0) | (values > highest))
+def _out_of_range(field: str, values: Scores, highest: float) -> Iterator[_Row]:
     words = "beyond both scales" if highest > 1 else "not within 0 to 1"
-    evidence = [f"{field} is {value:g}, {words}" for value in values[rows]]
-    said = {"field": field, "score": 1.0, "evidence": evidence, "action": "review"}
-    return _about(memories, rows, check="scores", kind="out_of_range", severity="medium", **said)
+    for row in np.flatnonzero((values < 0) | (values > highest)).tolist():
+        yield row, "out_of_range", "medium", 1.0, f"{field} is {values[row]:g}, {words}", "review"
 
 
-def _other_scale(memories: pd.DataFrame, importance: Scores) -> pd.DataFrame:
+def _other_scale(importance: Scores) -> Iterator[_Row]:
     is_above = (importance > 1) & (importance <= HIGHEST)
     is_mixed = bool((importance < 1).any())
     is_least = (importance == 1) & (not is_mixed and bool(is_above.any()))
-    rows = np.flatnonzero(is_above | is_least)
     where = "where others are at most 1" if is_mixed else "as all of them are from 1 up"
-    evidence = [f"importance is {value:g}, {where}: {rescaled(value):g}" for value in importance[rows]]
-    kind, severity = ("mixed_scale", "medium") if is_mixed else ("scale_1_to_5", "info")
-    said = {"field": "importance", "score": 1.0, "evidence": evidence, "action": "rescale"}
-    return _about(memories, rows, check="scores", kind=kind, severity=severity, **said)
+    for row in np.flatnonzero(is_above | is_least).tolist():
+        words = f"importance is {importance[row]:g}, {where}: {rescaled(importance[row]):g}"
+        if is_mixed:
+            yield row, "mixed_scale", "medium", 1.0, words, "rescale"
+        else:
+            yield row, "scale_1_to_5", "info", 1.0, words, "rescale"
 
 
 def _sources(memories: pd.DataFrame) -> NDArray[Any]:
@@ -176,37 +178,36 @@ def _sources(memories: pd.DataFrame) -> NDArray[Any]:
     return texts(memories, "source").fillna(_NO_SOURCE).to_numpy()
 
 
-def _ambiguous(memories: pd.DataFrame, importance: Scores) -> pd.DataFrame:
-    """Importance of 1 between two neighbours of the same source, by time, that are both above 1."""
+def _ambiguous(memories: pd.DataFrame, importance: Scores) -> Iterator[_Row]:
+    """Yield an importance of 1 between two neighbours of the same source, by time, that are both above 1."""
     if not {"source", "created_at"} <= set(memories.columns) or not (importance < 1).any():
-        return findings_frame(id=[])
+        return
     times = memories["created_at"].to_numpy()
     scored = pd.DataFrame({"source": _sources(memories), "created_at": times, "importance": importance})
     by_source = (
         scored.dropna(subset=["importance"]).sort_values("created_at", kind="stable").groupby("source")
     )
     before, after = (by_source["importance"].shift(by).reindex(scored.index) for by in (1, -1))
-    rows = scored.index[(scored["importance"] == 1) & (before > 1) & (after > 1)]
     words = "importance is 1 between scores of 1 to 5: the least of one scale, or the most of the other"
-    said = {"field": "importance", "score": 0.5, "evidence": words, "action": "review"}
-    return _about(memories, rows, check="scores", kind="ambiguous_scale", severity="low", **said)
+    for row in scored.index[(scored["importance"] == 1) & (before > 1) & (after > 1)]:
+        yield row, "ambiguous_scale", "low", 0.5, words, "review"
 
 
 def _constant(memories: pd.DataFrame, confidence: Scores) -> pd.DataFrame:
-    """Memories of sources whose confidence tells nothing, as it is always the same."""
+    """Find memories of sources whose confidence tells nothing, as it is always the same."""
     source = _sources(memories)
     scored = pd.DataFrame({"source": source, "confidence": confidence}).dropna()
     by_source = scored.groupby("source")["confidence"].agg(["nunique", "size", "first"])
     constant = by_source[(by_source["nunique"] == 1) & (by_source["size"] >= MIN_ROWS)]
     group = {name: place for place, name in enumerate(constant.index)}
-    rows = scored.index[scored["source"].isin(constant.index)]
     words = {
         name: f"confidence is {row['first']:g} in all {row['size']:,.0f} memories of this source"
         for name, row in constant.iterrows()
     }
-    said = {"field": "confidence", "score": 1.0, "action": "none"}
-    said |= {"group": [*map(group.get, source[rows])], "evidence": [*map(words.get, source[rows])]}
-    return _about(memories, rows, check="scores", kind="constant_confidence", severity="info", **said)
+    rows = scored.index[scored["source"].isin(constant.index)]
+    said = [(row, "constant_confidence", "info", 1.0, words[source[row]], "none") for row in rows]
+    found = _findings(memories, "scores", "confidence", said)  # type: ignore[arg-type]  # as the names are words
+    return found.assign(group=pd.array([group[source[row]] for row in rows], "Int64"))
 
 
 _CAUSES = (
@@ -244,44 +245,25 @@ def find_sealed(memories: pd.DataFrame) -> pd.DataFrame:
               kind  id severity  action
     0  key_version  m1     high  review
     """
-    parts = []
+    rows: list[_Row] = []
     if "content_error" in memories.columns:
         errors = texts(memories, "content_error")
-        rows = np.flatnonzero(errors.notna())
-        kinds = [_cause(error) for error in errors.iloc[rows]]
-        severity = ["low" if kind == "surrogate" else "high" for kind in kinds]
-        said = {"field": "content", "score": 1.0, "evidence": errors.iloc[rows].tolist(), "action": "review"}
-        parts.append(_about(memories, rows, check="sealed", kind=kinds, severity=severity, **said))
-    if "content" in memories.columns:
-        dense = texts_with(memories, _DENSE, fields=["content"])
-        sealed = [text for text in dense if looks_sealed(text.text, among_sealed=False)]
-        evidence = [f"looks sealed: {masked(text.text)}" for text in sealed]
-        said = {"field": "content", "score": 0.8, "evidence": evidence, "action": "review"}
-        parts.append(
-            _about(
-                memories,
-                [text.row for text in sealed],
-                check="sealed",
-                kind="ciphertext",
-                severity="medium",
-                **said,
-            )
-        )
+        for row in np.flatnonzero(errors.notna()).tolist():
+            error = errors.iloc[row]
+            kind = next((kind for kind, words in _CAUSES if words.search(error)), "undecryptable")
+            rows.append((row, kind, "low" if kind == "surrogate" else "high", 1.0, error, "review"))
+    rows += [
+        (text.row, "ciphertext", "medium", 0.8, f"looks sealed: {masked(text.text)}", "review")
+        for text in texts_with(memories, _DENSE, fields=["content"])
+        if looks_sealed(text.text, among_sealed=False)
+    ]
     report = memories.attrs.get("memframe", {})
     n_plain, n_rows = report.get("n_plain", 0), report.get("n_rows", 0)
     words = f"{n_plain:,} of {n_rows:,} memories stored unsealed among sealed ones"
-    plain: dict[str, Any] = {
-        "id": [None] * (0 < n_plain < n_rows),
-        "field": "content",
-        "score": 1.0,
-        "action": "review",
-    }
-    parts.append(findings_frame(check="sealed", kind="plain", severity="medium", evidence=words, **plain))
-    return joined(parts)
-
-
-def _cause(error: str) -> str:
-    return next((kind for kind, words in _CAUSES if words.search(error)), "undecryptable")
+    ids = [None] * (0 < n_plain < n_rows)
+    said: dict[str, Any] = {"field": "content", "score": 1.0, "evidence": words, "action": "review"}
+    plain = findings_frame(check="sealed", kind="plain", severity="medium", id=ids, **said)
+    return joined([_findings(memories, "sealed", "content", rows), plain])
 
 
 MIN_LETTERS = 6
@@ -341,48 +323,42 @@ def find_tags(memories: pd.DataFrame, tags: pd.DataFrame | None = None) -> pd.Da
     counts = Counter(chain.from_iterable(cells))
     disabled = [] if tags is None else tags["name"][~tags["is_enabled"].astype(bool)].tolist()
     n_of = {name: f"{name!r} ({number_of(n, 'memory', 'memories')})" for name, n in counts.items()}
-    said: dict[tuple[str, Severity, Proposal], _Said] = {("near_identical", "low", "retag"): {}}
-    said["near_identical", "low", "review"] = {}
+    parts = []
+
+    def tell(kind: str, severity: Severity, action: Proposal, said: Mapping[str, tuple[float, str]]) -> None:
+        """Build one finding for each memory with one of some names, of which score and evidence are given."""
+        tagged = [(row, name) for row, cell in enumerate(cells) for name in cell if name in said]
+        rows: list[_Row] = [(row, kind, severity, *said[name], action) for row, name in tagged]
+        parts.append(_findings(memories, "tags", "tags", rows))
+
     better = {name: (other, score) for name, other, score in chain(_same_forms(counts), _slips(counts))}
-    for name, (
-        other,
-        score,
-    ) in better.items():  # a spelling that is itself disabled is not proposed for another
-        action: Proposal = "review" if other in disabled and name not in disabled else "retag"
-        said["near_identical", "low", action][name] = score, f"{n_of[name]} and {n_of[other]}"
-    if tags is not None:
-        listed = set(tags["name"])
-        said["disabled", "low", "retag"] = {
-            name: (1.0, f"{name!r} is disabled, and still on {number_of(counts[name], 'memory', 'memories')}")
-            for name in disabled
-        }
-        said["unknown", "medium", "review"] = {
-            name: (1.0, f"{name!r} is not among the user's tags") for name in counts.keys() - listed
-        }
-    found = [_about_tags(memories, cells, key, names) for key, names in said.items()]
-    findings = joined([*found, _unused(tags, counts)])
+    said = {name: (score, f"{n_of[name]} and {n_of[other]}") for name, (other, score) in better.items()}
+    kept = {name for name in said if better[name][0] in disabled and name not in disabled}
+    tell("near_identical", "low", "retag", {name: said[name] for name in said.keys() - kept})
+    tell("near_identical", "low", "review", {name: said[name] for name in kept})  # the better one is disabled
     if tags is None:
+        findings = joined(parts)
         findings.attrs["not_checked"] = (
             "Disabled, unknown and unused tags: they need the user's list of tags, which was not given.",
         )
-    return findings
-
-
-def _about_tags(
-    memories: pd.DataFrame, cells: Sequence[Sequence[str]], key: tuple[str, str, str], said: _Said
-) -> pd.DataFrame:
-    """Build one finding for each memory with one of some names, of which score and evidence are given."""
-    rows = [(row, name) for row, cell in enumerate(cells) for name in cell if name in said]
-    scores, evidence = ([said[name][part] for _, name in rows] for part in (0, 1))
-    columns = {"kind": key[0], "severity": key[1], "action": key[2], "score": scores, "evidence": evidence}
-    return _about(memories, [row for row, _ in rows], check="tags", field="tags", **columns)
-
-
-def _unused(tags: pd.DataFrame | None, counts: Counter[str]) -> pd.DataFrame:
-    unused = [] if tags is None else [name for name in tags["name"].tolist() if name not in counts]
-    words = [f"no memory carries {name!r}" for name in unused]
-    columns: dict[str, Any] = {"id": [None] * len(unused), "field": "tags", "evidence": words}
-    return findings_frame(check="tags", kind="unused", severity="info", score=1.0, action="none", **columns)
+        return findings
+    on = {
+        name: f"{name!r} is disabled, and still on {number_of(counts[name], 'memory', 'memories')}"
+        for name in disabled
+    }
+    tell("disabled", "low", "retag", {name: (1.0, said) for name, said in on.items()})
+    unknown = counts.keys() - {*tags["name"]}
+    tell(
+        "unknown",
+        "medium",
+        "review",
+        {name: (1.0, f"{name!r} is not among the user's tags") for name in unknown},
+    )
+    unused = [f"no memory carries {name!r}" for name in tags["name"].tolist() if name not in counts]
+    ids = [None] * len(unused)
+    words: dict[str, Any] = {"score": 1.0, "action": "none", "evidence": unused}
+    parts.append(findings_frame(check="tags", kind="unused", severity="info", id=ids, field="tags", **words))
+    return joined(parts)
 
 
 @lru_cache(maxsize=1 << 12)
@@ -420,13 +396,13 @@ def _slips(counts: Counter[str]) -> Iterator[tuple[str, str, float]]:
             meeting[form].add(name)
     for names in meeting.values():
         for rare, other in permutations(sorted(names), 2):
-            if counts[rare] <= MAX_SHARE * counts[other] and _is_slip(_form(rare), _form(other)):
+            forms = _form(rare), _form(other)
+            digits = [[letter for letter in form if letter.isdecimal()] for form in forms]
+            is_slip = (
+                len(set(forms)) == 2 and digits[0] == digits[1] and abs(len(forms[0]) - len(forms[1])) <= 1
+            )
+            if is_slip and counts[rare] <= MAX_SHARE * counts[other]:
                 yield rare, other, 0.6
-
-
-def _is_slip(form: str, other: str) -> bool:
-    digits = [[letter for letter in text if letter.isdecimal()] for text in (form, other)]
-    return form != other and digits[0] == digits[1] and abs(len(form) - len(other)) <= 1
 
 
 def _form(name: str) -> str:

@@ -8,7 +8,6 @@ from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 import pandas as pd
-from pandas.api.extensions import ExtensionArray
 
 Check = Literal[
     "exact_duplicate",
@@ -75,26 +74,23 @@ def findings_frame(**columns: Sequence[Any] | str | float | None) -> pd.DataFram
     if unknown:
         raise TypeError(f"a finding has no {', '.join(sorted(unknown))}")
     n_rows = len(columns.get("id", ()))  # type: ignore[arg-type]  # a sequence, as the id always differs
-    return _frame(columns, n_rows) if n_rows else _nothing().copy()
+    return _build(columns, n_rows) if n_rows else _nothing().copy()
 
 
-def _frame(columns: Mapping[str, Any], n_rows: int) -> pd.DataFrame:
-    return pd.DataFrame(
-        {name: _column(columns.get(name), n_rows, dtype) for name, dtype in DTYPES.items()}, copy=False
-    )
-
-
-def _column(cells: Any, n_rows: int, dtype: str) -> ExtensionArray:
-    """As an array: a Series has an index of its own, which costs a small audit more than what it looks for."""
-    is_single = cells is None or isinstance(cells, str | float)
-    given: Any = [cells] * n_rows if is_single else cells
-    return pd.array(given, dtype=dtype)
+def _build(columns: Mapping[str, Any], n_rows: int) -> pd.DataFrame:
+    arrays: dict[str, Any] = {}  # no Series, whose index costs a small audit more than what it looks for
+    for name, dtype in DTYPES.items():
+        said = columns.get(name)
+        is_single = said is None or isinstance(said, str | float)
+        cells: Any = [said] * n_rows if is_single else said
+        arrays[name] = pd.array(cells, dtype=dtype)
+    return pd.DataFrame(arrays, copy=False)
 
 
 @functools.cache
 def _nothing() -> pd.DataFrame:
-    """No findings: what most checks of a small store find, and slow to build."""
-    return _frame({}, 0)
+    """Build no findings once: it is what most checks of a small store find, and slow to build."""
+    return _build({}, 0)
 
 
 def joined(parts: Iterable[pd.DataFrame]) -> pd.DataFrame:

@@ -19,8 +19,8 @@ import msgspec
 import numpy as np
 import pandas as pd
 
+from memframe.audit.evidence import Masks
 from memframe.audit.findings import findings_frame, joined
-from memframe.audit.judge_masks import Masks
 from memframe.display import number_of
 from memframe.errors import ConfigError, JournalError
 from memframe.files import atomic_file, private_folder
@@ -113,27 +113,35 @@ JudgeFunction = Callable[[list[Question]], list[Answer]]
 """
 
 
+def _judged_frame(rows: Sequence[tuple[Any, ...]] = ()) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=[*_COLUMNS]).astype(_COLUMNS)
+
+
 @dataclass(frozen=True, eq=False)
 class Judgement:
-    """Outcome of the questions to a judge."""
+    """Outcome of the questions to a judge; by default of none.
 
-    judged: pd.DataFrame
-    """Columns ``question newer older verdict reason confidence model cached``, one row a pair or text."""
+    Attributes
+    ----------
+    judged : DataFrame
+        Columns ``question newer older verdict reason confidence model cached``, one row a pair or text.
+    n_not_asked : int
+        Questions beyond the limit, or after the judge had failed several times in a row.
+    n_withheld : int
+        Memories that were not asked about, as their masking is doubtful.
+    n_right, n_control : int
+        Control questions: answered right, and asked.
+    problems : tuple of str
+        Why there was no answer, as far as the judge says.
+    """
+
+    judged: pd.DataFrame = field(default_factory=_judged_frame)
     model: str = ""
     n_not_asked: int = 0
-    """Questions beyond the limit, or after the judge had failed several times in a row."""
     n_withheld: int = 0
-    """Memories that were not asked about, as their masking is doubtful."""
     n_right: int = 0
-    """Of `n_control` control questions."""
     n_control: int = 0
     problems: tuple[str, ...] = ()
-    """Why there was no answer, as far as the judge says."""
-
-    @property
-    def n_asked(self) -> int:
-        """Number of pairs and texts that were asked about."""
-        return len(self.judged)
 
     @property
     def n_unanswered(self) -> int:
@@ -147,7 +155,7 @@ class Judgement:
 
     def sentences(self) -> Iterator[str]:
         """Say what was asked, how far the answers are to be believed, and what was not asked."""
-        things = number_of(self.n_asked, "pair or text", "pairs and texts")
+        things = number_of(len(self.judged), "pair or text", "pairs and texts")
         yield f"Asked {self.model} about {things}: {self.n_unanswered:,} unanswered."
         if self.n_control:
             trust = "" if self.is_used else f" That is below {LEAST_RIGHT}: its verdicts are not used."
@@ -159,11 +167,6 @@ class Judgement:
             n = number_of(self.n_withheld, "memory", "memories")
             yield f"Not asked: {n} that may contain a secret that could not be masked reliably."
         yield from (f"No answer: {problem}" for problem in self.problems)
-
-
-def no_judgement() -> Judgement:
-    """Return the judgement of an audit without a judge."""
-    return Judgement(pd.DataFrame(columns=[*_COLUMNS]).astype(_COLUMNS))
 
 
 class Control(msgspec.Struct, frozen=True):
@@ -232,24 +235,23 @@ def ask_judge(
     model = str(getattr(judge, "model", "") or getattr(judge, "__name__", type(judge).__name__))
     drafts = _draft_questions(memories, findings, candidates)
     chosen = drafts[: max(0, limit)]
-    masks = Masks(memories, findings, {name for _, names in chosen for name in names})
-    asked = [one for kind, names in chosen if (one := _mask(kind, names, masks)) is not None]
+    masks = Masks(memories, findings, {name for names in chosen for name in names})
+    asked = [one for names in chosen if (one := _mask(names, masks)) is not None]
     control = [
         _Asked(Question("relation" if one.older else "worth", one.newer, one.older), control=one)
         for one in (control_questions() if asked else ())
     ]
-    n_skipped = _ask_all(judge, model, asked, control)
+    _ask_all(judge, model, asked, control)
     rows = []
     for one in asked:
         for place, older in enumerate(one.older or (None,)) if one.state != "open" else ():
             answer = one.answers.get(place)
             said = (answer.verdict, answer.reason[:_MAX_REASON], answer.confidence) if answer else (None,) * 3
             rows.append((one.question.kind, one.newer, older, *said, model, one.state == "cached"))
-    judged = pd.DataFrame(rows, columns=[*_COLUMNS]).astype(_COLUMNS)
     return Judgement(
-        judged,
+        _judged_frame(rows),
         model,
-        n_not_asked=len(drafts) - len(chosen) + n_skipped,
+        n_not_asked=len(drafts) - len(chosen) + sum(one.state == "open" for one in asked),
         n_withheld=masks.n_withheld,
         n_right=sum(one.is_right for one in control),
         n_control=len(control),
@@ -259,14 +261,15 @@ def ask_judge(
 
 def _draft_questions(
     memories: pd.DataFrame, findings: pd.DataFrame, candidates: pd.DataFrame
-) -> list[tuple[Kind, list[str]]]:
-    """Gather what could be asked, as kind and ids, the newer first: what rules have found, then what has a cue."""
+) -> list[list[str]]:
+    """Gather what could be asked, as ids, the newer first: what rules have found, then what has a cue.
+
+    A single id asks whether that memory is worth keeping.
+    """
     age = {name: place for place, name in enumerate(memories.sort_values("created_at", kind="stable")["id"])}
     groups: defaultdict[str, dict[str, float]] = defaultdict(dict)
-    related = findings[
-        findings["check"].isin(["superseded", "changed_value"])
-        | ((findings["check"] == "near_duplicate") & (findings["action"] == "merge"))
-    ]
+    is_merge = (findings["check"] == "near_duplicate") & (findings["action"] == "merge")
+    related = findings[findings["check"].isin(["superseded", "changed_value"]) | is_merge]
     columns = (related[name] for name in ("id", "related_id", "score", "check"))
     for one, other, score, check in zip(*columns, strict=True):
         if one in age and other in age and one != other:
@@ -277,58 +280,51 @@ def _draft_questions(
     for newer, older, score, cue in zip(*columns, strict=True):
         if isinstance(newer, str) and isinstance(older, str):
             groups[newer].setdefault(older, score + (_WITH_CUE if isinstance(cue, str) else 0.0))
-    drafts: list[tuple[float, tuple[Kind, list[str]]]] = []
+    drafts: list[tuple[float, list[str]]] = []
     for newer, promises in groups.items():
         best = sorted(promises, key=lambda older: -promises[older])[:_MAX_OLDER]
-        drafts.append((promises[best[0]], ("relation", [newer, *best])))
-    told = findings[
+        drafts.append((promises[best[0]], [newer, *best]))
+    is_told = (
         (findings["check"] == "junk") & (findings["action"] == "review") & findings["id"].isin(age.keys())
-    ]
-    worth = told.groupby("id", sort=False)["score"].max().fillna(0.0)
-    drafts += [(_WITH_CUE + score, ("worth", [str(name)])) for name, score in worth.items()]
-    return [draft for _, draft in sorted(drafts, key=lambda draft: -draft[0])]
+    )
+    worth = findings[is_told].groupby("id", sort=False)["score"].max().fillna(0.0)
+    drafts += [(_WITH_CUE + score, [str(name)]) for name, score in worth.items()]
+    return [names for _, names in sorted(drafts, key=lambda draft: -draft[0])]
 
 
-def _mask(kind: Kind, names: Sequence[str], masks: Masks) -> _Asked | None:
+def _mask(names: Sequence[str], masks: Masks) -> _Asked | None:
     """Make the question of a draft; None where a text that it needs is withheld."""
     first, *rest = masks.of(names)
     older = {name: text for name, text in zip(names[1:], rest, strict=True) if text is not None}
-    if first is None or (kind == "relation" and not older):
+    if first is None or (len(names) > 1 and not older):
         return None
     days = tuple(masks.day_of(name) for name in (names[0], *older))
+    kind: Kind = "relation" if older else "worth"
     return _Asked(Question(kind, first, tuple(older.values()), days), names[0], tuple(older))
 
 
-def _ask_all(judge: JudgeFunction, model: str, asked: list[_Asked], control: list[_Asked]) -> int:
-    """Ask in batches of one kind, control questions among the others; return how many were not asked at all."""
+def _ask_all(judge: JudgeFunction, model: str, asked: list[_Asked], control: list[_Asked]) -> None:
+    """Ask in batches of one kind, control questions among the others, until it has failed several times in a row."""
     cache = _Cache(model, str(judge.prompt)) if asked and hasattr(judge, "prompt") else None
     for one in (*asked, *control):
         if cache and (known := cache.get(one.question)) is not None:
             one.answers, one.state = known, "cached"
-    n_failures, n_skipped = 0, 0
-    for batch in _batches(asked, control):
-        if n_failures >= _MAX_FAILURES:
-            n_skipped += sum(one.control is None for one in batch)
-            continue
-        _ask_batch(judge, batch)
-        n_failures = 0 if any(one.answers for one in batch) else n_failures + 1
-        if cache:
-            cache.put([one for one in batch if len(one.answers) == len(one.question.numbers)])
-    return n_skipped
-
-
-def _batches(asked: list[_Asked], control: list[_Asked]) -> Iterator[list[_Asked]]:
-    """Spread control questions evenly over the others of their kind, of those that no cache has answered."""
+    n_failures = 0
     for kind in VERDICTS:
-        some, known = (
+        parts = [
             [one for one in part if one.question.kind == kind and one.state == "open"]
             for part in (asked, control)
-        )
-        step = len(some) / max(1, len(known))
-        places = [*map(float, range(len(some))), *((place + 0.5) * step for place in range(len(known)))]
-        order = sorted(range(len(places)), key=places.__getitem__)
-        mixed = [[*some, *known][place] for place in order]
-        yield from (mixed[start : start + BATCH] for start in range(0, len(mixed), BATCH))
+        ]
+        spread = [((n + 0.5) / len(part), one) for part in parts for n, one in enumerate(part)]
+        mixed = [one for _, one in sorted(spread, key=lambda placed: placed[0])]
+        for start in range(0, len(mixed), BATCH):
+            if n_failures >= _MAX_FAILURES:
+                return
+            batch = mixed[start : start + BATCH]
+            _ask_batch(judge, batch)
+            n_failures = 0 if any(one.answers for one in batch) else n_failures + 1
+            if cache:
+                cache.put([one for one in batch if len(one.answers) == len(one.question.numbers)])
 
 
 def _ask_batch(judge: JudgeFunction, batch: list[_Asked]) -> None:

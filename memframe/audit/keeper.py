@@ -27,7 +27,8 @@ def precedence(
     The row that says most (``said``, where texts differ), then the one with most fields and tags filled, then the
     plainest (the least ``odd``), then the one updated last, then the smallest id.
     """
-    filled = memories[list(FILLED)].notna().sum(axis=1).to_numpy() + _n_tags(memories["tags"])
+    n_tags = [len(names) if isinstance(names, Sized) else 0 for names in memories["tags"]]
+    filled = memories[list(FILLED)].notna().sum(axis=1).to_numpy() + np.array(n_tags, np.int64)
     keys = pd.DataFrame(
         {
             "said": -said if said is not None else 0.0,
@@ -49,22 +50,17 @@ def age_order(memories: pd.DataFrame) -> Rows:
 def copies_of(memories: pd.DataFrame) -> Rows:
     """Return for each row the row to keep of all with the same user and content; -1 for rows without content."""
     content = text_column(memories, "content")
-    readable = pc.fill_null(pc.not_equal(pc.utf8_trim_whitespace(content), ""), False).to_numpy(
-        zero_copy_only=False
-    )
+    readable = pc.fill_null(pc.not_equal(pc.utf8_trim_whitespace(content), ""), False)
     texts = pc.dictionary_encode(content.fill_null("")).indices.to_numpy().astype(np.int64)
     owners = owners_of(memories)
     keys = texts * (owners.max(initial=0) + 1) + owners
-    order = np.argsort(keys, kind="stable")
-    starts = np.concatenate([[True], keys[order[1:]] != keys[order[:-1]]]) if len(keys) else np.zeros(0, bool)
-    groups = np.cumsum(starts) - 1
-    shared = order[np.bincount(groups, minlength=1)[groups] > 1] if len(order) else order
     keepers = np.arange(len(memories))
+    shared = np.flatnonzero(pd.Series(keys).duplicated(keep=False))
     if len(shared):
         places = precedence(memories.iloc[shared])
         by_group = pd.Series(places).groupby(keys[shared])
         keepers[shared] = shared[np.argsort(places)[by_group.transform("min").to_numpy()]]
-    return np.where(readable, keepers, -1)
+    return np.where(readable.to_numpy(zero_copy_only=False), keepers, -1)
 
 
 def owners_of(memories: pd.DataFrame) -> Rows:
@@ -72,10 +68,6 @@ def owners_of(memories: pd.DataFrame) -> Rows:
     if "user_id" not in memories:
         return np.zeros(len(memories), np.int64)  # of one user, as far as the frame says
     return pd.factorize(memories["user_id"].fillna(""), sort=True)[0].astype(np.int64)
-
-
-def _n_tags(tags: pd.Series[Any]) -> Rows:
-    return np.array([len(names) if isinstance(names, Sized) else 0 for names in tags], np.int64)
 
 
 def _microseconds(times: pd.Series[Any]) -> Rows:

@@ -87,8 +87,7 @@ def class_of(word: str) -> str:
         return _plain_number(word)
     if not word.isascii() or word in LIGHT:
         return word
-    stem = _stem(word)
-    return _CLASS_OF_STEM.get(stem, stem)
+    return _stem(word)
 
 
 _HALVES_OF_DAY = {"am": 0, "pm": 12}
@@ -153,7 +152,7 @@ def is_known(word: str) -> bool:
     >>> is_known("daniela"), is_known("walking"), is_known("danielo"), is_known("wlaking")
     (True, True, False, False)
     """
-    is_form = any(word.endswith(end) and word.removesuffix(end) in _verbs() for end in ("ed", "ing"))
+    is_form = any(word.endswith(end) and word.removesuffix(end) in _known_words()[1] for end in ("ed", "ing"))
     return is_name(word) or is_common(word) or is_common(word.removesuffix("s")) or is_form
 
 
@@ -169,33 +168,19 @@ def is_place(word: str) -> bool:
 
 def is_common(word: str) -> bool:
     """Tell whether a word is a common one, in just this form."""
-    return word in _common()
+    return word in _known_words()[0]
 
 
 @cache
-def _bases() -> frozenset[str]:
-    """Read the words that people write seed phrases with: two thousand common ones."""
-    return frozenset(files("memframe.audit").joinpath("rules", "seed_words.txt").read_text("ascii").split())
+def _known_words() -> tuple[frozenset[str], frozenset[str]]:
+    """Return the common words, and those to which «ed» and «ing» may be added.
 
+    Two thousand common ones are those that people write seed phrases with.
+    """
+    bases = files("memframe.audit").joinpath("rules", "seed_words.txt").read_text("ascii").split()
+    verbs = frozenset(word.removesuffix("e") if len(word) > 4 else word for word in bases)
+    return load_words("known_words")["words"].union(LIGHT, CLASSES, bases), verbs
 
-@cache
-def _common() -> frozenset[str]:
-    return load_words("known_words")["words"].union(LIGHT, CLASSES, _bases())
-
-
-@cache
-def _verbs() -> frozenset[str]:
-    """Words to which «ed» and «ing» may be added."""
-    return frozenset(word.removesuffix("e") if len(word) > 4 else word for word in _bases())
-
-
-_CLASS_OF_STEM = {
-    stem: name
-    for word, name in CLASSES.items()
-    for stem in (_stem(word),)
-    if len(word) > 3 and any(CLASSES.get(base) == name for base in (stem, stem + "e", stem + stem[-1]))
-}
-"""So that a group need not list every form of its words."""
 
 TOPICS = {class_of(word): f"@{topic}" for topic, *words in _groups("topics") for word in words}
 """What people have one of at a time, by the words that speak of it: who moved to Ghent lives there."""
@@ -218,12 +203,8 @@ def _begin_opposed(a: str, b: str) -> bool:
     shorter, longer = sorted((a, b), key=len)
     if len(shorter) < 4 or shorter in LIGHT:
         return False
-    prefix = longer[: len(longer) - len(shorter)]
-    if (
-        longer.endswith(shorter)
-        and prefix in _SECTIONS["denying_prefixes"]
-        and not shorter.startswith(prefix)
-    ):
+    prefix = longer.removesuffix(shorter)
+    if prefix in _SECTIONS["denying_prefixes"] and not shorter.startswith(prefix):
         return True
     return any(
         a.startswith(one) and b.startswith(other) and a[len(one) :] == b[len(other) :]
@@ -249,10 +230,13 @@ def _opposed() -> Mapping[str, Collection[str]]:
 
 # ---- typing errors
 
-_KEYBOARD = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 _LETTERS_FOR_TWO = 8
 """Of a word that may have two typing errors."""
-_PLACE_OF_KEY = {key: (row, at) for row, keys in enumerate(_KEYBOARD) for at, key in enumerate(keys)}
+_PLACE_OF_KEY = {
+    key: (row, at)
+    for row, keys in enumerate(("qwertyuiop", "asdfghjkl", "zxcvbnm"))
+    for at, key in enumerate(keys)
+}
 
 
 def is_slip(a: str, n_a: int, b: str, n_b: int, *, careless: bool = False) -> bool:
@@ -307,11 +291,9 @@ def _likely_slip(a: str, b: str) -> bool:
     """Of short words: letters left out, doubled or swapped, or a key beside the right one."""
     if len(a) != len(b) or sorted(a) == sorted(b):
         return max(len(a), len(b)) > 2
-    return len(a) > 3 and all(_are_beside(x, y) for x, y in zip(a, b, strict=True) if x != y)
-
-
-def _are_beside(x: str, y: str) -> bool:
-    if x not in _PLACE_OF_KEY or y not in _PLACE_OF_KEY:
+    if len(a) < 4 or not all(x == y or {x, y} <= _PLACE_OF_KEY.keys() for x, y in zip(a, b, strict=True)):
         return False
-    (row, at), (other_row, other_at) = _PLACE_OF_KEY[x], _PLACE_OF_KEY[y]
-    return abs(row - other_row) <= 1 and abs(at - other_at) <= 1
+    keys = [(_PLACE_OF_KEY[x], _PLACE_OF_KEY[y]) for x, y in zip(a, b, strict=True) if x != y]
+    return all(
+        abs(row - other_row) <= 1 and abs(at - other_at) <= 1 for (row, at), (other_row, other_at) in keys
+    )

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -19,7 +17,7 @@ from msgspec import Struct
 from memframe.audit.candidates import Embed, find_candidates
 from memframe.audit.evidence import labels_of
 from memframe.audit.findings import CHECKS, DTYPES, SEVERITIES, are_figures, findings_frame, joined
-from memframe.audit.judge import Judgement, no_judgement
+from memframe.audit.judge import Judgement
 from memframe.audit.text import with_all_columns
 from memframe.display import html_card, number_of
 from memframe.errors import ConfigError, FrameError, Hint, check_kind
@@ -117,15 +115,11 @@ def read_audit(path: Path) -> SavedAudit:
     return saved
 
 
-@contextmanager
-def writing(path: Path) -> Iterator[BinaryIO]:
-    """A file of an audit to write, mode 0600; what keeps it from being written is named."""
-    what = f"{path} cannot be written"
-    with (
-        raise_os_errors_as(FrameError, what, "choose another path, or correct this one"),
-        atomic_file(path) as file,
-    ):
-        yield file
+def _write(path: str | PathLike[str], written: bytes) -> None:
+    path = expand_path(path)
+    problem, way_out = f"{path} cannot be written", "choose another path, or correct this one"
+    with raise_os_errors_as(FrameError, problem, way_out), atomic_file(path) as file:
+        file.write(written)
 
 
 MAX_SHOWN = 20
@@ -179,7 +173,7 @@ class Audit:
     not_checked: tuple[str, ...]
     counted: pd.DataFrame = field(default_factory=partial(findings_frame, id=[]))
     made_at: datetime | None = None
-    judgement: Judgement = field(default_factory=no_judgement)
+    judgement: Judgement = field(default_factory=Judgement)
     embed: Embed | None = None
     is_stored: bool = True
 
@@ -311,8 +305,7 @@ class Audit:
         FrameError
             The file cannot be written.
         """
-        with writing(expand_path(path)) as file:
-            file.write(self.json())
+        _write(path, self.json())
 
     def to_html(self, path: str | PathLike[str]) -> None:
         """Write a report: one page without scripts or links, readable only by its owner.
@@ -328,8 +321,7 @@ class Audit:
         listed = self.findings[~is_figure].groupby("check", sort=False).head(MAX_SHOWN)
         shown = joined([self.findings[is_figure], listed])
         page = page_html(self, shown, labels=labels_of(self.memories, {*shown["id"], *shown["related_id"]}))
-        with writing(expand_path(path)) as file:
-            file.write(page.encode())
+        _write(path, page.encode())
 
     def json(self) -> bytes:
         """The same as `to_json`, as UTF-8."""

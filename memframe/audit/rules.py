@@ -13,10 +13,11 @@ from Python's and matches at least as much: it rules most texts out in a hundred
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
+from itertools import chain
 from typing import NamedTuple
 
 import msgspec
@@ -98,12 +99,6 @@ class RuleTable:
             if found := rule.regex.search(text):
                 yield Match(rule, found)
 
-    def find_all(self, text: str) -> Iterator[Match]:
-        """Yield every match of each rule."""
-        for rule in self.rules:
-            for found in rule.regex.finditer(text):
-                yield Match(rule, found)
-
     def weigh(self, text: str) -> float:
         """Add up the weights of the rules that apply to a text, each once."""
         return sum(rule.weight for rule in self.rules if rule.regex.search(text))
@@ -158,12 +153,25 @@ def load_rules(name: str) -> RuleTable:
     ValueError
         A row is not as it has to be; the message names the table.
     """
-    shared = _decode("common").define if name != "common" else {}
-    table = _decode(name)
+    table, fragments = _decode(name), load_fragments(name)
+    rules = []
+    for rule in table.rule:
+        if bool(rule.pattern) == bool(rule.words):
+            raise ValueError(f"rules/{name}.toml: a rule of {rule.group!r} needs either a pattern or words")
+        patterns = (rule.pattern,) if isinstance(rule.pattern, str) else rule.pattern
+        filled = tuple(_fill(_LINE_END.sub("", pattern), fragments, name) for pattern in patterns if pattern)
+        words = _fill(rule.words, fragments, name)
+        rules.append(msgspec.structs.replace(rule, pattern=filled, words=words))
+    return RuleTable(name, tuple(rules))
+
+
+@cache
+def load_fragments(name: str) -> Mapping[str, str]:
+    """Read the fragments of a table and of ``common.toml``, each as one pattern."""
     fragments: dict[str, str] = {}
-    for key, words in [*shared.items(), *table.define.items()]:
+    for key, words in chain(_decode("common").define.items(), _decode(name).define.items()):
         fragments[key] = one_of(_fill(words, fragments, name))
-    return RuleTable(name, tuple(_expand(rule, fragments, name) for rule in table.rule))
+    return fragments
 
 
 @cache
@@ -171,7 +179,7 @@ def load_words(name: str) -> Mapping[str, frozenset[str]]:
     """Read the lists of ``rules/NAME.txt``: under each ``[section]`` its words; a line after ``#`` is a remark."""
     sections: dict[str, list[str]] = {}
     words: list[str] = []
-    for line in _read(f"{name}.txt").splitlines():
+    for line in read_table(f"{name}.txt").splitlines():
         if line.startswith("["):
             words = sections.setdefault(line.strip("[]"), [])
         elif not line.startswith("#"):
@@ -185,10 +193,10 @@ def load_fragment(name: str, table: str = "common") -> list[str]:
 
 
 def table_names() -> list[str]:
-    """Return the names of all tables of rules, without the one of shared fragments."""
+    """Return the names of all tables of rules, without shared fragments and spellings."""
     folder = files("memframe.audit").joinpath("rules")
     names = (file.name.removesuffix(".toml") for file in folder.iterdir() if file.name.endswith(".toml"))
-    return sorted(set(names) - {"common"})
+    return sorted(set(names) - {"common", "spelling"})
 
 
 class _Table(Struct, forbid_unknown_fields=True):
@@ -196,13 +204,14 @@ class _Table(Struct, forbid_unknown_fields=True):
     rule: list[Rule] = []
 
 
-def _read(name: str) -> str:
+def read_table(name: str) -> str:
+    """Return the text of a file of the folder of rules."""
     return files("memframe.audit").joinpath("rules", name).read_text("utf-8")
 
 
 def _decode(name: str) -> _Table:
     try:
-        return msgspec.toml.decode(_read(f"{name}.toml"), type=_Table)
+        return msgspec.toml.decode(read_table(f"{name}.toml"), type=_Table)
     except msgspec.DecodeError as error:
         raise ValueError(f"rules/{name}.toml: {error}") from error
 
@@ -218,17 +227,6 @@ def _fill(text: str, fragments: Mapping[str, str], table: str) -> str:
         return fragments[found[1]]
 
     return _FRAGMENT.sub(fragment, text)
-
-
-def _expand(rule: Rule, fragments: Mapping[str, str], table: str) -> Rule:
-    """Replace the fragments of a row; lines of one pattern become one."""
-    if bool(rule.pattern) == bool(rule.words):
-        raise ValueError(f"rules/{table}.toml: a rule of {rule.group!r} needs either a pattern or words")
-    if rule.words:
-        return msgspec.structs.replace(rule, words=_fill(rule.words, fragments, table))
-    patterns = (rule.pattern,) if isinstance(rule.pattern, str) else rule.pattern
-    filled = tuple(_fill(_LINE_END.sub("", pattern), fragments, table) for pattern in patterns)
-    return msgspec.structs.replace(rule, pattern=filled)
 
 
 def one_of(*lists: str) -> str:
@@ -314,51 +312,36 @@ def _translate(pattern: re.Pattern[str]) -> str:
     letters = {"i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL}
     flags = "".join(letter for letter, flag in letters.items() if pattern.flags & flag)
     end = "$" if pattern.flags & re.MULTILINE else r"\n?\z"
-    tokens = _without_looking(_TOKEN.finditer(pattern.pattern))
-    return f"(?{flags}:{''.join(_translate_token(token, end) for token in tokens)})"
-
-
-def _without_looking(tokens: Iterable[re.Match[str]]) -> Iterator[re.Match[str]]:
-    """Leave out the parts of a pattern that look ahead or back."""
-    depth = 0
-    for token in tokens:
-        if depth or token.lastgroup == "looking":
+    parts, depth = [], 0
+    for token in _TOKEN.finditer(pattern.pattern):
+        if depth or token.lastgroup == "looking":  # what looks ahead or back is left out
             depth += token.lastgroup in {"looking", "group", "flags", "refused"}
             depth -= token.lastgroup == "end"
         else:
-            yield token
+            parts.append(_translate_token(token, end))
+    return f"(?{flags}:{''.join(parts)})"
 
 
 def _translate_token(token: re.Match[str], end: str) -> str:
-    match token.lastgroup:
-        case "group":
+    match token.lastgroup, token[0][1:2]:
+        case "group", _:
             return "(?:"
-        case "times":
+        case "times", _:
             return _count(token)
-        case "escaped":
-            return _translate_escape(token[0][1])
-        case "one_of":
-            return _translate_class(token[0])
-        case "refused":
+        case "escaped", "b" | "B":
+            return ""
+        case "escaped", "w" | "d" | "s" as letter:
+            return f"[{_CLASSES[letter]}]"
+        case "escaped", "Z":
+            return r"\z"
+        case "one_of", "^":
+            opposite = re.search(r"\\([WDS])", token[0])
+            return f"[{_CLASSES[opposite[1].lower()]}]" if opposite else token[0]
+        case "one_of", _:
+            return re.sub(r"\\([wds])", lambda found: _CLASSES[found[1]], token[0])
+        case ("refused", _) | ("escaped", "1" | "2" | "3" | "4" | "5" | "6" | "7" | "8" | "9"):
             raise ValueError(f"a prefilter cannot refer to groups: {token.string!r}")
     return end if token[0] == "$" else token[0]
-
-
-def _translate_escape(letter: str) -> str:
-    if letter in "bB":
-        return ""
-    if letter in _CLASSES:
-        return f"[{_CLASSES[letter]}]"
-    if letter.isdecimal() and letter != "0":
-        raise ValueError(f"a prefilter cannot refer to groups: \\{letter}")
-    return r"\z" if letter == "Z" else f"\\{letter}"
-
-
-def _translate_class(text: str) -> str:
-    if not text.startswith("[^"):
-        return re.sub(r"\\([wds])", lambda found: _CLASSES[found[1]], text)
-    opposite = re.search(r"\\([WDS])", text)
-    return f"[{_CLASSES[opposite[1].lower()]}]" if opposite else text
 
 
 def _count(token: re.Match[str]) -> str:

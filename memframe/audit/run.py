@@ -15,7 +15,7 @@ from memframe.audit.duplicates import find_exact_duplicates, find_near_duplicate
 from memframe.audit.evidence import LOOKING, withhold
 from memframe.audit.fields import find_missing, find_scores, find_sealed, find_tags
 from memframe.audit.findings import CHECKS, DTYPES, SEVERITIES, Check, findings_frame, joined, split_figures
-from memframe.audit.judge import JUDGE_LIMIT, JudgeFunction, apply_judgement, ask_judge, no_judgement
+from memframe.audit.judge import JUDGE_LIMIT, JudgeFunction, Judgement, apply_judgement, ask_judge
 from memframe.audit.junk import find_junk
 from memframe.audit.personal_data import find_personal_data
 from memframe.audit.result import Audit
@@ -91,10 +91,7 @@ def audit_memories(
     >>> audit.findings.loc[audit.findings.severity == "high", "check"].unique().tolist()
     ['secret', ...]
     """
-    _check_frame(memories)
-    is_stored = bool(memories["id"].notna().any()) or memories.empty
-    if not is_stored:
-        memories = memories.assign(id=_names_of_rows(memories))
+    memories, is_stored = _with_ids(memories)
     moment = now or datetime.now(UTC)
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     functions = _chosen(memories, checks, tags=tags, now=moment)
@@ -106,7 +103,7 @@ def audit_memories(
     ):  # what could not be opened is not changed: a cleanup leaves it as it is
         is_closed = findings["id"].isin(memories["id"][memories["content_error"].notna()])
         findings["action"] = findings["action"].mask(is_closed & (findings["action"] != "none"), "review")
-    judgement = no_judgement()
+    judgement = Judgement()
     if judge is not None:
         whole = with_all_columns(memories)
         candidates = find_candidates(whole, embed=embed)
@@ -114,9 +111,12 @@ def audit_memories(
         findings = apply_judgement(findings, judgement)
     known = [check for check, find in LOOKING.items() if functions.get(check) is find]
     findings, counted = split_figures(withhold(findings, memories, known=known), len(memories))
+    by_check = findings["check"].map({name: place for place, name in enumerate(CHECKS)}).fillna(len(CHECKS))
+    by_severity = findings["severity"].map({name: place for place, name in enumerate(reversed(SEVERITIES))})
+    worst_first = np.lexsort((by_check, by_severity))
     return Audit(
         memories=memories,
-        findings=_worst_first(findings),
+        findings=findings.iloc[worst_first].reset_index(drop=True),
         checks=tuple(functions),
         not_checked=tuple(_not_checked(memories, parts)),
         counted=counted,
@@ -158,6 +158,28 @@ def all_checks(
         "tags": partial(find_tags, tags=tags),
         "sealed": find_sealed,
     }
+
+
+def _with_ids(memories: pd.DataFrame) -> tuple[pd.DataFrame, bool]:
+    """Return the memories with something that tells rows apart, and whether a service gave it."""
+    check_kind("memories", memories, pd.DataFrame, error=FrameError)
+    absent = [name for name in ("id", "content") if name not in memories.columns]
+    if absent:
+        raise FrameError(
+            f"the frame has no column {absent[0]!r}, which an audit needs; "
+            "pass memories as load_memories returns them, with that column kept"
+        )
+    if memories["id"].notna().any() or memories.empty:
+        return memories, True
+    origin = memories.get("origin_id")
+    if origin is not None and origin.notna().all() and origin.is_unique:
+        return memories.assign(id=origin.astype("str")), False
+    if not memories.index.is_unique:
+        raise FrameError(
+            "the frame has neither ids nor distinct labels: give it some with reset_index(drop=True)"
+        )
+    names = pd.Series([f"row {label}" for label in memories.index], memories.index, dtype="str")
+    return memories.assign(id=names), False
 
 
 def _chosen(
@@ -208,36 +230,6 @@ def _findings_of(check: OwnCheck, memories: pd.DataFrame) -> pd.DataFrame:
                 f"the check {name!r} returned {column}={other.iloc[0]!r}; there is {', '.join(allowed)}"
             )
     return findings_frame(**{column: findings[column].tolist() for column in DTYPES if column in findings})
-
-
-def _check_frame(memories: pd.DataFrame) -> None:
-    check_kind("memories", memories, pd.DataFrame, error=FrameError)
-    absent = [name for name in ("id", "content") if name not in memories.columns]
-    if absent:
-        raise FrameError(
-            f"the frame has no column {absent[0]!r}, which an audit needs; "
-            "pass memories as load_memories returns them, with that column kept"
-        )
-
-
-def _names_of_rows(memories: pd.DataFrame) -> pd.Series[str]:
-    """Return what tells rows apart that no service holds."""
-    origin = memories.get("origin_id")
-    if origin is not None and origin.notna().all() and origin.is_unique:
-        return origin.astype("str")
-    if not memories.index.is_unique:
-        raise FrameError(
-            "the frame has neither ids nor distinct labels: give it some with reset_index(drop=True)"
-        )
-    return pd.Series([f"row {label}" for label in memories.index], memories.index, dtype="str")
-
-
-def _worst_first(findings: pd.DataFrame) -> pd.DataFrame:
-    rank = {name: place for place, name in enumerate(reversed(SEVERITIES))}
-    places = {name: place for place, name in enumerate(CHECKS)}
-    by_check = findings["check"].map(places).fillna(len(places))
-    order = np.lexsort((by_check, findings["severity"].map(rank)))
-    return findings.iloc[order].reset_index(drop=True)
 
 
 def _not_checked(memories: pd.DataFrame, parts: Mapping[str, pd.DataFrame]) -> Iterator[str]:

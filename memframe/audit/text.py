@@ -97,22 +97,17 @@ def texts_with(
     >>> list(texts_with(frame, r"[0-9]{4}"))
     [Text(row=1, field='content', text='the PIN is 4711')]
     """
-    columns = {
-        name: first_characters(text_column(memories, name)) for name in fields if name in memories.columns
-    }
-    for names, texts in _together(columns, len(memories)):
+    names = [name for name in fields if name in memories.columns]
+    columns = [first_characters(text_column(memories, name)) for name in names]
+    parts = list(zip([[name] for name in names], columns, strict=True))
+    if names and len(memories) <= FEW:  # at once, as making a pattern ready costs more than looking for it
+        parts = [(names, pa.concat_arrays(columns))]
+    for some, texts in parts:
         places = pc.indices_nonzero(pc.match_substring_regex(texts, pattern))
         found = texts.take(places)
         for place, text in zip(places.to_pylist(), found.to_pylist(), strict=True):
             which, row = divmod(place, len(memories))
-            yield Text(row, names[which], text)
-
-
-def _together(columns: Mapping[str, pa.Array], n_rows: int) -> list[tuple[list[str], pa.Array]]:
-    """Columns to search, with their names; few texts one after the other, as making a pattern ready costs more."""
-    if columns and n_rows <= FEW:
-        return [([*columns], pa.concat_arrays(columns.values()))]
-    return [([name], texts) for name, texts in columns.items()]
+            yield Text(row, some[which], text)
 
 
 def _arrow(column: pd.Series[Any]) -> pa.Array:
@@ -139,9 +134,7 @@ def masked(text: str) -> str:
     return f"{shown}… ({len(text):,} characters)" if shown else f"({len(text):,} characters)"
 
 
-_REDACTED = re.compile(r"\[redacted: (?P<kind>[a-z ]{1,30})(?: \d+)?\]")
-_STAND_INS = {"pin": "4829", "access code": "2580#", "one time code": "482913"}
-_STAND_IN = "Zx9!kQ7v"
+_REDACTED = re.compile(r"\[redacted: [a-z ]{1,30}(?: \d+)?\]")
 
 
 def redacted(kind: str) -> str:
@@ -151,22 +144,6 @@ def redacted(kind: str) -> str:
     '[redacted: recovery code]'
     """
     return f"[redacted: {kind.replace('_', ' ')}]"
-
-
-def with_placeholders(text: str) -> str:
-    """Replace marks of redacted secrets by examples of the same length, so that the text reads as before.
-
-    >>> with_placeholders("the pin is [redacted: pin].")
-    'the pin is 4829           .'
-    """
-    if "[redacted: " not in text:
-        return text
-    return _REDACTED.sub(lambda mark: _STAND_INS.get(mark["kind"], _STAND_IN).ljust(len(mark[0])), text)
-
-
-def redacted_places(text: str) -> list[tuple[int, int]]:
-    """Find the places of redacted secrets."""
-    return [mark.span() for mark in _REDACTED.finditer(text)] if "[redacted: " in text else []
 
 
 class Span(NamedTuple):
@@ -217,31 +194,22 @@ def spans_found(
 ) -> list[tuple[Text, Span]]:
     """Find the spans of several passes in the texts of a frame, without overlaps, by row, field and place.
 
-    A mark that a redaction has left is read as the secret that it stands for, and is none.
+    A mark that a redaction has left is no such span.
     """
     found: defaultdict[Text, list[Span]] = defaultdict(list)
     for text, span in also:
         found[text].append(span)
     for marks, find in passes:
         for text in texts_with(memories, marks):
-            found[text].extend(find(with_placeholders(text.text)))
+            found[text].extend(find(text.text))
     return [
         (text, span)
         for text in sorted(found)
-        for span in without_overlaps(_outside(redacted_places(text.text), found[text]))
+        for span in without_overlaps(found[text])
+        if not any(
+            mark.start() < span.end and span.start < mark.end() for mark in _REDACTED.finditer(text.text)
+        )
     ]
-
-
-def _outside(places: Sequence[tuple[int, int]], spans: Iterable[Span]) -> Iterator[Span]:
-    """Cut spans so that they leave out the marks of earlier redactions."""
-    for span in spans:
-        rest = span
-        for start, end in places:
-            if rest.start < end and start < rest.end:
-                behind = rest._replace(start=end)
-                rest = behind if start <= rest.start else rest._replace(end=start)
-        if rest.start < rest.end:
-            yield rest
 
 
 def span_findings(
@@ -267,14 +235,12 @@ def span_findings(
         start=[span.start for _, span in found],
         end=[span.end for _, span in found],
         score=[span.score for _, span in found],
-        evidence=[_evidence(text.text, span) for text, span in found],
+        evidence=[
+            f"{span.label}{': ' * bool(span.label)}{masked(text.text[span.start : span.end])}"
+            for text, span in found
+        ],
         action=[verdicts[span.kind].action for _, span in found],
     )
-
-
-def _evidence(text: str, span: Span) -> str:
-    shown = masked(text[span.start : span.end])
-    return f"{span.label}: {shown}" if span.label else shown
 
 
 # ---- columns
@@ -294,17 +260,8 @@ def with_all_columns(memories: pd.DataFrame) -> pd.DataFrame:
         name: pd.Series([()] * len(memories), memories.index, object) for name in _NAMES if name in absent
     }
     text = {
-        name: _read(memories, name)
+        name: pd.Series(pd.DatetimeIndex(times(memories, name), tz="UTC"), memories.index)
         for name in _TIMES
-        if name in memories.columns and _is_text(memories, name)
+        if name in memories.columns and not isinstance(memories[name].dtype, pd.DatetimeTZDtype)
     }
     return memories.assign(**absent, **text) if absent or text else memories
-
-
-def _is_text(memories: pd.DataFrame, name: str) -> bool:
-    return not isinstance(memories[name].dtype, pd.DatetimeTZDtype)
-
-
-def _read(memories: pd.DataFrame, name: str) -> pd.Series[Any]:
-    moments = pd.DatetimeIndex(times(memories, name), tz="UTC")
-    return pd.Series(moments, memories.index)

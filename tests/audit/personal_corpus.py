@@ -16,25 +16,7 @@ SHAPED_PHONES, BARE_PHONES = MADE.SHAPED_PHONES, MADE.BARE_PHONES
 
 SHAPED, TOLD, OTHERS, NOTHING = MADE.SHAPED, MADE.TOLD, MADE.OTHERS, MADE.NOTHING
 
-MAILS = [
-    "ilka.t@example.org",
-    "frau_zschoche@lindenauer.example.com",
-    "o'neill+list@mail.example.co.uk",
-    "x@sub.example.museum",
-]
-URLS = [
-    "https://ilka.example.org/about",
-    "http://www.example.com/?q=a&b=1",
-    "www.example.net/path",
-    "https://example.org/a_(b)",
-]
-IBANS = [
-    "DE89370400440532013000",
-    "BE68539007547034",
-    "GB82WEST12345698765432",
-    "FR1420041010050500013M02606",
-    "NL91ABNA0417164300",
-]
+MAILS, URLS, IBANS = MADE.MAILS, MADE.URLS, MADE.IBANS
 
 
 class Labelled(NamedTuple):

@@ -13,38 +13,7 @@ from tests.audit.sentences import named
 MADE = named("secrets")
 TOLD, KEYS, CLEAN = MADE.TOLD, MADE.KEYS, MADE.CLEAN
 
-SITES = [
-    "Netflix",
-    "Gmail",
-    "the bank",
-    "Spotify",
-    "Amazon",
-    "the nursery app",
-    "GitHub",
-    "Hulu",
-    "the tax office",
-    "eBay",
-]
-USERS = ["ilka", "admin", "bob77", "j.doe", "root", "svc_app", "marta"]
-WORDS = [
-    "tiger",
-    "lamp",
-    "river",
-    "stone",
-    "cloud",
-    "maple",
-    "rocket",
-    "violet",
-    "hammer",
-    "coffee",
-    "window",
-    "garden",
-    "silver",
-    "dragon",
-    "button",
-    "candle",
-]
-SURNAMES = ["Kowalski", "Achterberg", "O'Neill", "García", "Brandt", "Nakamura", "van Dyck", "Petrova"]
+SITES, USERS, WORDS, SURNAMES = MADE.SITES, MADE.USERS, MADE.WORDS, MADE.SURNAMES
 
 
 class Labelled(NamedTuple):

@@ -20,6 +20,11 @@ def read_lists(name):
     return lists
 
 
+def rows_of(table):
+    """Lines of a table, the cells of each set apart by a bar."""
+    return [line.split(" | ") for line in table.strip().splitlines()]
+
+
 LISTS = read_lists("sentences")
 
 

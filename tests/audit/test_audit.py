@@ -5,9 +5,6 @@ import json
 import re
 import stat
 import string
-import tomllib
-from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -22,16 +19,14 @@ from memframe.audit import (
     SEVERITIES,
     Audit,
     Comparison,
-    find_personal_data,
     find_scores,
     find_sealed,
     find_tags,
 )
 from memframe.audit.findings import DTYPES
-from memframe.audit.text import Span
 from memframe.cli import main
 from memframe.errors import ConfigError, FrameError
-from memframe.frames import MEMORY_KINDS, TAG_KINDS, FrameBuilder
+from memframe.frames import MEMORY_KINDS, FrameBuilder
 from memframe.report.summary import CHECKS as WORDS
 from memframe.sample import load_sample
 from tests.rows import memories_of
@@ -72,16 +67,7 @@ def test_findings_have_the_same_columns_always(audit):
         assert dict(found.dtypes.astype(str)) == dict(DTYPES)
     assert audit.findings["score"].between(0, 1).all()
     assert set(audit.findings["check"]) <= set(CHECKS)
-
-
-def test_the_worst_comes_first(audit):
-    rank = audit.findings["severity"].map(SEVERITIES.index)
-    assert rank.is_monotonic_decreasing
-
-
-def test_a_summary_counts_findings_and_memories(audit, sample):
-    assert audit.summary["n_findings"].sum() == len(audit.findings)
-    assert (audit.summary["share"] == audit.summary["n_memories"] / len(sample)).all()
+    assert audit.findings["severity"].map(SEVERITIES.index).is_monotonic_decreasing  # the worst comes first
 
 
 def test_rows_and_groups_are_of_one_check(audit):
@@ -119,11 +105,6 @@ def test_a_frame_with_few_columns_is_audited_and_the_others_named(sample, column
         {"title", "summary", "tags", "source", "created_at"} - set(columns)
     )
     assert audit._repr_html_()
-
-
-def test_times_may_be_text(sample):
-    written = sample.assign(created_at=sample["created_at"].dt.strftime("%Y-%m-%dT%H:%M:%SZ"))
-    assert len(mf.audit_memories(written).findings) > 100
 
 
 @pytest.mark.parametrize(
@@ -200,21 +181,6 @@ def test_what_was_not_looked_for_is_said():
     assert "not run" not in " ".join(mf.audit_memories(memories).not_checked)
 
 
-def test_a_plain_install_knows_the_numbers_of_all_countries():
-    """What the report once asked for as an extra: the demo's own command must bring it."""
-    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
-    names = {re.match(r"[\w-]+", requirement)[0] for requirement in project["dependencies"]}
-    assert {"phonenumbers", "python-stdnum"} <= names
-    assert not any("pip install" in said for said in mf.audit_memories(rows("Likes tea")).not_checked)
-
-
-def test_an_analyzer_of_names_can_be_plugged_in():
-    find = partial(find_personal_data, names=lambda text: [Span("name", 0, text.index(" "), 0.8)])
-    audit = mf.audit_memories(rows("Ada likes tea"), checks={"personal_data": find})
-    assert audit.findings[["kind", "start", "end"]].values.tolist() == [["name", 0, 3]]
-    assert not any("Names" in said for said in audit.not_checked)
-
-
 # One number for one thing, in memories
 
 
@@ -262,14 +228,6 @@ def test_severities_count_each_memory_once(audit):
     sums = sum(int(said.rpartition(" ")[2]) for said in audit.proposals)
     actionable = audit.by_memory[audit.by_memory["action"] != "none"]
     assert sums == actionable["id"].nunique()
-
-
-def test_tags_that_no_memory_carries_count_no_memory():
-    tags = pd.DataFrame({"name": ["work", "unused"], "is_enabled": [True, True]})
-    audit = mf.audit_memories(rows("Likes tea", tags=[("work",)]), tags=tags, checks=["tags"])
-    assert audit.findings["kind"].tolist() == ["unused"]
-    assert audit.summary["n_memories"].tolist() == [0]
-    assert repr(audit) == "<memframe.Audit of 1 memory: no findings>"
 
 
 def test_empty_fields_and_old_memories_are_figures_and_their_rows_are_still_there():
@@ -322,13 +280,6 @@ def test_a_page_says_whose_memories_which_service_and_when_and_names_each(tmp_pa
     targets = re.findall(r'href="#(\w+)"', page)
     assert len(targets) > 2
     assert set(targets) == set(re.findall(r'<h2 id="(\w+)"', page))
-
-
-def test_a_page_claims_nothing_that_the_frame_does_not_tell(tmp_path):
-    audit = mf.audit_memories(rows("Door code: 2580#"))
-    audit.to_html(tmp_path / "audit.html")
-    for shown in ((tmp_path / "audit.html").read_text(), audit._repr_html_()):
-        assert not re.search(r"\b(of user|users|at http)", shown)
 
 
 def test_a_text_that_speaks_of_a_secret_that_was_not_found_is_no_name(tmp_path):
@@ -481,9 +432,6 @@ def test_importance_on_two_scales_is_told_and_brought_to_one():
         ["mixed_scale", "m4", "rescale"],
     ]
     assert found["evidence"].str.endswith((": 0.4", ": 1")).all()
-
-
-def test_importance_on_one_scale_is_no_mixture():
     assert set(find_scores(rows(*"abc", importance=[1.0, 3.0, 5.0]))["kind"]) == {"scale_1_to_5"}
     assert find_scores(rows(*"abc", importance=[0.0, 0.5, 1.0])).empty
 
@@ -517,16 +465,12 @@ def test_names_of_tags_that_mean_the_same_are_brought_together():
 
 
 def test_tags_are_compared_with_the_list_of_the_user():
-    tags = FrameBuilder(TAG_KINDS)
-    tags.add({"id": ["1", "2", "3"], "name": ["work", "old", "unused"], "color": [None] * 3, "description": [None] * 3,
-              "is_enabled": [True, False, True], "created_at": [None] * 3, "updated_at": [None] * 3})  # fmt: skip
-    found = find_tags(rows(*"abc", tags=[("work",), ("old",), ("nowhere",)]), tags.frame())
-    assert {
-        (kind, None if pd.isna(row) else row) for kind, row in zip(found["kind"], found["id"], strict=True)
-    } == {
-        ("disabled", "m1"),
-        ("unknown", "m2"),
-        ("unused", None),
+    tags = pd.DataFrame({"name": ["work", "old", "unused"], "is_enabled": [True, False, True]})
+    found = find_tags(rows(*"abc", tags=[("work",), ("old",), ("nowhere",)]), tags)
+    assert dict(zip(found["kind"], found["id"].fillna(""), strict=True)) == {
+        "disabled": "m1",
+        "unknown": "m2",
+        "unused": "",
     }
 
 

@@ -113,16 +113,14 @@ def test_a_merge_needs_rule_and_judge(verdict, action):
     assert ("merge" in set(judged.findings["action"])) == (verdict == "same")
 
 
-def test_what_was_found_by_rules_is_never_deleted_by_verdicts():
+@pytest.mark.parametrize("verdict", sorted({*VERDICTS["relation"], *VERDICTS["worth"]}))
+def test_no_verdict_adds_a_delete_a_merge_or_a_redaction(verdict):
     memories = frame_of([*TEXTS, "ok", "HEARTBEAT_OK", "Running the tests now."])
-    for verdict in {*VERDICTS["relation"], *VERDICTS["worth"]}:
-        judge = scripted(
-            lambda newer, older, v=verdict: KNOWN.get((newer, older)) or KNOWN.get((older, None)) or v
-        )
-        plain, judged = mf.audit_memories(memories), mf.audit_memories(memories, judge=judge)
-        for action in ("delete", "merge", "redact"):
-            of = [set(audit.findings["id"][audit.findings["action"] == action]) for audit in (plain, judged)]
-            assert of[1] <= of[0], verdict
+    judge = scripted(lambda newer, older: KNOWN.get((newer, older)) or KNOWN.get((older, None)) or verdict)
+    plain, judged = mf.audit_memories(memories), mf.audit_memories(memories, judge=judge)
+    for action in ("delete", "merge", "redact"):
+        of = [set(audit.findings["id"][audit.findings["action"] == action]) for audit in (plain, judged)]
+        assert of[1] <= of[0]
 
 
 def test_an_untrustworthy_judge_changes_nothing():
@@ -168,25 +166,21 @@ def test_a_function_that_returns_something_else_is_refused(wrong):
 
 
 @pytest.mark.parametrize(
-    "answer",
+    "answers",
     [
-        Answer(10_000, "replaced"),
-        Answer(1, "delete"),
-        Answer(1, "lasting"),
-        Answer(1, "replaced", "sure", 7.0),
-        Answer(1, "replaced", "sure", float("nan")),
-        Answer(1, "replaced", None),
+        [Answer(10_000, "replaced")],
+        [Answer(1, "delete")],
+        [Answer(1, "lasting")],
+        [Answer(1, "replaced", "sure", 7.0)],
+        [Answer(1, "replaced", "sure", float("nan"))],
+        [Answer(1, "replaced", None)],
+        [Answer(1, "same"), Answer(1, "replaced")],
     ],
 )
-def test_an_unusable_answer_is_no_answer(answer):
-    audit = mf.audit_memories(frame_of(TEXTS), judge=lambda questions: [answer])
+def test_an_unusable_answer_is_no_answer(answers):
+    audit = mf.audit_memories(frame_of(TEXTS), judge=lambda questions: answers)
     assert audit.judged["verdict"].isna().all()
     assert audit.judgement.n_unanswered == len(audit.judged) > 0
-
-
-def test_two_verdicts_to_one_number_are_none():
-    audit = mf.audit_memories(frame_of(TEXTS), judge=lambda _: [Answer(1, "same"), Answer(1, "replaced")])
-    assert audit.judged["verdict"].isna().all()
 
 
 # The endpoint

@@ -1,6 +1,5 @@
 """Junk: figures on labelled corpora, what is proposed, and what is never called junk."""
 
-import json
 from pathlib import Path
 
 import pandas as pd
@@ -13,9 +12,7 @@ from memframe.audit.junk import _JUDGES
 from memframe.audit.rules import prefilter_of
 from tests.audit import junk_corpus
 from tests.audit.figures import frame_of, record_figures
-from tests.pairs.corpus import corpus as facts
 
-LOCOMO = Path(__file__).parents[3] / "shared" / "data" / "locomo_memories.jsonl"
 PROJECT_NOTES = Path(__file__).with_name("project_notes.txt").read_text("utf-8").splitlines()
 """What agents and developers note down about their work; written to measure with, no rule was made for a line."""
 
@@ -118,11 +115,6 @@ def test_one_of_many_equal_memories_stays():
     assert found["related_id"].dropna().nunique() == 1
 
 
-def test_what_different_people_have_in_common_is_no_repeat():
-    frame = frame_of(["User prefers Vim"] * 9).assign(user_id=[f"u{n}" for n in range(9)])
-    assert find_junk(frame).empty
-
-
 @pytest.mark.parametrize(
     "other", ["Ada is in Hull at +4", "Ada is in Hull at 4!", "ADA IS IN HULL AT 4", "Ada is in Kent at 4"]
 )
@@ -149,14 +141,3 @@ def test_project_notes_are_no_junk_to_delete_and_rarely_any():
     assert len(audit.memories) >= 90
     assert not audit.findings["action"].isin(["delete", "merge"]).any()
     assert len(audit.rows("junk")) <= 4
-
-
-@pytest.mark.skipif(not LOCOMO.exists(), reason="the LoCoMo memories are not beside the project")
-def test_facts_that_people_told_are_no_junk():
-    texts = [json.loads(line)["content"] for line in LOCOMO.read_text("utf-8").splitlines()]
-    assert len(texts) == 1210
-    assert find_junk(frame_of(texts)).empty
-
-
-def test_nothing_is_found_in_facts_about_people():
-    assert find_junk(facts(1000, seed=3, copies=0, changes=0).memories).empty

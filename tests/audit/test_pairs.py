@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import memframe as mf
 from memframe.audit import tokenize
 from memframe.audit.changed_values import find_changed_values
 from memframe.audit.duplicates import find_exact_duplicates, find_near_duplicates
@@ -17,11 +16,10 @@ from memframe.audit.similarity import cluster, minhash
 from memframe.audit.similarity.cluster import similar_pairs
 from memframe.audit.superseded import find_superseded
 from memframe.audit.tokenize import words_of
-from memframe.frames import MEMORY_KINDS, FrameBuilder
+from tests.audit.sentences import rows_of
 from tests.pairs import edits, facts, scoring
 from tests.pairs.by_hand import of_one_user_each, pairs_by_hand, verdicts
 from tests.pairs.corpus import corpus, frame_of
-from tests.pairs.families import families
 from tests.pairs.scoring import labels_of, related
 from tests.pairs.voices import VOICES
 from tests.pairs.voices import pairs as pairs_of_voice
@@ -69,51 +67,33 @@ def test_pairs_by_hand_that_say_the_same_are_merged(by_hand):
     assert len(missed) <= 0.06 * len(found), missed
 
 
-CHANGED = [
-    (
-        "number",
-        "Pays 950 euros of rent each month for the flat",
-        "Pays 1150 euros of rent each month for the flat",
-    ),
-    ("number", "The server of the shop listens on port 8080", "The server of the shop listens on port 8081"),
-    (
-        "number",
-        "Takes 50 mg of sertraline daily after breakfast",
-        "Takes 100 mg of sertraline daily after breakfast",
-    ),
-    (
-        "date",
-        "The flight to Lisbon with Anna leaves on 3 May",
-        "The flight to Lisbon with Anna leaves on 13 May",
-    ),
-    (
-        "date",
-        "The dentist appointment of Ada's son is on Monday",
-        "The dentist appointment of Ada's son is on Friday",
-    ),
-    (
-        "name",
-        "Her sister Anna lives in a big house by the lake",
-        "Her sister Maria lives in a big house by the lake",
-    ),
-    (
-        "name",
-        "The new office of the company is in Leeds now",
-        "The new office of the company is in Ghent now",
-    ),
-    (
-        "polarity",
-        "Likes green olives on pizza with cheese",
-        "Does not like green olives on pizza with cheese",
-    ),
-    ("polarity", "The old shop in town is open on Sundays", "The old shop in town is closed on Sundays"),
-    ("name", "My favourite colour is teal", "My favourite colour is purple"),
-    ("name", "Refer to me as Ada.", "Refer to me as Wanda."),
-    ("number", "Her rent is 640 euros", "Her rent is 665 euros"),
-]
+CHANGED = """
+number | Pays 950 euros of rent each month for the flat | Pays 1150 euros of rent each month for the flat
+number | The server of the shop listens on port 8080 | The server of the shop listens on port 8081
+number | Takes 50 mg of sertraline daily after breakfast | Takes 100 mg of sertraline daily after breakfast
+number | Her rent is 640 euros | Her rent is 665 euros
+date | The flight to Lisbon with Anna leaves on 3 May | The flight to Lisbon with Anna leaves on 13 May
+date | The dentist appointment of Ada's son is on Monday | The dentist appointment of Ada's son is on Friday
+name | Her sister Anna lives in a big house by the lake | Her sister Maria lives in a big house by the lake
+name | The new office of the company is in Leeds now | The new office of the company is in Ghent now
+name | My favourite colour is teal | My favourite colour is purple
+name | Refer to me as Ada. | Refer to me as Wanda.
+polarity | Likes green olives on pizza with cheese | Does not like green olives on pizza with cheese
+polarity | The old shop in town is open on Sundays | The old shop in town is closed on Sundays
+"""
+TWO_FACTS = """
+Her sister Anna lives there | Her sister Maria lives there
+Anna's favourite colour is teal | Maria's favourite colour is teal
+The wall of the big kitchen is green now | The wall of the big kitchen is yellow now
+Please add 3 steaks to my long shopping list | Please add 4 steaks to my long shopping list
+I require 3 soaps, put it on the list for Anna | I require 2 melons, put it on the list for Anna
+Status on 2026-02-28 09:23: all five jobs went well | Status on 2026-02-28 10:53: all five jobs went well
+Core Components: to be written after the big review | Core Functions: to be written after the big review
+Moved with the whole family from Leeds to Ghent | Moved with the whole family from Ghent to Leeds
+"""
 
 
-@pytest.mark.parametrize(("kind", "one", "other"), CHANGED)
+@pytest.mark.parametrize(("kind", "one", "other"), rows_of(CHANGED))
 def test_another_value_is_named_and_never_merged(kind, one, other):
     frame = frame_of([one, "The boiler is serviced by a company from Graz", other])
     assert find_near_duplicates(frame).empty
@@ -122,28 +102,7 @@ def test_another_value_is_named_and_never_merged(kind, one, other):
     assert related(found) == {frozenset({"m0", "m2"})}
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("Her sister Anna lives there", "Her sister Maria lives there"),  # too little in common
-        ("Anna's favourite colour is teal", "Maria's favourite colour is teal"),
-        ("The wall of the big kitchen is green now", "The wall of the big kitchen is yellow now"),
-        ("Please add 3 steaks to my long shopping list", "Please add 4 steaks to my long shopping list"),
-        ("I require 3 soaps, put it on the list for Anna", "I require 2 melons, put it on the list for Anna"),
-        (
-            "Status on 2026-02-28 09:23: all five jobs of the night well",
-            "Status on 2026-02-28 10:53: all five jobs of the night well",
-        ),
-        (
-            "Core Components: to be written after the big review",
-            "Core Functions: to be written after the big review",
-        ),
-        (
-            "Moved with the whole family from Leeds to Ghent",
-            "Moved with the whole family from Ghent to Leeds",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("one", "other"), rows_of(TWO_FACTS))
 def test_two_facts_are_neither_merged_nor_a_change(one, other):
     frame = frame_of([one, other])
     assert find_near_duplicates(frame).empty
@@ -188,10 +147,6 @@ def test_figures_on_a_store_do_not_fall():
     figures, false = scoring.changed(store, find_changed_values(store.memories, pairs=pairs))
     assert figures.precision() >= 0.97, false
     assert figures.recall() >= 0.1
-
-
-def test_facts_that_are_true_beside_each_other_are_not_merged():
-    assert find_near_duplicates(families(400, 3)).empty
 
 
 @pytest.mark.parametrize(
@@ -285,39 +240,18 @@ def test_equal_texts_are_exact_duplicates_of_which_one_is_kept():
     assert set(found["id"]) == {"m0", "m2", "m3"}
 
 
-def test_an_audit_holds_all_of_them_and_an_empty_frame_none():
-    audit = mf.audit_memories(frame_of([*CHANGED[0][1:], PLAIN, PLAIN.upper(), "Likes tea", "Likes tea"]))
-    assert {"exact_duplicate", "near_duplicate", "changed_value"} <= set(audit.findings["check"])
-    assert mf.audit_memories(FrameBuilder(MEMORY_KINDS).frame()).findings.empty
-
-
 # ---- the search, and what it costs
 
 
 STORE = corpus(600, 21).memories.assign(user_id=lambda frame: [f"u{row % 2}" for row in range(len(frame))])
 
 
-def test_each_candidate_comes_once_the_smaller_first_and_of_one_owner():
-    words = words_of(pa.array([*STORE["content"], "...", ""], pa.large_string()))
-    owners = np.arange(len(words)) % 2
-    some = [pair for sides in minhash.Candidates(words, owners).pairs() for pair in zip(*sides, strict=True)]
-    assert len(some) == len(set(some)) > 1000
-    assert all(left < right and owners[left] == owners[right] for left, right in some)
-    bags = minhash.Bags(words)
-    left, right = (np.array(side) for side in zip(*some, strict=True))
-    assert (bags.most_in_both(left, right) >= bags.n_in_both(left, right)).all()
-
-
 def test_parts_change_nothing(monkeypatch):
     whole = similar_pairs(STORE)
-    sizes = {
-        (tokenize, "_ROWS_AT_ONCE"): 100,
-        (cluster, "_PAIRS_AT_ONCE"): 50,
-        (minhash, "_TEXTS_AT_ONCE"): 30,
-        (minhash, "_LOOSE_AT_MOST"): 20,
-    }
-    for (module, name), size in sizes.items():
-        monkeypatch.setattr(module, name, size)
+    monkeypatch.setattr(tokenize, "_ROWS_AT_ONCE", 100)
+    monkeypatch.setattr(cluster, "_PAIRS_AT_ONCE", 50)
+    monkeypatch.setattr(minhash, "_TEXTS_AT_ONCE", 30)
+    monkeypatch.setattr(minhash, "_LOOSE_AT_MOST", 20)
     in_parts = similar_pairs(STORE)
     for find in (find_near_duplicates, find_changed_values):
         pd.testing.assert_frame_equal(find(STORE, pairs=in_parts), find(STORE, pairs=whole))

@@ -148,39 +148,14 @@ def test_a_title_says_what_the_content_is():
     assert found[["field", "start", "end"]].values.tolist() == [["content", 0, 7]]
 
 
-PIECES = (
-    *(
-        "password ",
-        "1 ",
-        "a@",
-        "://:",
-        "(",
-        "-----BEGIN ",
-        "is is is ",
-        "0x",
-        "+1-",
-        "word ",
-        "key=",
-        "door code ",
-        "one ",
-    ),
-    *(
-        "what is your first pet ",
-        "security question ",
-        "curl -u a:",
-        "user: a, pass: ",
-        "1.1.1.1 ",
-        "0041 ",
-        "abandon ",
-    ),
-    *("You are ", "Memory stored: ", "the pin is " + " " * 60),
-)
+PIECES = """password |1 |a@|://:|(|-----BEGIN |is is is |0x|+1-|word |key=|door code |one |abandon |You are |\
+security question |what is your first pet |curl -u a:|user: a, pass: |1.1.1.1 |0041 |Memory stored: |the pin is"""
 
 
 @pytest.mark.parametrize("find", [find_secrets, find_personal_data, find_junk])
 def test_twice_as_long_a_text_takes_twice_as_long(find):
-    for piece in PIECES:
-        short, long = (frame_of([(piece * n)[:n]]) for n in (25_000, 50_000))
+    for piece in (*PIECES.split("|"), "the pin is " + " " * 60):
+        short, long = (frame_of([(piece * n)[:n]]) for n in (10_000, 20_000))
         assert grows_with(find, short, long, most=2.8), piece
 
 
@@ -196,13 +171,9 @@ def test_of_a_long_text_the_beginning_is_read_and_the_rest_is_said_to_be_unread(
     assert set(audit.rows("secret")["id"]) == {"0"}
     assert audit.rows("junk").empty, "the fact at the end would go with the rest"
     assert audit.rows("near_duplicate").empty
+    copies = mf.audit_memories(frame_of([texts[2], texts[2], texts[3]])).rows("exact_duplicate")
+    assert copies["id"].tolist() == ["0", "1"]
     assert "Text beyond the first 100,000 characters of a field, in 4 memories." in audit.not_checked
     assert any(
         words.startswith("Contents longer than 100,000 characters, in 4") for words in audit.not_checked
     )
-
-
-def test_equal_long_texts_are_copies_and_longer_ones_are_none():
-    long = "likes tea " * 12_000
-    found = mf.audit_memories(frame_of([long, long, long + "and milk"])).rows("exact_duplicate")
-    assert found["id"].tolist() == ["0", "1"]

@@ -3,17 +3,11 @@
     python tests/benchmarks/audit_texts.py
 
 Corpora of ``tests/audit``: sentences that the detectors were made with, sentences that were unseen when they were
-written, batches in other voices that the detectors learned from later, and what outsiders would try. Where the data
-beside the project are there, real texts as well. Texts a second are those of one core, the best of some rounds; where
-`presidio-analyzer` is installed its own are measured in the same run, with patterns alone and with no language model.
+written, batches in other voices that the detectors learned from later, and what outsiders would try. Real memories are
+measured by `audit_real.py`, and what the checks cost by `audit_whole.py`.
 """
 
-import argparse
-import json
-import logging
 import sys
-import time
-from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
 
@@ -24,36 +18,12 @@ from tests.audit import adversarial, batches, junk_corpus, personal_corpus, secr
 from tests.audit.batches import labelled
 from tests.audit.figures import frame_of, record_figures, span_figures
 from tests.audit.sentences import seen, unseen
-from tests.pairs.corpus import corpus as facts
-
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
-KINDS = {
-    "CREDIT_CARD": "card",
-    "PHONE_NUMBER": "phone",
-    "EMAIL_ADDRESS": "email",
-    "IBAN_CODE": "iban",
-    "US_SSN": "ssn",
-    "IP_ADDRESS": "ip",
-    "DOMAIN_NAME": "url",
-}
-"""Names of presidio's kinds of personal data, and ours."""
 
 SENTENCES = {"seen": seen, "unseen": unseen}
 LISTS = adversarial.LISTS
 
 
 # Corpora
-
-
-def data(name):
-    """Rows of a file beside the project; none where it is not there."""
-    path = options().data / name
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.exists() else []
-
-
-def clean_memories(n):
-    """Facts about people of which none is a secret or junk, of 52 words on the average."""
-    return facts(n, seed=3, copies=0, changes=0).memories["content"].tolist()
 
 
 def personal_corpora():
@@ -66,13 +36,6 @@ def personal_corpora():
     for name in batches.NAMES:
         batch = batches.read_batch(name)
         yield f"batch {name}", batch.personal + batch.nothing
-    rows = data("presidio_synth.jsonl")
-    if rows:
-        yield "presidio_synth", [made.Labelled(row["text"], tuple(labels_of(row))) for row in rows]
-
-
-def labels_of(row):
-    return [(KINDS[s["type"]], s["start"], s["end"]) for s in row["spans"] if s["type"] in KINDS]
 
 
 def adversarial_personal():
@@ -144,85 +107,11 @@ def report_junk():
         )
 
 
-def report_false_alarms(n_clean):
-    stores = {f"{n_clean:,} clean": clean_memories(n_clean)}
-    if rows := data("locomo_memories.jsonl"):
-        stores[f"locomo ({len(rows):,})"] = [row["content"] for row in rows]
-    for name, texts in stores.items():
-        frame = frame_of(texts)
-        counts = {find.__name__: len(find(frame)) for find in (find_secrets, find_personal_data, find_junk)}
-        print(f"{'false alarms':14} {name:20} {counts}", flush=True)
-
-
-# Speed
-
-
-def rate(find, texts, rounds):
-    """Texts a second of the best round."""
-    best = min(seconds(find, texts) for _ in range(rounds))
-    return len(texts) / best
-
-
-def seconds(find, texts):
-    """Of the processor, as others may be at work on the machine."""
-    began = time.process_time()
-    find(texts)
-    return time.process_time() - began
-
-
-def presidio():
-    """An analyzer of presidio with its patterns and an empty language model; None where it is not installed."""
-    try:
-        import spacy
-        from presidio_analyzer import AnalyzerEngine
-        from presidio_analyzer.nlp_engine import SpacyNlpEngine
-    except ImportError:
-        return None
-    logging.disable(logging.CRITICAL)  # it tells at length that the list of public suffixes cannot be fetched
-    engine = SpacyNlpEngine()
-    engine.nlp = {"en": spacy.blank("en")}
-    analyzer = AnalyzerEngine(nlp_engine=engine, supported_languages=["en"])
-    kinds = [kind for kind in KINDS if kind != "DOMAIN_NAME"] + ["URL"]
-    return partial(analyzer.analyze, language="en", entities=kinds)
-
-
-def report_speed(n_texts, rounds):
-    stores = {"clean, 52 words": clean_memories(n_texts)}
-    if rows := data("presidio_synth.jsonl"):
-        stores["presidio_synth"] = [row["text"] for row in rows]
-    analyze = presidio()
-    for name, texts in stores.items():
-        rates = {
-            find.__name__: rate(lambda texts, find=find: find(frame_of(texts)), texts, rounds)
-            for find in (find_secrets, find_personal_data, find_junk)
-        }
-        said = ", ".join(f"{check} {per_second:,.0f}" for check, per_second in rates.items())
-        print(f"{'texts/s':14} {name:20} {said}", flush=True)
-        if analyze:
-            few = texts[:750]
-            theirs = rate(lambda texts: [analyze(text=text) for text in texts], few, 1)
-            ours = rates["find_personal_data"]
-            print(f"{'':14} {'':20} presidio {theirs:,.0f}: ours is {ours / theirs:.0f} times as fast")
-
-
-@cache
-def options():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--texts", type=int, default=10_000)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--data", type=Path, default=DATA, help="the folder of the real texts")
-    return parser.parse_args()
-
-
 def main():
     print(f"{'check':14} {'corpus':20} {'precision':>9} {'recall':>7} {'F1':>7}")
     report_personal()
     report_secrets()
     report_junk()
-    report_false_alarms(options().texts)
-    report_speed(options().texts, options().rounds)
 
 
 if __name__ == "__main__":

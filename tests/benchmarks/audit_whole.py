@@ -1,12 +1,12 @@
-"""The whole audit: seconds, peak memory, and what each check has of it, beside the near-duplicates alone.
+"""The whole audit, and the near-duplicates alone: seconds and peak memory.
 
     python tests/benchmarks/audit_whole.py
-    python tests/benchmarks/audit_whole.py --million      # near-duplicates alone, up to a million rows
+    python tests/benchmarks/audit_whole.py --way near --rows 10000 100000 1000000
 
-Each size runs in fresh processes, the audit and the near-duplicates taking turns; the median of the rounds counts.
-Seconds are of the clock, and in brackets those of the processor, which hang less on what else the machine does. Stores
-are made up: facts of some 50 words, a quarter of them copies, some with a secret, personal data or junk, with titles,
-tags, sources and scores. In a hard one, every second memory is a restated boot file, a heartbeat or a filled template.
+Each size runs in fresh processes that take turns; the median of the rounds counts. Seconds are of the processor, which
+hang less on what else the machine does, and in brackets those of the clock. Stores are made up: facts of some 50 words,
+a quarter of them copies, some with a secret, personal data or junk, with titles, tags, sources and scores. In a hard
+one, every second memory is a restated boot file, a heartbeat or a filled template.
 """
 
 import argparse
@@ -17,16 +17,13 @@ import statistics
 import subprocess
 import sys
 import time
-from functools import cache
+from itertools import product
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-MAX_RATIO = 6
 CHUNK = 10_000
 """Rows of one made-up store; larger ones are several of them."""
-
-MILLION = 10_000, 100_000, 1_000_000
 
 TAGS = ["work", "home", "family", "Family", "health", "travel", "recipes", "recipe", "music", "garden"]
 
@@ -82,128 +79,59 @@ def filled(draw, _):
     return f"User {who} bought {draw.randint(1, 99)} {what} at {where}, day {day}"
 
 
-def whole(memories):
-    """Every check, as `audit_memories` runs them."""
+def find_all(memories):
     from memframe.audit import audit_memories
 
-    return {"findings": len(audit_memories(memories).findings)}
+    return len(audit_memories(memories).findings)
 
 
-def parts(memories):
-    """The checks one by one; seconds of each."""
-    from memframe.audit.run import all_checks
-
-    seconds = {}
-    checks = all_checks(memories)
-    for check, find in {
-        "junk": checks["junk"],
-        **checks,
-    }.items():  # the search for pairs leaves out what it deletes
-        timed(check, find, seconds, memories)
-    return seconds
-
-
-def timed(check, find, seconds, memories):
-    began = time.perf_counter()
-    find(memories)
-    seconds[check] = time.perf_counter() - began
-
-
-def near(memories):
-    """Near-duplicates alone."""
+def find_near(memories):
     from memframe.audit.duplicates import find_near_duplicates
-    from memframe.audit.similarity.cluster import similar_pairs
 
-    pairs = similar_pairs(memories)
-    findings = find_near_duplicates(memories, pairs=pairs)
-    n_groups = int(findings["group"].nunique())
-    return {"findings": len(findings), "pairs": len(pairs.pairs.left), "groups": n_groups}
+    return len(find_near_duplicates(memories))
 
 
-WAYS = {"whole": whole, "near": near, "parts": parts}
+WAYS = {"whole": find_all, "near": find_near}
 STORES = {"natural": store, "hard": hard_store}
-MEASURES = ("s", "cpu_s", "mb")
 
 
-def measured(way, kind, n_rows):
-    """Seconds, peak memory with that of the store, and what the way tells, in this process."""
+def measure(way, kind, n_rows):
+    """Seconds of the processor and the clock, peak memory with that of the store, and findings, in this process."""
     import memframe.audit  # noqa: F401 - its import is not what is measured
 
     memories = STORES[kind](n_rows)
     began, cpu_began = time.perf_counter(), time.process_time()
-    told = WAYS[way](memories)
-    taken = {"s": time.perf_counter() - began, "cpu_s": time.process_time() - cpu_began}
-    return {**taken, "mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, **told}
+    n_found = WAYS[way](memories)
+    seconds = time.process_time() - cpu_began, time.perf_counter() - began
+    return *seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, n_found
 
 
-def in_fresh_process(way, n_rows, kind="natural"):
-    command = [sys.executable, __file__, "--way", way, "--kind", kind, "--rows", str(n_rows)]
+def measure_apart(way, kind, n_rows):
+    command = [sys.executable, __file__, "--here", "--way", way, "--kind", kind, "--rows", str(n_rows)]
     return json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
 
 
-def report(kind, n_rows, rounds):
-    results = {way: [] for way in WAYS}
-    for _ in range(rounds):
-        for way, done in results.items():
-            done.append(in_fresh_process(way, n_rows, kind))
-    median = {
-        way: {name: statistics.median(run[name] for run in runs) for name in runs[0]}
-        for way, runs in results.items()
-    }
-    all_of_it, near_ones = median["whole"], median["near"]
-    ratio = statistics.median(a["s"] / b["s"] for a, b in zip(results["whole"], results["near"], strict=True))
-    print(
-        f"{n_rows:>9,} {kind:8} {times(all_of_it)} {all_of_it['mb']:5,.0f} MB   near-duplicates alone "
-        f"{times(near_ones)}: {ratio:.1f} times (at most {MAX_RATIO})   {all_of_it['findings']:,.0f} findings"
-    )
-    shares = {name: value for name, value in median["parts"].items() if name not in MEASURES}
-    ranked = sorted(shares.items(), key=lambda item: -item[1])
-    total = sum(shares.values())
-    print(" " * 10 + ", ".join(f"{name} {value / total:.0%}" for name, value in ranked), flush=True)
-
-
-def report_million():
-    """Near-duplicates of stores up to a million rows, once each: what a row costs, and how that grows."""
-    print(
-        f"{'rows':>9} {'seconds':>10} {'(of cpu)':>10} {'peak':>9} {'pairs':>11} {'groups':>9} {'cpu a row':>10}"
-    )
-    for n_rows in MILLION:
-        done = in_fresh_process("near", n_rows)
-        print(
-            f"{n_rows:>9,} {times(done)} {done['mb']:6,.0f} MB {done['pairs']:>11,} {done['groups']:>9,} "
-            f"{done['cpu_s'] / n_rows * 1e6:7.0f} us",
-            flush=True,
-        )
-
-
-def times(done):
-    return f"{done['s']:7.2f} s ({done['cpu_s']:6.2f})"
-
-
-@cache
-def options():
+def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000, 10_000, 100_000])
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--million", action="store_true", help="near-duplicates alone, up to 1,000,000 rows")
     parser.add_argument("--kind", choices=STORES, nargs="+", default=[*STORES], help="of stores")
-    parser.add_argument("--way", choices=WAYS, help=argparse.SUPPRESS)
-    return parser.parse_args()
-
-
-def main():
-    if options().way:
-        print(json.dumps(measured(options().way, options().kind[0], options().rows[0])))
+    parser.add_argument("--way", choices=WAYS, nargs="+", default=[*WAYS])
+    parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    if chosen.here:
+        print(json.dumps(measure(chosen.way[0], chosen.kind[0], chosen.rows[0])))
         return
-    if options().million:
-        report_million()
-        return
-    print(f"{'rows':>9} {'store':8} {'seconds':>9} {'(of cpu)':>8} {'peak':>11}")
-    for n_rows in options().rows:
-        for kind in options().kind:
-            report(kind, n_rows, options().rounds)
+    for n_rows, kind in product(chosen.rows, chosen.kind):
+        runs = [[measure_apart(way, kind, n_rows) for way in chosen.way] for _ in range(chosen.rounds)]
+        for way, mine in zip(chosen.way, zip(*runs, strict=True), strict=True):
+            cpu_s, wall_s, mb, n_found = map(statistics.median, zip(*mine, strict=True))
+            print(
+                f"{n_rows:>9,} {kind:8} {way:6} {cpu_s:7.2f} s ({wall_s:7.2f}) {mb:6,.0f} MB {n_found:>9,.0f} findings",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -11,18 +11,18 @@ from memframe.audit.rules import prefilter_of
 from memframe.audit.secrets import keys, prose
 from memframe.audit.text import Pass, Span, Text, Verdict, span_findings, spans_found, texts_with
 
-_REDACT = Verdict("high", "redact")
+_HIGH = (
+    "token",
+    "private_key",
+    "key",
+    "connection_string",
+    "password",
+    "pin",
+    "access_code",
+    "recovery_code",
+)
 _VERDICTS = {
-    "token": _REDACT,
-    "private_key": _REDACT,
-    "key": _REDACT,
-    "connection_string": _REDACT,
-    "password": _REDACT,
-    "pin": _REDACT,
-    "access_code": _REDACT,
-    "recovery_code": _REDACT,
-    "seed_phrase": _REDACT,
-    "security_answer": _REDACT,
+    **dict.fromkeys((*_HIGH, "seed_phrase", "security_answer"), Verdict("high", "redact")),
     "one_time_code": Verdict("medium", "redact"),
 }
 _IN_COMMANDS = frozenset({"password", "key", "token", "pin"})

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from importlib.resources import files
 from itertools import zip_longest
-from typing import NamedTuple
 
 from memframe.audit.rules import Rule, load_rules
 from memframe.audit.secrets.values import (
@@ -30,25 +29,12 @@ from memframe.audit.text import Span
 # ---- issued tokens and private keys
 
 
-class _Shape(NamedTuple):
-    maker: str
-    mark: str
-    """What each such token holds; for most of them how it begins."""
-    pattern: str
-
-
-def _token_shapes() -> Iterator[_Shape]:
-    for line in files("memframe.audit").joinpath("rules", "tokens.txt").read_text("utf-8").splitlines():
-        if line and not line.startswith("#"):
-            maker, mark, rest = line.split()
-            yield _Shape(maker.replace("_", " "), mark, rest[1:] if rest.startswith("=") else mark + rest)
-
-
-_SHAPES = tuple(_token_shapes())
-TOKEN = re.compile(
-    rf"(?<![A-Za-z0-9_-])(?=[\w.~:/@+=-]{{16}})(?:{'|'.join(f'({shape.pattern})' for shape in _SHAPES)})(?![A-Za-z0-9])"
-)
-TOKEN_MARK = re.compile("|".join(shape.mark for shape in _SHAPES))
+_LINES = files("memframe.audit").joinpath("rules", "tokens.txt").read_text("utf-8").splitlines()
+_SHAPES = [line.split() for line in _LINES if line and not line.startswith("#")]
+"""Makers of tokens, what each token holds (for most how it begins), and what follows or, after an "=", the whole."""
+_PATTERNS = [f"({rest[1:] if rest.startswith('=') else mark + rest})" for _, mark, rest in _SHAPES]
+TOKEN = re.compile(rf"(?<![A-Za-z0-9_-])(?=[\w.~:/@+=-]{{16}})(?:{'|'.join(_PATTERNS)})(?![A-Za-z0-9])")
+TOKEN_MARK = re.compile("|".join(mark for _, mark, _ in _SHAPES))
 PEM = re.compile(r"-----(?P<side>BEGIN|END) [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 PUTTY = re.compile(r"\bPrivate-Lines: ?[0-9]{1,3}\r?\n(?P<body>[A-Za-z0-9+/=\s]{40,8000})")
 _PEM_BODY = re.compile(r"[A-Za-z0-9+/=:,.\s\\-]*+")
@@ -63,7 +49,8 @@ def find_tokens(text: str) -> Iterator[Span]:
     """
     for match in TOKEN.finditer(text):
         if is_token(match[0]) and not is_elided(text, match.end()):
-            yield Span("token", match.start(), match.end(), 1.0, _SHAPES[(match.lastindex or 1) - 1].maker)
+            maker = _SHAPES[(match.lastindex or 1) - 1][0].replace("_", " ")
+            yield Span("token", match.start(), match.end(), 1.0, maker)
 
 
 def find_private_keys(text: str) -> Iterator[Span]:
@@ -119,15 +106,12 @@ def _is_password(word: str) -> bool:
     return not (is_placeholder(word) or is_plain(word) or word[0] in "$-<%@" or is_public_address(word))
 
 
-def _is_evident(word: str) -> bool:
-    has_capital_within = word[1:] != word[1:].lower() and not word.isupper()
-    return _is_password(word) and (is_strong(word) or has_capital_within)
-
-
 _TESTS: dict[str, Callable[[str], bool]] = {
     "password": _is_password,
     "strong": is_strong,
-    "evident": _is_evident,
+    "evident": lambda word: (
+        _is_password(word) and (is_strong(word) or (word[1:] != word[1:].lower() and not word.isupper()))
+    ),
     "strong_or_digits": lambda word: is_strong(word) or (word.isdecimal() and len(word) >= 8),
     "random": lambda word: _is_password(word) and is_random(word),
 }

@@ -12,9 +12,7 @@ Only what stands near a keyword is looked at, so that the time grows with the le
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from importlib import import_module
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import NamedTuple
 
@@ -36,32 +34,12 @@ KEYWORDS = {rule.group: rule for rule in _RULES.rules if "read" in rule.options}
 _WITHIN = {name for name, rule in KEYWORDS.items() if rule.options.get("within")}
 """Groups of keywords that may begin within a word."""
 
-
-def _by_first_letter(patterns: Iterable[str]) -> str:
-    """Join alternatives so that one letter decides which of them are tried, which is much faster."""
-    branches: defaultdict[str, list[str]] = defaultdict(list)
-    for pattern in patterns:
-        depth, some = 0, [""]
-        for part in re.findall(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[()|]|[^\\\[()|]+", pattern):
-            depth += {"(": 1, ")": -1}.get(part, 0)
-            some = [*some, ""] if part == "|" and not depth else [*some[:-1], some[-1] + part]
-        for one in some:
-            is_plain_letter = one[0].isalnum() and one[1:2] not in ("?", "*", "{")
-            branches[one[0] if is_plain_letter else ""].append(one[is_plain_letter:])
-    return "|".join(f"{letter}(?:{'|'.join(ends)})" for letter, ends in branches.items())
-
-
-_WORDS = {name: rule.regex.pattern for name, rule in KEYWORDS.items() if name not in _WITHIN}
-_PARTS = {name: rule.regex.pattern for name, rule in KEYWORDS.items() if name in _WITHIN}
-
-KEYWORD = re.compile(rf"(?<![^\W_])(?:{_by_first_letter(_WORDS.values())})(?!\w)|{'|'.join(_PARTS.values())}")
-"""Where a keyword begins, in a text of small letters."""
-
-_WHICH = re.compile(
-    rf"(?:{'|'.join(f'(?P<{name}>{pattern})' for name, pattern in _WORDS.items())})(?!\w)|"
-    + "|".join(f"(?P<{name}>{pattern})" for name, pattern in _PARTS.items())
+_NAMED = {name: f"(?P<{name}>{rule.regex.pattern})" for name, rule in KEYWORDS.items()}
+KEYWORD = re.compile(
+    rf"(?<![^\W_])(?:{'|'.join(named for name, named in _NAMED.items() if name not in _WITHIN)})(?!\w)|"
+    + "|".join(_NAMED[name] for name in _WITHIN)
 )
-"""Which one begins there, and where it ends."""
+"""A keyword, by its group, in a text of small letters."""
 
 PREFILTER = "|".join(
     (
@@ -73,9 +51,6 @@ PREFILTER = "|".join(
 
 _SMALL = {capital: capital + 32 for capital in range(ord("A"), ord("Z") + 1)}
 """For `str.translate`: small letters without a change of any length."""
-
-_NO_PATH_SIGN = re.compile(r"[^\w.@$~()\[\]{}:/\\-]")
-_PATH_AROUND = 100
 
 _LONGEST_SENTENCE, _MAX_KEYWORDS, _MAX_VALUES = 320, 12, 12
 """Of one sentence; one that has more is a table."""
@@ -114,23 +89,11 @@ def find_in_prose(text: str) -> Iterator[Span]:
 
 
 def _find_keywords(text: str, small: str) -> Iterator[Keyword]:
-    for beginning in KEYWORD.finditer(small):
-        match = _WHICH.match(small, beginning.start())
-        if match is None:
-            continue
+    for match in KEYWORD.finditer(small):
         start, end = match.span()
-        if match.lastgroup == "loose" and text[start:end].isupper():  # "PASS" of a test
-            continue
-        if not _is_in_path(small, start, end) and not PATTERN["about"].match(small[end : end + 40]):
+        is_test = match.lastgroup == "loose" and text[start:end].isupper()  # "PASS"
+        if not is_test and not PATTERN["about"].match(small[end : end + 40]):
             yield Keyword(str(match.lastgroup), start, end)
-
-
-def _is_in_path(small: str, start: int, end: int) -> bool:
-    before, behind = small[max(0, start - _PATH_AROUND) : start], small[end : end + _PATH_AROUND]
-    if not any(sign in before or sign in behind for sign in "/\\."):
-        return False
-    path = _NO_PATH_SIGN.split(before)[-1] + small[start:end] + _NO_PATH_SIGN.split(behind, maxsplit=1)[0]
-    return PATTERN["path"].match(path.rstrip(".:")) is not None
 
 
 # ---- values behind a link, and before a keyword
@@ -210,8 +173,6 @@ def _find_before(text: str, small: str, keyword: Keyword) -> Iterator[Span]:
 def _read(text: str, small: str, keyword: Keyword, begin: int, link: Link, purpose: str) -> Span | None:
     """Return the secret that begins at a place, if one does."""
     rule = KEYWORDS[keyword.group]
-    if PATTERN["example_before"].search(small[max(0, begin - 16) : begin]):
-        return None
     quoted = _QUOTED.match(text, begin)
     if quoted and closes_code(text, begin):
         return None
@@ -240,8 +201,6 @@ _WEIGHTS = {"turns": 3, "groups": 3, "digits": 2, "blocks": 4, "short": 1}
 _LOOSE_SHAPES = frozenset({"word", "digits", "short", "blocks"})
 """Shapes that much else has, too."""
 
-_YEARS = re.compile(r"(?:19|20)[0-9]{2}-(?:19|20)?[0-9]{2}")
-_TICKET = re.compile(r"(?:[A-Z]{2,12}-){1,4}[0-9]{1,4}")
 _SIGN = re.compile(r"[!@#$%^&*+=~|<>?]")
 
 _OF_DIGITS = frozenset({"pin", "unlock", "once", "lock", "lock_code", "code", "compound_code", "recovery"})
@@ -305,20 +264,16 @@ def _find_places(text: str, small: str, begin: int, end: int) -> Iterator[_Place
 
 def _weigh_shape(shape: str, value: str) -> int:
     """Weigh how much something looks like a secret; 0 where it is none."""
-    if is_placeholder(value) or (shape == "short" and is_amount(value)) or _TICKET.fullmatch(value):
+    if is_placeholder(value) or (shape == "short" and is_amount(value)):
         return 0
     if shape == "word":
         is_name = is_identifier(value) or PATTERN["no_secret_word"].fullmatch(value) is not None
-        if (
-            is_name
-            or not is_strong(value)
-            or import_module("stdnum.iban").is_valid(value, check_country=False)
-        ):
+        if is_name or not is_strong(value):
             return 0
         return 3 + (_SIGN.search(value) is not None and any(map(str.isdecimal, value)))
     if value[0] == "*" or value[-1] in "#*":
         return 3
-    if value[0] == "#" or _YEARS.fullmatch(value):  # the number of an issue
+    if value[0] == "#":  # the number of an issue
         return 0
     return 1 if YEAR.fullmatch(value) else _WEIGHTS[shape]
 

@@ -72,7 +72,7 @@ def _read_password(value: Value) -> Found:
         is_password = may_be_password(value.quoted.strip()) and not is_speech
         return (0, len(value.quoted), 0.95) if is_password else None
     text = _trim(value.bare)
-    if not 3 <= len(text) <= _LONGEST_PASSWORD or _is_amount(value, len(text)):
+    if not 3 <= len(text) <= _LONGEST_PASSWORD:
         return None
     is_loose = value.link in _LOOSE
     if digits := _NETWORK_KEY.match(value.rest):
@@ -105,7 +105,7 @@ def _read_loose(value: Value) -> Found:
     ):
         return None
     if value.link in ("is", "colon") and text.isdecimal() and len(text) >= _MIN_DIGITS:
-        return None if _is_amount(value, len(text)) else (0, len(text), 0.8)
+        return 0, len(text), 0.8
     return _read_password(value._replace(link="named"))
 
 
@@ -116,7 +116,7 @@ def _read_login(value: Value) -> Found:
     else:
         match = (
             PATTERN["user_and_word"].match(value.quoted or value.rest)
-            if value.link in ("is", "colon", "dash")
+            if value.link in ("is", "colon") or (value.link == "dash" and not value.keyword.startswith("@"))
             else None
         )
     if match is None or match["user"] in _NO_USER or (value.link == "beside" and is_plain(match["user"])):
@@ -142,8 +142,7 @@ def _read_key(value: Value) -> Found:
     is_drawn = len(text) >= _SHORTEST_KEY and is_random(text, min_entropy=_KEY_ENTROPY)
     if not (is_drawn or is_named) or not may_be_password(text) or is_public_address(text):
         return None
-    is_other = PATTERN["no_key"].search(value.before[-20:]) or PATTERN["not_the_key"].search(value.purpose)
-    return None if is_other else (0, len(text), 0.9)
+    return None if PATTERN["no_key"].search(value.before[-20:]) else (0, len(text), 0.9)
 
 
 def _read_answer(value: Value) -> Found:
@@ -163,7 +162,7 @@ POSTAL_DIGITS = 6
 def _read_pin(value: Value) -> Found:
     """Read three to eight digits, or four and more in words; six are no Indian postal code, which is called PIN too."""
     match = _PIN.match(value.rest) or _match_spelled(value)
-    if match is None or _is_amount(value, match.end()):
+    if match is None:
         return None
     before = value.before[-60:] + value.purpose
     is_short = (
@@ -179,7 +178,7 @@ def _read_pin(value: Value) -> Found:
 def _read_access_code(value: Value) -> Found:
     """Read the code of a door, an alarm, a safe; a code of something else is none."""
     match = PATTERN["lock_code_shape"].match(value.rest) or _match_spelled(value)
-    if match is None or _is_amount(value, match.end()):
+    if match is None:
         return None
     clause = _END_OF_CLAUSE.split(value.before[-60:])[-1]
     is_lock = PATTERN["opened"].search(clause + value.keyword + value.purpose)
@@ -215,7 +214,7 @@ def _read_recovery_codes(value: Value) -> Found:
 
 def _read_one_time_code(value: Value) -> Found:
     match = _ONCE.match(value.rest)
-    if match is None or _is_amount(value, match.end()):
+    if match is None:
         return None
     return None if value.link == "beside" and YEAR.fullmatch(match[0]) else (0, match.end(), 0.7)
 
@@ -248,13 +247,6 @@ def _trim(text: str) -> str:
     while text[-1:] in _BRACKETS and text.count(text[-1]) > text.count(_BRACKETS[text[-1]]):
         text = text[:-1].rstrip(STOPS)
     return text[:-1] if text.endswith("?") and text[:-1].isalnum() else text
-
-
-def _is_amount(value: Value, end: int) -> bool:
-    """Tell whether what ends there is a number of something: "12 characters", "90 days"."""
-    return (
-        value.rest[:1].isdecimal() and PATTERN["unit"].match(value.rest[end : end + 40].lower()) is not None
-    )
 
 
 def _end_of_phrase(rest: str, *, is_named: bool) -> int:

@@ -6,49 +6,18 @@ import re
 from collections import Counter
 from math import log2
 
-from memframe.audit.rules import load_words
+from memframe.audit.rules import load_rules, load_words
 
 _WORDS = load_words("secrets")
+_PATTERN = {rule.group: rule.regex for rule in load_rules("secret_values").rules}
 _FUNCTION_WORDS = _WORDS["function"] | _WORDS["elsewhere"]
 _PLAIN_WORDS = frozenset().union(*(words for name, words in _WORDS.items() if name != "placeholders"))
-_PLAIN_ENDING = re.compile(
-    r"(?:[^\W\d_]|['’-]){2,60}(?:ed|ing|able|ible|less|ful|ive|ous|ly|ised|ized|ary|ory|ical|proof|bound|based|only|free"
-    r"|iert|lich)|ge[a-zäöüß]{3,20}t"
-)
 
-_PLACEHOLDER = re.compile(
-    r"example|placeholder|redacted|change_?me|your[_ -]|xxxx|(?<![^\W_])xxx|\*\*\*|\.\.\.|…|•••|fixme|goes[_ -]here"
-    r"|(?<![^\W_])(?:insert|replace|removed|dummy|sample|todo|foobar|foo)(?![^\W_])"
-    r"|\Apass[0-9]?\Z|\A(?:new|old|my|test|user|some|wrong)_?(?:pass|password|secret)[0-9]{0,4}!?\Z"
-    r"|\A[a-z]{1,30}(?:_[a-z]{1,30}){0,4}_(?:pass|password|secret|token|key)\Z"
-)
-_PUBLIC_KEY = re.compile(r"pk_(?:live|test|prod)_|pk\.eyj|ssh-(?:rsa|ed25519)")
 _PLACEHOLDER_OPENINGS = ("<", "{", "[", "${", "$(", "%(", "@{")
-_IN_ORDER = ("0123456789abcdef", "1234567890abcdef", "abcdefghijklmnopqrstuvwxyz", "12345678901234567890")
-_SHORTEST_ORDER = 8
 _HIDDEN = frozenset("*•·.xX-_?")
-_NO_VALUE = re.compile(
-    r"[a-z][a-z0-9+.-]{1,30}://|www\.|mailto:|!(?:vault|ref|secret|env\w*|sub|getatt)$|enc\[|[~.]{0,2}/"
-    r"|\w:\\|[\w.@~-]{1,60}(?:/[\w.@~-]{1,60}){0,8}\.(?:md|txt|py|sh|[jt]sx?|json|ya?ml|toml|html|css|pdf)$"
-    r"|--?[a-z][\w-]*$|\.[a-z_]\w*\)*$|\.\*|[^→]{0,60}→|#[0-9a-f]{6}$|(?-i:[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_(?:PASS|PWD|PASSWORD|SECRET|TOKEN|KEY|USER))$"
-    r"|[0-9]{1,3}(?:\.[0-9]{1,3}){2}\.[0-9x]|802\.11|[\w.+-]{1,64}@[\w-]{1,60}\.\w|\w{1,60}(?:\.\w{1,60}){0,4}\([^)]{0,80}\)?|\$[A-Z_]+$"
-    r"|(?:os|process|var|local|data|env|self|config|settings|secrets|args)\.[A-Za-z_]",
-    re.IGNORECASE,
-)
-"""Addresses, paths, files, calls, options, variables, colours, and standards of networks."""
-_PUBLIC_ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}|(?![0-9a-f]{1,44}\Z)[1-9A-HJ-NP-Za-km-z]{43,44}")
-"""Of an account or a contract on a blockchain."""
 
 
-_AMOUNT = re.compile(
-    r"\A(?:[0-9]{1,3}(?:st|nd|rd|th|x|h|am|pm|%|k|\+)?(?:-\w+)?|\(?(?:19|20)[0-9]{2}\)?"
-    r"|[0-9.,]+(?:chf|eur|usd|gbp|km|kg|mm|cm|mb|gb|min|sek|hz|px|bits?|mbit))",
-    re.IGNORECASE,
-)
 _SIGN = re.compile(r"[!@#$%^&*+=~?|\\_]")
-_IDENTIFIER = re.compile(
-    r"\A_{0,2}[A-Za-z]+(?:[0-9]?(?:\?\.|::|->|[._/+→:])(?:[A-Za-z]+[0-9]{0,2}|[0-9]?)|-[A-Za-z]+)+"
-)
 _SHORTEST_MIXED, _SHORTEST_STRONG = 4, 6
 
 _SEGMENT = re.compile(r"[A-Za-z0-9]{5,}")
@@ -74,9 +43,8 @@ def is_placeholder(value: str) -> bool:
     return (
         small.startswith(_PLACEHOLDER_OPENINGS)
         or small in _WORDS["placeholders"]
-        or _PLACEHOLDER.search(small) is not None
-        or _PUBLIC_KEY.match(small) is not None
-        or any(small in order for order in _IN_ORDER if len(small) >= _SHORTEST_ORDER)
+        or _PATTERN["placeholder"].search(small) is not None
+        or _PATTERN["public_key"].match(small) is not None
     )
 
 
@@ -118,14 +86,17 @@ def is_plain(word: str) -> bool:
     return (
         word in _PLAIN_WORDS
         or word.rpartition("-")[2] in _PLAIN_WORDS
-        or _PLAIN_ENDING.fullmatch(word) is not None
+        or _PATTERN["plain_ending"].fullmatch(word) is not None
     )
 
 
 def may_be_password(value: str) -> bool:
     """Tell whether nothing speaks against a value: no placeholder, plain word, address, path or variable."""
     return not (
-        _HIDDEN.issuperset(value) or is_placeholder(value) or is_plain(value) or _NO_VALUE.match(value)
+        _HIDDEN.issuperset(value)
+        or is_placeholder(value)
+        or is_plain(value)
+        or _PATTERN["no_value"].match(value)
     )
 
 
@@ -135,7 +106,7 @@ def is_public_address(value: str) -> bool:
     >>> is_public_address("7xKXtg2CW87d97TXJSDpbD5jBkheTqA83TZRuJosgAsU"), is_public_address("tG7kQ2xVb9LmZ4pR")
     (True, False)
     """
-    return _PUBLIC_ADDRESS.fullmatch(value) is not None
+    return _PATTERN["public_address"].fullmatch(value) is not None
 
 
 def is_amount(value: str) -> bool:
@@ -144,7 +115,7 @@ def is_amount(value: str) -> bool:
     >>> is_amount("128GB"), is_amount("R2D2")
     (True, False)
     """
-    return _AMOUNT.fullmatch(value) is not None
+    return _PATTERN["amount"].fullmatch(value) is not None
 
 
 def is_mixed(value: str) -> bool:
@@ -169,7 +140,7 @@ def is_identifier(value: str) -> bool:
     >>> is_identifier("state.server?.settings"), is_identifier("Corporate_Wireless"), is_identifier("plumTree_77")
     (True, True, False)
     """
-    return _IDENTIFIER.fullmatch(value) is not None
+    return _PATTERN["identifier"].fullmatch(value) is not None
 
 
 def is_token(value: str) -> bool:

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from memframe.audit.keeper import copies_of, owners_of
 from memframe.audit.similarity.compare import Comparer, Difference, Verdict
-from memframe.audit.similarity.minhash import hash_classes, promising_pairs
+from memframe.audit.similarity.minhash import promising_pairs
 from memframe.audit.text import text_column, without_long_contents
-from memframe.audit.tokenize import Words, words_of
+from memframe.audit.tokenize import words_of
 from memframe.frames import gc_paused
 
 _PAIRS_AT_ONCE = 1 << 16
@@ -112,7 +112,7 @@ def similar_pairs(memories: pd.DataFrame) -> SimilarPairs:
     with gc_paused():
         words = words_of(texts)
         comparer, clusters = Comparer(words, texts), Clusters(len(rows))
-        first = _join_same_words(words, owners, comparer, clusters)
+        first = _join_same_words(owners, comparer, clusters)
         left, right = (first[side] for side in promising_pairs(words.take(first), owners[first]))
         parts = [Pairs.of([])]
         for start in range(0, len(left), _PAIRS_AT_ONCE):
@@ -157,27 +157,17 @@ class Clusters:
             self._of[member] = number
 
 
-def _join_same_words(words: Words, owners: Rows, comparer: Comparer, clusters: Clusters) -> Rows:
+def _join_same_words(owners: Rows, comparer: Comparer, clusters: Clusters) -> Rows:
     """Join texts of one owner with the same words in the same order, and return the first of each such cluster."""
-    if not len(words):
-        return np.zeros(0, np.int64)
-    lengths = np.diff(words.starts)
-    places = (np.arange(len(words.said)) - np.repeat(words.starts[:-1], lengths)).astype(np.uint64)
-    mixed = hash_classes(words)[words.said] * (places * np.uint64(2) + np.uint64(0x9E3779B97F4A7C15))
-    keys, filled = np.zeros(len(words), np.uint64), lengths > 0
-    if filled.any():
-        keys[filled] = np.add.reduceat(mixed, words.starts[:-1][filled])
-    order = np.lexsort((keys, owners))
-    same = (keys[order[1:]] == keys[order[:-1]]) & (owners[order[1:]] == owners[order[:-1]])
-    is_first = np.ones(len(words), bool)
-    first = 0
-    for place, row in enumerate(order.tolist()):
-        if place and same[place - 1] and filled[row] and comparer.is_same(first, row):
-            clusters.join(first, row)
-            is_first[row] = False
+    first_of: dict[tuple[int, str], int] = {}
+    first = []
+    for row, owner in enumerate(owners.tolist()):
+        said = comparer.classes_of(row)
+        if not said or first_of.setdefault((owner, said), row) == row:
+            first.append(row)
         else:
-            first = row
-    return np.flatnonzero(is_first)
+            clusters.join(first_of[owner, said], row)
+    return np.array(first, np.int64)
 
 
 def _join_near(comparer: Comparer, pairs: Pairs, clusters: Clusters) -> None:

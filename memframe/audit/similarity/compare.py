@@ -88,10 +88,9 @@ class Comparer:
 
     def __init__(self, words: Words, texts: pa.Array) -> None:
         self.words, self._texts = words, texts
-        self._letters = Letters((part.said for part in words.parts()), np.diff(words.starts))
+        self._letters = Letters(words.said, np.diff(words.starts))
         counts = np.bincount(words.tokens, minlength=len(words.vocabulary))
         self._n_times: dict[str, int] = dict(zip(words.vocabulary, counts.tolist(), strict=True))
-        self._once = counts == 1
         self._weights = words.fold(np.add, np.where(words.heavy_classes(), 1.0, _LIGHT_WEIGHT)).tolist()
         heavy = np.fromiter((word not in LIGHT for word in words.vocabulary), bool, len(words.vocabulary))
         self._fullness = np.column_stack(
@@ -120,20 +119,19 @@ class Comparer:
         )
         return APART if is_turned else difference
 
-    def is_same(self, row: int, other: int) -> bool:
-        """Tell whether two texts have the same words, by class, in the same order."""
-        return self._letters.of(row) == self._letters.of(other)
+    def n_slips(self, row: int) -> int:
+        """Count the words of a text that may be typing errors: no other text has them, and nobody else knows them."""
+        words = self.words.of(row)
+        return sum(self._n_times[word] == 1 and not is_known(word) for word in words)
+
+    def classes_of(self, row: int) -> str:
+        """Return the words of a text by class, as one character each."""
+        return self._letters.of(row)
 
     def fullness(self, row: int) -> tuple[int, int]:
         """Count how much a text says: its words that carry a value, and how many of them other texts have too."""
         n_said, n_known = self._fullness[row].tolist()
         return n_said, n_known
-
-    def n_slips(self, row: int) -> int:
-        """Count the words of a text that may be typing errors: no other text has them, and nobody else knows them."""
-        tokens = self.words.tokens_of(row)
-        once = tokens[self._once[tokens]].tolist()
-        return sum(not is_known(self.words.vocabulary[token]) for token in once)
 
 
 def _weigh(words: Iterable[str]) -> float:
@@ -161,7 +159,7 @@ class _Alignment:
         before, after = ([word for place in self._places for word in place[side]] for side in (0, 1))
         left = "".join(a[run[0] : run[1]] for run in runs)
         right = "".join(b[run[2] : run[3]] for run in runs)
-        self._left, self._right = _loose(before, left, right, after), _loose(after, right, left, before)
+        self._left, self._right = _loose(before, left, right), _loose(after, right, left)
         """The words of each that found no equal, in their order."""
         self._n_placed = len(before), len(after)
         self.n_moved = len(before) - len(self._left)
@@ -179,17 +177,10 @@ class _Alignment:
         self._n_slips, self._is_cut = 0, False
 
     def is_promising(self) -> bool:
-        """Tell whether the texts differ in few enough words to be compared, and not in numbers of several places."""
+        """Tell whether the texts differ in few enough words to be compared."""
         n_left, n_right = (sum(word not in LIGHT for word in side) for side in (self._left, self._right))
-        if (
-            min(n_left, n_right) > _MAX_SLIPS + self._shared / 4
-            or len(self._left) * len(self._right) > _MAX_LOOSE_PAIRS
-        ):
-            return False
-        if len(self._places) == 1 or not any(word[0].isdigit() for word in self._right):
-            return True
-        numbers = {word for word in self._left if word[0].isdigit()}
-        return sum(not numbers.isdisjoint(before) for before, _ in self._places) <= 1
+        n_pairs = len(self._left) * len(self._right)
+        return min(n_left, n_right) <= _MAX_SLIPS + self._shared / 4 and n_pairs <= _MAX_LOOSE_PAIRS
 
     def decide(self) -> Difference | None:
         """Decide by the words alone; None where one text may be the beginning of the other one."""
@@ -234,26 +225,23 @@ class _Alignment:
 
     def _settle_slips(self, *, careless: bool) -> None:
         """Take words of both sides away that stand in the same place and are the same but for a typing error."""
+
+        def is_the_same(word: str, other: str) -> bool:
+            n, n_other = self._n_times[word], self._n_times[other]
+            may_be = abs(len(word) - len(other)) <= 2 and min(n, n_other) <= 1 + max(n, n_other) // 20
+            return may_be and is_slip(word, n, other, n_other, careless=careless)
+
         for before, after in self._places:
             near = after[: len(before) + 2]
             for word in sorted(before, key=LIGHT.__contains__) if near else ():
                 if word[0].isdigit() or word not in self._left:
                     continue
-                others = (one for one in near if one in self._right and self._is_slip(word, one, careless))
+                others = (one for one in near if one in self._right and is_the_same(word, one))
                 if other := next(others, None):
                     self._left.remove(word)
                     self._right.remove(other)
                     self._shared += max(_weigh([word]), _weigh([other]))
                     self._n_slips += 1
-
-    def _is_slip(self, word: str, other: str, careless: bool) -> bool:
-        n, n_other = self._n_times[word], self._n_times[other]
-        is_rare = min(n, n_other) <= 1 + max(n, n_other) // 20
-        return (
-            abs(len(word) - len(other)) <= 2
-            and is_rare
-            and is_slip(word, n, other, n_other, careless=careless)
-        )
 
     def _settle_cut(self, side: list[str], other_side: list[str], end: str, other_end: str) -> None:
         """Take the last word of a text away that ends in its middle; if the other one ends there, it is no word."""
@@ -334,20 +322,18 @@ def _runs(a: str, b: str) -> list[tuple[int, int, int, int]]:
     return runs
 
 
-def _loose(words: Sequence[str], classes: str, others: str, other_words: Sequence[str]) -> list[str]:
-    """Choose words, in order, of which the other side has too few; first those that it has in another form."""
+def _loose(words: Sequence[str], classes: str, others: str) -> list[str]:
+    """Choose words, in order, of which the other side has too few; of equal ones the last."""
     if set(classes).isdisjoint(others):
         return list(words)
-    loose = Counter(classes)
-    loose.subtract(others)
-    chosen = set()
-    for as_it_is in (False, True):
-        for place in reversed(range(len(words))):
-            is_other = (words[place] in other_words) == as_it_is
-            if loose[classes[place]] > 0 and place not in chosen and is_other:
-                loose[classes[place]] -= 1
-                chosen.add(place)
-    return [words[place] for place in sorted(chosen)]
+    too_many = Counter(classes)
+    too_many.subtract(others)
+    chosen = []
+    for word, name in zip(reversed(words), reversed(classes), strict=True):
+        if too_many[name] > 0:
+            too_many[name] -= 1
+            chosen.append(word)
+    return chosen[::-1]
 
 
 def _take(left: Counter[str], words: Iterable[str], name: Callable[[str], str] = str) -> list[str]:

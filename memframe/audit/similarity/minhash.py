@@ -44,57 +44,39 @@ def promising_pairs(words: Words, owners: Rows) -> tuple[Rows, Rows]:
     owners
         A number for the owner of each text; texts of different owners are never a pair.
     """
-    candidates, counter = Candidates(words, owners), _Counter(words)
-    holding, loose = [], [_NONE]
-    for left, right in candidates.pairs():
-        counted = counter.promising(left, right)
+    hashes = hash_classes(words)
+    bags = _with_owners(words.fold(np.add, hashes), owners)
+    texts = _sequence(words, hashes, bags, owners, from_end=False)
+    place = np.zeros(len(words), np.int64)  # of each text in an order that depends on the texts alone
+    place[texts] = np.arange(len(texts))
+    backward = place[_sequence(words, hashes, bags, owners, from_end=True)]
+    owners = owners[texts]
+    chains = [
+        (_following(order, owners), _NEAREST_IN_ORDER)
+        for order in (np.arange(len(owners)), backward, backward[::-1])
+    ]
+    for keys in _band_keys(words, hashes):
+        filled, band = np.flatnonzero(keys[texts]), _with_owners(keys[texts], owners)
+        order = filled[np.argsort(band[filled], kind="stable")]
+        chains.append((_following(order, band), _NEAREST_IN_BAND))
+    counter, holding, loose = _Counter(words), [], [_NONE]
+    for start in range(0, len(texts), _TEXTS_AT_ONCE):  # there are dozens for each text
+        places = np.arange(start, min(start + _TEXTS_AT_ONCE, len(texts)))
+        near = [codes for following, n_near in chains for codes in _near(following, n_near, places)]
+        codes = distinct(np.concatenate(near))
+        one, other = texts[codes >> 32], texts[codes & 0xFFFFFFFF]
+        counted = counter.promising(np.minimum(one, other), np.maximum(one, other))
         holding.append(counted.those(counted.holds))
-        loose.append(counted.those(counted.changed))
+        loose = [*loose, counted.those(~counted.holds)]
         if sum(len(some.left) for some in loose[1:]) > _LOOSE_AT_MOST:
-            loose = [_closest(loose, candidates.place)]
-    found = [*holding, _closest(loose, candidates.place)]
+            loose = [_closest(loose, place)]
+    found = [*holding, _closest(loose, place)]
     left, right = (np.concatenate([some[side] for some in found]) for side in (0, 1))
     order = np.lexsort((right, left))
     return left[order], right[order]
 
 
-# ---- candidates
-
-
-class Candidates:
-    """Pairs of texts of one owner that stand beside each other in some order.
-
-    Of each order only the text that comes next is kept, and pairs are yielded a part at a time: there are dozens for
-    each text.
-    """
-
-    def __init__(self, words: Words, owners: Rows) -> None:
-        hashes = hash_classes(words)
-        bags = _with_owners(words.fold(np.add, hashes), owners)
-        self._texts = _sequence(words, hashes, bags, owners, from_end=False)
-        self.place = np.zeros(len(words), np.int64)
-        """The place of each text in an order that depends on the texts alone; zero for one without words."""
-        self.place[self._texts] = np.arange(len(self._texts))
-        backward = self.place[_sequence(words, hashes, bags, owners, from_end=True)]
-        owners = owners[self._texts]
-        self._chains = [
-            (_following(order, owners), _NEAREST_IN_ORDER)
-            for order in (np.arange(len(owners)), backward, backward[::-1])
-        ]
-        for keys in _band_keys(words, hashes):
-            filled = np.flatnonzero(keys[self._texts])
-            band = _with_owners(keys[self._texts], owners)
-            order = filled[np.argsort(band[filled], kind="stable")]
-            self._chains.append((_following(order, band), _NEAREST_IN_BAND))
-
-    def pairs(self) -> Iterator[tuple[Rows, Rows]]:
-        """Yield rows of pairs, the smaller first and each pair once, some at a time."""
-        for start in range(0, len(self._texts), _TEXTS_AT_ONCE):
-            places = np.arange(start, min(start + _TEXTS_AT_ONCE, len(self._texts)))
-            near = (codes for following, n in self._chains for codes in _near(following, n, places))
-            codes = distinct(np.concatenate([*near]))
-            one, other = self._texts[codes >> 32], self._texts[codes & 0xFFFFFFFF]
-            yield np.minimum(one, other), np.maximum(one, other)
+# ---- texts of one owner that stand beside each other in some order
 
 
 def _following(order: Rows, keys: NDArray[Any]) -> NDArray[np.int32]:
@@ -180,83 +162,69 @@ def _mix(values: Hashes) -> Hashes:
 # ---- counting the words that both texts have
 
 
-class Bags:
-    """The heavy words of each text, by class: how many they are, and how many of them two texts have in common."""
-
-    def __init__(self, words: Words) -> None:
-        heavy = words.heavy_classes()
-        self.sizes = words.n_of(heavy)
-        self.n_rare = words.n_of(heavy & (words.n_times() == 1))
-        """How many of them no other text has."""
-        n_classes = max(len(heavy), 1)
-        kept = ((part, heavy[part.said]) for part in words.parts())
-        by_class = (
-            np.sort(part.rows()[some] * n_classes + part.said[some]) % n_classes for part, some in kept
-        )
-        self._letters = Letters(by_class, self.sizes)
-        bits = heavy.astype(np.uint64) << hash_classes(words) % np.uint64(64)
-        self._sketch = words.fold(np.bitwise_or, bits)
-
-    def most_in_both(self, left: Rows, right: Rows) -> Rows:
-        """Return no less than `n_in_both`, and quickly: a bit that one text has alone is a word of its own."""
-        bits, others = self._sketch[left], self._sketch[right]
-        most: Rows = np.minimum(
-            self.sizes[left] - np.bitwise_count(bits & ~others),
-            self.sizes[right] - np.bitwise_count(others & ~bits),
-        )
-        return most
-
-    def n_in_both(self, left: Rows, right: Rows) -> Rows:
-        """Count the words that two texts have in common: of sorted ones that is their longest common subsequence."""
-        texts, others = (list(map(self._letters.of, rows.tolist())) for rows in (left, right))
-        counts = process.cpdist(texts, others, scorer=LCSseq.similarity, dtype=np.int32)
-        return np.asarray(counts, np.int64)
-
-
 class _Counted(NamedTuple):
     """Pairs of texts, and what the numbers of their words tell."""
 
     left: Rows
     right: Rows
     holds: NDArray[np.bool_]
-    """Whether the one may hold the other one."""
-    changed: NDArray[np.bool_]
-    """Whether they may be the same text with another value."""
+    """Whether the one may hold the other one; otherwise they may be the same text with another value."""
     alike: NDArray[np.float64]
 
     def those(self, chosen: NDArray[np.bool_]) -> _Counted:
         return _Counted._make(column[chosen] for column in self)
 
 
-_NONE = _Counted(*(np.zeros(0, dtype) for dtype in (np.int64, np.int64, bool, bool, np.float64)))
+_NONE = _Counted(*(np.zeros(0, dtype) for dtype in (np.int64, np.int64, bool, np.float64)))
 
 
 class _Counter:
-    """Decides by numbers of words whether two texts may say the same."""
+    """Decides by the numbers of heavy words that two texts have, and have in common, whether they may say the same."""
 
     def __init__(self, words: Words) -> None:
-        self._bags = Bags(words)
+        heavy = words.heavy_classes()
+        self._sizes = words.n_of(heavy)
+        self._n_rare = words.n_of(heavy & (words.n_times() == 1))
+        n_classes, some = max(len(heavy), 1), heavy[words.said]
+        by_class = np.sort(words.rows()[some] * n_classes + words.said[some]) % n_classes
+        self._letters = Letters(by_class, self._sizes)
+        self._sketch = words.fold(
+            np.bitwise_or, heavy.astype(np.uint64) << hash_classes(words) % np.uint64(64)
+        )
         months = {class_of(month) for month in MONTHS}
         self._dated = words.n_of(np.array([name in months for name in words.classes], bool)) > 0
 
     def promising(self, left: Rows, right: Rows) -> _Counted:
         """Choose those of the pairs that may be near or changed; the fewer words are in both, the fewer may."""
-        sizes, n_rare = self._bags.sizes, self._bags.n_rare
-        for n_in_both in (None, self._bags.most_in_both, self._bags.n_in_both):
-            less, more = np.minimum(sizes[left], sizes[right]), np.maximum(sizes[left], sizes[right])
-            n_slips = n_rare[left] + n_rare[right]
-            if n_in_both is None:
-                is_promising = more <= 1 + 2.5 * less + n_slips
-            else:
-                shared = n_in_both(left, right)
-                less, more = less - shared - n_slips, more - shared - n_slips
-                dated = self._dated[left] & self._dated[right]  # a day, a month and a year may be one value
-                holds = (less <= 1 + shared / 20) & (more <= 1 + 1.5 * shared)
-                changed = ~holds & (more <= 2.5 + 0.5 * dated + shared / 8)
-                is_promising = holds | changed
-                counted = _Counted(left, right, holds, changed, shared / (shared + np.maximum(more, 0) + 1))
+        sizes, n_rare = self._sizes, self._n_rare
+        less, more = np.minimum(sizes[left], sizes[right]), np.maximum(sizes[left], sizes[right])
+        is_promising = more <= 1 + 2.5 * less + n_rare[left] + n_rare[right]
+        for n_in_both in (self._most_in_both, self._n_in_both):
             left, right = left[is_promising], right[is_promising]
-        return counted.those(is_promising)
+            shared = n_in_both(left, right)
+            n_known = shared + n_rare[left] + n_rare[right]
+            less = np.minimum(sizes[left], sizes[right]) - n_known
+            more = np.maximum(sizes[left], sizes[right]) - n_known
+            dated = self._dated[left] & self._dated[right]  # a day, a month and a year may be one value
+            holds = (less <= 1 + shared / 20) & (more <= 1 + 1.5 * shared)
+            is_promising = holds | (more <= 2.5 + 0.5 * dated + shared / 8)
+        alike = shared / (shared + np.maximum(more, 0) + 1)
+        return _Counted(left, right, holds, alike).those(is_promising)
+
+    def _most_in_both(self, left: Rows, right: Rows) -> Rows:
+        """Return no less than `_n_in_both`, and quickly: a bit that one text has alone is a word of its own."""
+        bits, others = self._sketch[left], self._sketch[right]
+        most: Rows = np.minimum(
+            self._sizes[left] - np.bitwise_count(bits & ~others),
+            self._sizes[right] - np.bitwise_count(others & ~bits),
+        )
+        return most
+
+    def _n_in_both(self, left: Rows, right: Rows) -> Rows:
+        """Count the words that two texts have in common: of sorted ones that is their longest common subsequence."""
+        texts, others = (list(map(self._letters.of, rows.tolist())) for rows in (left, right))
+        counts = process.cpdist(texts, others, scorer=LCSseq.similarity, dtype=np.int32)
+        return np.asarray(counts, np.int64)
 
 
 def _closest(parts: list[_Counted], place: Rows) -> _Counted:
