@@ -228,6 +228,9 @@ def _decode_parquet(data: bytes, name: str) -> Document:
 
 def _decode_text(text: str, name: str) -> Document:
     begin = text.lstrip()
+    if begin.startswith(('"{', '"[')):  # encoded twice, as some of Letta's own agent files are
+        text = _decode_json(text, name).value
+        begin = text.lstrip()
     if begin.startswith(("{", "[")) and not _DATED_LINE.match(begin):
         return _decode_json(text, name)
     if begin.startswith("---") or Path(name).suffix.lower() in _MARKDOWN:
