@@ -171,8 +171,9 @@ def _is_graphiti(document: Document) -> bool:
     """Know a dump of a graph whose edges, if it has any, are facts; any graph has nodes and edges."""
     value = top(document)
     lists = [value[key] for key in ("facts", "edges") if isinstance(value.get(key), list)]
+    edges = [edge for entries in lists for edge in entries if isinstance(edge, dict)]
     is_graph = bool(lists and value.keys() & {"entities", "nodes", "episodes"})
-    return is_graph and all("fact" in edge for entries in lists for edge in entries if isinstance(edge, dict))
+    return is_graph and (not edges or any("fact" in edge for edge in edges))
 
 
 def _observations(documents: list[Document]) -> Items:
