@@ -142,21 +142,33 @@ def _choose(source: Input, name: str) -> tuple[Format, list[Document]]:
             "command line)."
         )
     if not found:
-        _refuse(source, at_last=True)
+        raise _unknown(source)
     return FORMATS[found[0]], fits[found[0]]
 
 
-def _refuse(source: Input, *, at_last: bool = False) -> None:
-    """Refuse what holds no memories; at last also what no reader knows."""
+def _refuse(source: Input) -> None:
+    """Refuse what is known to hold no memories."""
     for document in source.documents:
-        for is_such, reason in REFUSED if at_last else REFUSED[:-1]:
+        for is_such, reason in REFUSED:
             if is_such(document):
                 raise FrameError(f"{document.name} is not read: {reason}.")
-    if at_last:
-        raise FrameError(
+
+
+def _unknown(source: Input) -> FrameError:
+    """Return the error for what no reader knows; it names the keys of an object, or of the first one in a list."""
+    values = [document.value for document in source.documents[:1] if document.form in ("json", "lines")]
+    first = values[0][0] if values and isinstance(values[0], list) and values[0] else next(iter(values), None)
+    if not isinstance(first, dict):
+        return FrameError(
             f"{source.name} is of no known format ({', '.join(FORMATS)}): check that it is the export itself. A list "
             "has lines such as `[2024-05-01] - text`, a table a column `content`; format='markdown' takes any text."
         )
+    keys = ", ".join(printable(str(key))[:40] for key in [*first][:8])
+    return FrameError(
+        f"{source.name} is not read: its keys ({keys}) belong to no known format. If it is a list of memories, "
+        "rename the key of their text to `content`. An export that mem0's Platform shapes by a schema is the answer "
+        "of a language model: list the memories with POST /v3/memories/ instead."
+    )
 
 
 def _check_count(source: Input, form: Format, documents: list[Document], n_entries: int) -> None:

@@ -167,6 +167,15 @@ def _rows(value: Any) -> list[Item]:
     return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
 
 
+def _is_graphiti(document: Document) -> bool:
+    """Know a dump of a graph whose edges, if it has any, are facts; any graph has nodes and edges."""
+    value = top(document)
+    lists = [value[key] for key in ("facts", "edges") if isinstance(value.get(key), list)]
+    edges = [edge for entries in lists for edge in entries if isinstance(edge, dict)]
+    is_graph = bool(lists and value.keys() & {"entities", "nodes", "episodes"})
+    return is_graph and (not edges or any("fact" in edge for edge in edges))
+
+
 def _observations(documents: list[Document]) -> Items:
     """Make an entry of each observation of an entity."""
     for document in documents:
@@ -290,13 +299,9 @@ FORMATS = {
         Format(
             "graphiti",
             "`facts` or `edges` beside `episodes` and `entities`, or objects with `fact` and `uuid`",
-            heads=tuple(
-                f"{facts} {other}"
-                for facts in ("facts", "edges")
-                for other in ("entities", "nodes", "episodes")
-            ),
             marks=("fact uuid",),
             lists="facts edges",
+            fits=_is_graphiti,
             fields={"content": "fact", "title": "name", "origin_id": "uuid"}
             | _same("created_at valid_at invalid_at expired_at group_id attributes"),
             beside={"episodes": "episode", "entities": "entity", "nodes": "entity"},
@@ -378,11 +383,6 @@ FORMATS = {
 
 GENERIC = ("markdown", "table")
 
-_UNKNOWN_OBJECT = (
-    "its keys are of no known format. An export that mem0's Platform shapes by a schema is the answer of a language "
-    "model, not a dump of memories: list those with POST /v3/memories/"
-)
-
 REFUSED: tuple[tuple[Callable[[Document], bool], str], ...] = (
     (
         lambda document: {"memories", "pagination"} <= top(document).keys(),
@@ -396,9 +396,8 @@ REFUSED: tuple[tuple[Callable[[Document], bool], str], ...] = (
         lambda document: _has_all(document, "uuid", "chat_messages"),
         "it contains Claude's conversations, but no memories.json: ask Claude for a list of dated lines and pass that",
     ),
-    (lambda document: bool(top(document)), _UNKNOWN_OBJECT),
 )
-"""Documents that hold no memories, or not reliably, and why; the last one takes every object."""
+"""Documents that hold no memories, and why."""
 
 
 def _has_all(document: Document, *keys: str) -> bool:

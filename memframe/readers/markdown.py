@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -16,12 +16,12 @@ from memframe.readers.source import TEXT_KEYS, Damage, Document
 Items = Iterator[tuple[str, Any]]
 
 _NAMES = {
-    "content": TEXT_KEYS,
+    "content": (*TEXT_KEYS, "memory_text", "entry", "note", "summary"),
     "title": ("title", "name"),
     "summary": ("summary", "description"),
     "tags": ("tags", "categories", "labels"),
     "source": ("source", "app", "platform", "role"),
-    "created_at": ("created_at", "createdat", "created", "date"),
+    "created_at": ("created_at", "createdat", "created", "timestamp", "ts", "time", "date"),
     "updated_at": ("updated_at", "updatedat", "updated", "modified"),
     "origin_id": ("origin_id", "id", "uuid"),
 }
@@ -60,24 +60,60 @@ def name_columns(item: Mapping[str, Any]) -> Item:
 
 
 def is_table(document: Document) -> bool:
-    """Know a list of objects of which one has a text under a usual name."""
-    if document.form in ("table", "json", "lines") and isinstance(document.value, dict | list):
-        items = [item for _, item in document.items(*_LISTS)]
-        texts = (
-            isinstance(value, str)
-            for item in items
-            if isinstance(item, dict)
-            for key, value in item.items()
-            if str(key).casefold() in TEXT_KEYS
-        )
-        return document.form == "table" or not items or any(texts)
-    return False
+    """Know a list of texts, or of objects of which one has a text under a usual name."""
+    value = document.value
+    if document.form == "table":
+        return True
+    if document.form not in ("json", "lines") or not isinstance(value, dict | list):
+        return False
+    if isinstance(value, dict) and (lists := _lists_of(value)):
+        value = [entry for entries in lists.values() for entry in entries]
+    if isinstance(value, list):
+        return not value or any(isinstance(entry, str) or _has_text(entry) for entry in value)
+    return _has_text(value, TEXT_KEYS)  # much that is no memory has a note or a summary
+
+
+def _has_text(entry: object, names: Sequence[str] = _NAMES["content"]) -> bool:
+    return isinstance(entry, dict) and any(
+        isinstance(value, str) and str(key).casefold() in names for key, value in entry.items()
+    )
+
+
+def _lists_of(value: Item) -> dict[str, list[Any]]:
+    """Return the list of an object under a usual name, or else all its lists of objects with a text."""
+    lists = {key: entries for key, entries in value.items() if isinstance(entries, list)}
+    usual = next((key for key in _LISTS if key in lists), None)
+    if usual is not None:
+        return {usual: lists[usual]}
+    return {
+        key: entries
+        for key, entries in lists.items()
+        if any(_has_text(entry, TEXT_KEYS) for entry in entries)
+    }
 
 
 def table_items(documents: list[Document]) -> Items:
-    """Yield rows with their columns renamed."""
-    for place, item in (pair for document in documents for pair in document.items(*_LISTS)):
-        yield place, name_columns(item) if isinstance(item, dict) else item
+    """Yield rows with their columns renamed; of an object with several lists, ``kind`` is the key of the list."""
+    for document in documents:
+        value = document.value
+        lists = _lists_of(value) if isinstance(value, dict) else {}
+        for key, entries in lists.items():
+            kind = {"kind": key} if len(lists) > 1 else {}
+            for number, entry in enumerate(entries, 1):
+                yield f"entry {number} of {key} in {document.name}", _row_of(entry, kind)
+        for key in value if lists else ():
+            if key not in lists and isinstance(value[key], dict | list) and value[key]:
+                yield f"{key} of {document.name}", Damage("not a list of memories", is_entry=False)
+        if not lists:
+            yield from ((place, _row_of(entry, {})) for place, entry in document.items())
+
+
+def _row_of(entry: Any, more: Item) -> Item | Damage:
+    if isinstance(entry, str):
+        return more | {"content": entry}
+    if isinstance(entry, dict):
+        return more | name_columns(entry)
+    return entry if isinstance(entry, Damage) else Damage("not an object")
 
 
 def is_mem0_markdown(document: Document) -> bool:

@@ -44,6 +44,8 @@ _MARKDOWN = {".md", ".markdown"}
 _OPENED = {".json", ".jsonl", ".ndjson", ".gz", ".af", ".txt", ".csv", ".tsv", ".parquet"} | _MARKDOWN
 """Types of files that are opened in folders and archives: exports bring pictures and pages along."""
 
+_JSON = ("{", "[", '"{', '"[')
+
 _DATED_LINE = re.compile(r"""\[[^\[\]{}"\n]*\][ \t]*[^\s,\]]""")
 """A line of a list such as ``[2024-05-01] - Likes tea``, which is no JSON."""
 
@@ -102,7 +104,7 @@ def is_text(given: object) -> bool:
     >>> is_text("export.json"), is_text("[2024-05-01] - Likes tea"), is_text(Path("[1].json"))
     (False, True, False)
     """
-    return isinstance(given, str) and ("\n" in given or given.lstrip()[:1] in ("[", "{"))
+    return isinstance(given, str) and ("\n" in given or given.lstrip().startswith(_JSON))
 
 
 def open_text(text: str) -> Input:
@@ -228,7 +230,10 @@ def _decode_parquet(data: bytes, name: str) -> Document:
 
 def _decode_text(text: str, name: str) -> Document:
     begin = text.lstrip()
-    if begin.startswith(("{", "[")) and not _DATED_LINE.match(begin):
+    if begin.startswith(_JSON[2:]):  # encoded twice, as some of Letta's own agent files are
+        text = _decode_json(text, name).value
+        begin = text.lstrip()
+    if begin.startswith(_JSON[:2]) and not _DATED_LINE.match(begin):
         return _decode_json(text, name)
     if begin.startswith("---") or Path(name).suffix.lower() in _MARKDOWN:
         return Document(name, "markdown", text)
