@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
 from itertools import chain
 from typing import Any, Protocol, runtime_checkable
 
@@ -11,7 +10,6 @@ import numpy as np
 import pandas as pd
 from matplotlib import dates as mdates
 from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap, to_rgba
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, LogLocator, NullLocator
 from numpy.typing import NDArray
@@ -33,7 +31,6 @@ from memframe.plot.axes import (
     blank,
     count_axis,
     label,
-    labels,
     legend,
     length_edges,
     new_figure,
@@ -70,52 +67,6 @@ def count_more(n_hidden: int, thing: str) -> str:
     ('1 more tag', '')
     """
     return number_of(n_hidden, f"more {thing}", f"more {thing}s") if n_hidden else ""
-
-
-_MAX_TAGS = 12
-_DARK = 0.55
-"""From this shade on, white letters are more legible than those of the style."""
-
-
-def draw_pairs(cells: Sequence[Collection[str]], names: Sequence[str], *, ax: Axes | None) -> Axes:
-    """Draw how many memories have both of two tags.
-
-    Darker cells are a larger share of the memories with the rarer tag.
-    """
-    shown = names[:_MAX_TAGS]
-    counts = _count_pairs(cells, shown)
-    if not np.tril(counts, k=-1).any():
-        return blank(ax, "Memories with both tags", "No memory carries two of the frequent tags")
-    rarer = np.minimum.outer(counts.diagonal(), counts.diagonal())
-    pairs = np.tril(np.ones_like(counts, dtype=bool), k=-1)
-    shades = np.ma.masked_where(~pairs, counts / np.maximum(rarer, 1))
-    ax = prepare(ax, f"Memories with both tags, n = {len(cells):,}")
-    ax.imshow(shades, cmap=_SHADES, vmin=0, vmax=1, aspect="auto")
-    for row, column in zip(*np.nonzero(pairs & (counts > 0)), strict=True):
-        colour: dict[str, Any] = {"color": "white"} if shades[row, column] > _DARK else {}
-        ax.text(column, row, f"{counts[row, column]:,}", ha="center", va="center", fontsize=SMALL, **colour)
-    ax.set_yticks(range(1, len(shown)), labels=labels(shown[1:]), **plain_text())
-    ax.set_xticks(
-        range(len(shown) - 1), labels=labels(shown[:-1], 14), rotation=35, ha="right", **plain_text()
-    )
-    ax.set_xlim(-0.5, len(shown) - 1.5)
-    ax.set_ylim(len(shown) - 0.5, 0.5)
-    ax.spines["bottom"].set_visible(False)
-    note(ax, count_more(len(names) - len(shown), "tag"))
-    return ax
-
-
-_SHADES = LinearSegmentedColormap.from_list("shades", [to_rgba(BLUE, 0.07), to_rgba(BLUE, 1.0)])
-
-
-def _count_pairs(cells: Sequence[Collection[str]], names: Sequence[str]) -> NDArray[np.int64]:
-    """Count memories by two tags; the diagonal counts single tags."""
-    place = {name: column for column, name in enumerate(names)}
-    carried = np.zeros((len(cells), len(names)), dtype=np.int64)
-    for row, cell in enumerate(cells):
-        carried[row, [place[name] for name in set(cell) if name in place]] = 1
-    table: NDArray[np.int64] = carried.T @ carried
-    return table
 
 
 _MAX_ROWS = 15
@@ -155,15 +106,13 @@ def timeline(memories: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def tags(memories: pd.DataFrame, *, together: bool = False, ax: Axes | None = None) -> Axes:
-    """Draw the most frequent tags, or how often they occur together.
+def tags(memories: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
+    """Draw the number of memories with each of the most frequent tags.
 
     Parameters
     ----------
     memories : DataFrame
         Needs ``tags``, tuples of names.
-    together : bool
-        Draw for each two tags how many memories have both.
     ax : Axes, optional
         Axes to draw into; new ones by default.
 
@@ -176,8 +125,6 @@ def tags(memories: pd.DataFrame, *, together: bool = False, ax: Axes | None = No
     ranking = sorted(counted.items(), key=lambda item: (-item[1], item[0]))
     if not ranking:
         return blank(ax, "Tags", describe_empty(memories, "none has a tag"))
-    if together:
-        return draw_pairs(cells, [name for name, _ in ranking], ax=ax)
     ax = prepare(ax, f"Memories per tag, n = {len(cells):,}")
     names, counts = zip(*ranking[:_MAX_ROWS], strict=True)
     ranked_bars(ax, names, [(counts, BLUE)], [f"{count:,}" for count in counts])

@@ -178,7 +178,7 @@ def test_checking_can_be_stopped_and_begun_again(connected, user):
 def test_an_unforeseen_error_is_shown(connected):
     connected.panel._controller.run_action(lambda: {}["nothing"])
     assert "An unexpected error occurred (KeyError)." in connected.text
-    connected.panel.sign_in._steps.snapshot = replace(connected.panel.sign_in.snapshot, state="nowhere")
+    connected.panel.sign_in.snapshot = replace(connected.panel.sign_in.snapshot, state="nowhere")
     connected.panel._draw()
     assert "The panel could not be drawn (KeyError)." in connected.text
 
