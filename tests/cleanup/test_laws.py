@@ -13,7 +13,7 @@ from memframe.audit import find_secrets
 from memframe.audit.duplicates import find_exact_duplicates, find_near_duplicates
 from memframe.audit.text import redacted
 from memframe.cleanup.merge import Copy, Merging, StatementsByKey, WordCounts, lost
-from memframe.cleanup.redact import Stretch, cut, redact_memories
+from memframe.cleanup.redact import Stretch, cut, redact_memories, searched_in
 from memframe.plan.change import FIELDS
 from tests.audit import secret_corpus
 from tests.pairs.corpus import corpus
@@ -62,7 +62,7 @@ def test_no_secret_of_the_corpus_is_found_again():
     memories = memories_of([{"id": f"m{n}", "content": text} for n, text in enumerate(texts)])
     findings = find_secrets(memories)
     values = {row.id: dict.fromkeys(FIELDS) | {"content": row.content} for row in memories.itertuples()}
-    new = redact_memories(findings, values)
+    new = redact_memories(findings, values, searched=searched_in(values))
     assert set(new) == set(findings.id)
     after = memories.assign(content=[new[i].values["content"] if i in new else c
                                      for i, c in zip(memories.id, memories.content, strict=True)])  # fmt: skip
@@ -72,9 +72,8 @@ def test_no_secret_of_the_corpus_is_found_again():
 def redacted_text(text, chosen=lambda finding: True):
     findings = find_secrets(memories_of([{"id": "m1", "content": text}]))
     findings = findings[[chosen(finding) for finding in findings.itertuples()]]
-    return redact_memories(findings, {"m1": dict.fromkeys(FIELDS) | {"content": text}})["m1"].values[
-        "content"
-    ]
+    memories = {"m1": dict.fromkeys(FIELDS) | {"content": text}}
+    return redact_memories(findings, memories, searched=searched_in(memories))["m1"].values["content"]
 
 
 def test_a_secret_that_another_one_had_covered_goes_too():
