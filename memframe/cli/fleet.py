@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from memframe.audit.findings import Severity
-from memframe.cli.options import FOUND, Group, LocalPath, as_json, example, options, remark, show, wants_json
+from memframe.cli.options import FOUND, Group, LocalPath, as_json, combine, example, remark, show, wants_json
 from memframe.cli.read import at_least, fail_on_option
 from memframe.client import Client, connect
 from memframe.display import number_of, printable
@@ -43,7 +43,7 @@ def fleet_group() -> None:
     """
 
 
-fleet_options = options(
+fleet_options = combine(
     click.argument("path", type=LocalPath()),
     click.option(
         "--workers", metavar="N", default=8, type=click.IntRange(min=1), help="Threads on this machine."

@@ -11,7 +11,7 @@ from memframe.access import Access
 from memframe.audit.result import records_of
 from memframe.audit.text import masked
 from memframe.cli.connect import access_required
-from memframe.cli.options import as_json, example, full_id, options, remark, show, wants_json
+from memframe.cli.options import as_json, combine, example, full_id, remark, show, wants_json
 from memframe.client.responses import is_uuid
 from memframe.display import escape_invisible, number_of, printable
 from memframe.load import load_memories, load_memory
@@ -19,7 +19,7 @@ from memframe.load import load_memories, load_memory
 _OPEN = ("id", "created_at", "updated_at", "source", "importance", "confidence", "content_error")
 _TEXTS = ("title", "summary", "content")
 
-looking = options(
+looking = combine(
     click.option(
         "--with-text",
         is_flag=True,

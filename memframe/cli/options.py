@@ -81,7 +81,7 @@ def show(values: Any, words: str | Iterable[str] | None = None) -> None:
             remark("These secrets are shown only now; keep them.")
 
 
-def options(*decorators: Callable[[Command], Command]) -> Callable[[Command], Command]:
+def combine(*decorators: Callable[[Command], Command]) -> Callable[[Command], Command]:
     """Join options into one decorator, in the order of the help."""
 
     def add(command: Command) -> Command:

@@ -25,10 +25,10 @@ from memframe.cli.options import (
     Command,
     LocalPath,
     as_json,
+    combine,
     example,
     key_file_option,
     key_option,
-    options,
     remark,
     show,
 )
@@ -50,7 +50,7 @@ def at_least(severity: Severity) -> tuple[Severity, ...]:
     return SEVERITIES[SEVERITIES.index(severity) :]
 
 
-_choosing = options(
+_choosing = combine(
     request_option(required=False),
     click.option(
         "--archive",
@@ -67,7 +67,7 @@ _choosing = options(
     click.option("--zone", help="Of times in --file that name none, such as Europe/Paris."),
     key_file_option,
 )
-_judging = options(
+_judging = combine(
     click.option(
         "--check",
         "checks",

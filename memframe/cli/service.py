@@ -19,9 +19,9 @@ from memframe.cli.options import (
     Group,
     LocalPath,
     as_json,
+    combine,
     example,
     full_id,
-    options,
     show,
 )
 from memframe.cli.serve import data_options, open_service, secrets_of
@@ -74,7 +74,7 @@ def command(
                 values, words = work(deployment, **given)
             show(values, words)
 
-        return service_group.command(name)(options(*parameters)(run))
+        return service_group.command(name)(combine(*parameters)(run))
 
     return register
 

@@ -32,10 +32,10 @@ from memframe.cli.options import (
     LocalPath,
     as_json,
     ask_secrets,
+    combine,
     example,
     full_id,
     key_file_option,
-    options,
     read_keys,
     remark,
     show,
@@ -73,7 +73,7 @@ def planning(*refused: str) -> Callable[[Callable[..., Plan]], Command]:
 
     def add(make: Callable[..., Plan]) -> Command:
         @access_required
-        @options(out_option, full_option, as_json)
+        @combine(out_option, full_option, as_json)
         @wraps(make)
         def run(access: Access, out: Path | None, full: bool, **given: Any) -> None:
             plan = make(access, **given)
@@ -330,7 +330,7 @@ def _save_and_exit(plan: Plan, path: Path | None, request_id: str, *refused: str
         sys.exit(CONFLICTS)
 
 
-writing_options = options(
+writing_options = combine(
     click.option("--workers", metavar="N", default=4, type=click.IntRange(1, 16), help="Concurrent writes."),
     click.option(
         "--settle",
