@@ -14,8 +14,10 @@ from memframe.client import Client
 from memframe.oauth import SIGNS_OF_ELSEWHERE
 from memframe.panel.widgets import LABELS
 from memframe.secret import Secret
-from tests.faults import FaultProxy
+from tests.signin.conftest import proxy
 from tests.strangers import at_once
+
+__all__ = ["proxy"]
 
 SOON_S = 20
 SHOWN = ("value", "description", "disabled", "children")
@@ -175,12 +177,6 @@ def environment(user, monkeypatch):
 def connected(user, show):
     """A panel whose developer is signed in, with the user's link on it."""
     return show(user.client, flow=user.flow(), reason="a test")
-
-
-@pytest.fixture
-def proxy(service):
-    with FaultProxy(service.base_url) as proxy:
-        yield proxy
 
 
 @pytest.fixture
