@@ -126,7 +126,7 @@ class OAuthError(MemframeError, ValueError):
     ----------
     code : str
         The reason, for programs: ``access_denied`` and the other codes of RFC 6749, or memframe's own
-        ``state_missing``, ``state_mismatch``, ``code_missing``, ``link_pasted``, ``issuer_mismatch``,
+        ``state_mismatch``, ``code_missing``, ``link_pasted``, ``issuer_mismatch``,
         ``no_answer``.
     """
 

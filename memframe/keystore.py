@@ -15,6 +15,7 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import platformdirs
 from cryptography.exceptions import InvalidTag
@@ -23,7 +24,10 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from memframe.errors import JournalError
 from memframe.files import atomic_file, is_open_to_others, private_folder, process_lock, raise_os_errors_as
 from memframe.secret import Secret
-from memframe.settings import KEYRING_SERVICE, Keyring, open_secure_keyring, open_system_keyring, read_keyring
+from memframe.settings import KEYRING_SERVICE, open_secure_keyring, open_system_keyring, read_keyring
+
+if TYPE_CHECKING:
+    from keyring.backend import KeyringBackend
 
 MARK = b"mfv1"
 KEYRING_ENTRY = "data_key"
@@ -103,7 +107,7 @@ class LocalCipher:
 
 
 def open_local_cipher(
-    folder: Path | None = None, *, open_keyring: Callable[[], Keyring] | None = open_system_keyring
+    folder: Path | None = None, *, open_keyring: Callable[[], KeyringBackend] | None = open_system_keyring
 ) -> LocalCipher:
     """Return the cipher of this user on this machine; make its key if there is none yet.
 
@@ -133,7 +137,7 @@ def state_folder() -> Path:
     return platformdirs.user_state_path("memframe")
 
 
-def _search(folder: Path, open_keyring: Callable[[], Keyring] | None) -> LocalCipher:
+def _search(folder: Path, open_keyring: Callable[[], KeyringBackend] | None) -> LocalCipher:
     """Find the data keys, the keyring's first; perhaps none."""
     path = folder / KEY_FILE
     stored, fault = read_keyring(open_keyring, KEYRING_ENTRY) if open_keyring else (None, "")
@@ -164,14 +168,14 @@ def _read(path: Path) -> Secret | None:
     return text
 
 
-def _create(folder: Path, open_keyring: Callable[[], Keyring] | None) -> None:
+def _create(folder: Path, open_keyring: Callable[[], KeyringBackend] | None) -> None:
     key = Secret(secrets.token_hex(_KEY_BYTES))
     if open_keyring is None or not _keep(key, open_keyring):
         with atomic_file(folder / KEY_FILE) as file:
             file.write(key.reveal().encode() + b"\n")
 
 
-def _keep(key: Secret, open_keyring: Callable[[], Keyring]) -> bool:
+def _keep(key: Secret, open_keyring: Callable[[], KeyringBackend]) -> bool:
     """Store the key in the keyring and read it back, as some accept and forget."""
     try:
         open_secure_keyring(open_keyring).set_password(KEYRING_SERVICE, KEYRING_ENTRY, key.reveal())

@@ -78,16 +78,11 @@ def code_in(pasted: Secret, attempt: Attempt | None) -> Secret:
             code="link_pasted",
         )
     states = fields.get("state", [])
-    if len(states) != 1:
+    is_ours = attempt and len(states) == 1 and hmac.compare_digest(states[0].encode(), attempt.state.encode())
+    if attempt is None or not is_ours:
         raise OAuthError(
-            "the pasted address has no state, so it may be the answer to someone else's attempt; "
-            "open the link again and paste the whole address",
-            code="state_missing",
-        )
-    if attempt is None or not hmac.compare_digest(states[0].encode(), attempt.state.encode()):
-        raise OAuthError(
-            "the pasted address belongs to another attempt (its state differs, or that attempt is used up); "
-            "open the newest link again",
+            "the pasted address belongs to another attempt (its state is missing or differs, or that attempt is used "
+            "up); open the newest link again, and paste the whole address",
             code="state_mismatch",
         )
     if not all(_is_of(issuer, attempt.issuers) for issuer in fields.get("iss", [])):  # RFC 9207

@@ -21,6 +21,8 @@ from msgspec.structs import replace
 from memframe.access import Access
 from memframe.archive import is_sealed, load_archive
 from memframe.archive.sealing import Key
+from memframe.audit.personal_data import find_personal_data
+from memframe.audit.secrets import find_secrets
 from memframe.display import number_of
 from memframe.errors import PlanError, check_kind
 from memframe.plan import Plan, plan_of
@@ -96,7 +98,7 @@ def plan_restore(
     left = [f"{number_of(n, 'memory', 'memories')} {what}" for what, n in n_left.items() if n]
     notes = [*_notes(access, changes, frame.unknown), *([f"Left alone: {', '.join(left)}."] if left else [])]
     changes += filter(None, differing)
-    return plan_of(access, changes, notes=notes, created_at=moment)
+    return plan_of(access, _hide_secrets(changes), notes=notes, created_at=moment)
 
 
 class ArchivedMemory(Struct, frozen=True, kw_only=True):
@@ -114,6 +116,11 @@ class ArchivedMemory(Struct, frozen=True, kw_only=True):
     """None where the archive has no such column."""
     error: str | None = None
     """Why there is no content."""
+
+    @property
+    def is_dated(self) -> bool:
+        """True if the archive has the time of the last write."""
+        return not np.isnat(self.updated_at)
 
     def unlike(self, memory: CurrentMemory) -> tuple[str, ...]:
         """Find the fields that the service holds otherwise."""
@@ -301,6 +308,20 @@ def _reconcile(archived: ArchivedMemory, memory: CurrentMemory, conflicts: Confl
     return replace(change, action="patch")
 
 
+def _hide_secrets(changes: Sequence[Change]) -> list[Change]:
+    """Hide in displays what an audit calls a secret, as an archive may hold what a cleanup has redacted since."""
+    sides = [(place, fields) for place, one in enumerate(changes) for fields in (one.before, one.after)]
+    texts = {name: [fields.get(name) for _, fields in sides] for name in ("title", "summary", "content")}
+    frame = pd.DataFrame({"id": [str(number) for number in range(len(sides))], **texts}, dtype="str")
+    found = pd.concat([find_secrets(frame), find_personal_data(frame)])
+    found = found[(found["action"] == "redact") | (found["severity"] == "high")]
+    hidden: defaultdict[int, set[str]] = defaultdict(set)
+    for number, field, start, end in zip(*(found[n] for n in ("id", "field", "start", "end")), strict=True):
+        place, fields = sides[int(number)]
+        hidden[place].add(str(fields[field])[int(start) : int(end)])
+    return [replace(one, hidden=tuple(sorted(hidden[place]))) for place, one in enumerate(changes)]
+
+
 def _notes(access: Access, changes: Iterable[Change], unknown: Sequence[str]) -> Iterator[str]:
     creates = [change for change in changes if change.action == "create"]
     days = access.client.restore_days
@@ -333,6 +354,8 @@ class ArchiveCheck(Struct, frozen=True, kw_only=True):
         Fields in which they differ, by id; ``content`` also where either cannot be opened.
     gone : tuple of str
         Ids that only the archive holds: they can be restored.
+    n_rewritten : int
+        Memories that are as archived, but were written since, as by an edit and its undo: only ``updated_at`` differs.
     """
 
     n_listed: int
@@ -340,6 +363,7 @@ class ArchiveCheck(Struct, frozen=True, kw_only=True):
     missing: tuple[str, ...] = ()
     differing: dict[str, tuple[str, ...]] = {}
     gone: tuple[str, ...] = ()
+    n_rewritten: int = 0
 
     @property
     def is_whole(self) -> bool:
@@ -356,6 +380,7 @@ class ArchiveCheck(Struct, frozen=True, kw_only=True):
             *([f"{len(self.missing):,} missing: {list_some(self.missing)}"] if self.missing else []),
             *([f"{len(differing):,} differing: {list_some(differing, '; ')}"] if differing else []),
             *([f"{len(self.gone):,} only in the archive: {list_some(self.gone)}"] if self.gone else []),
+            *([f"{self.n_rewritten:,} as archived, but with a new updated_at"] if self.n_rewritten else []),
         ]
         return "\n".join(parts)
 
@@ -379,13 +404,15 @@ def check_archive(access: Access, archive: Archive, *, key: Key | None = None) -
     frame = _read(access, archive, key)
     memories = _memories_of(access, frame)
     left = {memory.id: memory for memory in memories if memory.id is not None}
-    missing, differing, n_listed = [], {}, 0
+    missing, differing, n_listed, n_rewritten = [], {}, 0, 0
     for memory in iter_current(access):
         n_listed += 1
         archived = left.pop(memory.id, None)
         if archived is None:
             missing.append(memory.id)
-        elif names := tuple(_unproven(archived, memory)):
+        elif (names := tuple(_unproven(archived, memory))) == ("updated_at",) and archived.is_dated:
+            n_rewritten += 1
+        elif names:
             differing[memory.id] = names
     return ArchiveCheck(
         n_listed=n_listed,
@@ -393,6 +420,7 @@ def check_archive(access: Access, archive: Archive, *, key: Key | None = None) -
         missing=tuple(missing),
         differing=differing,
         gone=tuple(left),
+        n_rewritten=n_rewritten,
     )
 
 

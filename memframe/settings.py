@@ -24,7 +24,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import platformdirs
 from msgspec import Struct
@@ -33,26 +33,15 @@ from memframe.address import check_redirect_uri, check_url
 from memframe.errors import ConfigError, Hint
 from memframe.secret import Secret, as_secret, as_secret_if_text
 
+if TYPE_CHECKING:
+    from keyring.backend import KeyringBackend
+
 Name = Literal["base_url", "auth_url", "api_key", "client_id", "client_secret", "redirect_uri"]
 
 KEYRING_SERVICE = "memframe"
 KEYRING_ENTRIES: tuple[Name, ...] = ("base_url", "auth_url", "api_key", "client_id", "client_secret")
 FILE_ENTRIES: tuple[Name, ...] = ("base_url", "auth_url", "client_id", "redirect_uri")
 SECRETS: tuple[Name, ...] = ("api_key", "client_secret")
-
-
-class Keyring(Protocol):
-    """Keyring, as far as it is used: a part of ``keyring.backend.KeyringBackend``."""
-
-    @property
-    def priority(self) -> float:
-        """Recommendation of the keyring library: below 1, do not use it."""
-
-    def get_password(self, service: str, username: str, /) -> str | None: ...
-
-    def set_password(self, service: str, username: str, password: str, /) -> None: ...
-
-    def delete_password(self, service: str, username: str, /) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -63,11 +52,11 @@ class Sources:
     """
 
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)  # it holds secrets in the open
-    open_keyring: Callable[[], Keyring] | None = None
+    open_keyring: Callable[[], KeyringBackend] | None = None
     config: Path | None = None
 
 
-def open_system_keyring() -> Keyring:
+def open_system_keyring() -> KeyringBackend:
     """Return the keyring of the operating system."""
     import keyring  # noqa: PLC0415 - costs 0.2 s and looks for backends; most calls need none
 
@@ -89,7 +78,7 @@ class Found(NamedTuple):
     stored: bool = False
 
 
-def open_secure_keyring(open_keyring: Callable[[], Keyring]) -> Keyring:
+def open_secure_keyring(open_keyring: Callable[[], KeyringBackend]) -> KeyringBackend:
     """Open the keyring to store in; refuse one that its own library does not recommend.
 
     Below priority 1 are backends that fail, that forget, and that write plain files.
@@ -136,7 +125,7 @@ def _variable_of(name: Name) -> str:
     return f"MEMFRAME_{name.upper()}"
 
 
-def read_keyring(open_keyring: Callable[[], Keyring], entry: str) -> tuple[Secret | None, str]:
+def read_keyring(open_keyring: Callable[[], KeyringBackend], entry: str) -> tuple[Secret | None, str]:
     """Read an entry of the keyring; where it did not open, return the name of the error as well."""
     try:
         text = open_keyring().get_password(KEYRING_SERVICE, entry)
@@ -303,7 +292,7 @@ def store_settings(
     auth_url: str | None = None,
     client_id: str | None = None,
     client_secret: str | Secret | None = None,
-    open_keyring: Callable[[], Keyring] = open_system_keyring,
+    open_keyring: Callable[[], KeyringBackend] = open_system_keyring,
 ) -> None:
     """Store settings in the keyring of the operating system, replacing what was there.
 
@@ -323,7 +312,7 @@ def store_settings(
     _replace_entries(open_keyring, {setting.name: _check(setting) for setting in found if setting})
 
 
-def remove_settings(*, open_keyring: Callable[[], Keyring] = open_system_keyring) -> list[Name]:
+def remove_settings(*, open_keyring: Callable[[], KeyringBackend] = open_system_keyring) -> list[Name]:
     """Remove all of memframe's settings from the keyring of the operating system, and return the names of those.
 
     Raises
@@ -334,7 +323,9 @@ def remove_settings(*, open_keyring: Callable[[], Keyring] = open_system_keyring
     return _replace_entries(open_keyring, {})
 
 
-def _replace_entries(open_keyring: Callable[[], Keyring], entries: Mapping[Name, Secret]) -> list[Name]:
+def _replace_entries(
+    open_keyring: Callable[[], KeyringBackend], entries: Mapping[Name, Secret]
+) -> list[Name]:
     """Replace all entries, and return the names of those that were there.
 
     Secrets go first and come last: an interrupted update never pairs a secret with another address.

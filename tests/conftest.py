@@ -16,6 +16,7 @@ from argon2 import PasswordHasher
 import memframe
 from memframe.demo.sample_service import Person
 from memframe.service import run_local
+from memframe.service.local import LocalService
 from memframe.wire import CREATE_MEMORY, GET_CREDENTIALS, RESTORE_DAYS, RESTORES
 from tests.backends import Postgresql, Sqlite
 from tests.faults import FaultProxy
@@ -116,6 +117,13 @@ def service():
         yield local
 
 
+@pytest.fixture
+def developer(service):
+    """The running service for a developer of the test's own, whose users nobody else adds to."""
+    new = service._deployment.add_developer("Duplicate finder")
+    return LocalService(service._deployment, service._addresses, new)
+
+
 class User:
     """A user of the running service with one developer's way to them: what most tests begin with."""
 
@@ -155,6 +163,14 @@ def shared_user(service):
 def user(service):
     """A new user, whom nobody else knows."""
     person = User(service, f"{uuid4()}@example.org")
+    yield person
+    person.close()
+
+
+@pytest.fixture
+def own_user(developer):
+    """A new user, and the only one of a developer."""
+    person = User(developer, f"{uuid4()}@example.org")
     yield person
     person.close()
 

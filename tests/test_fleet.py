@@ -9,17 +9,15 @@ import pytest
 
 import memframe as mf
 from memframe import wire
-from memframe.envelope import Envelope
 from memframe.errors import ConfigError, FrameError
 from memframe.fleet.work import approved_and_revoked
 from memframe.sample import load_sample
-from memframe.secret import Secret
 from memframe.service import run_local
 from memframe.wire import AccessRequest
 from tests.conftest import CHEAP_HASHER, User
 from tests.faults import FaultProxy, answered, changed
 from tests.rows import assert_same
-from tests.strangers import CREDENTIALS, MEMORY, REQUEST
+from tests.strangers import REQUEST
 
 N_ROWS = 12
 
@@ -275,24 +273,6 @@ def test_an_id_that_is_a_path_stays_in_the_folder(tmp_path, stranger):
     assert os.listdir(tmp_path) == ["fleet"]  # noqa: PTH208 - hidden files too
     assert folder.archive("../../x").is_relative_to(tmp_path / "fleet")
     assert len(mf.load_archive(folder.archive("../../x"), key=mf.open_access(stranger.client(), "r1"))) == 0
-
-
-@pytest.mark.parametrize("user_id", ["x" * 300, "é" * 100, "x" * 230], ids=len)
-def test_an_id_that_is_longer_than_a_name_ends_no_run(tmp_path, stranger, user_id):
-    sealed = Envelope(Secret(CREDENTIALS["encryption_key"]), user_id=user_id, key_version=1).seal("Likes tea")
-    stranger.answer(wire.LIST_REQUESTS, items=[{**REQUEST, "user_id": user_id}])
-    stranger.answer(
-        wire.LIST_MEMORIES,
-        memoryBlobs=[{**MEMORY, "user_id": user_id, "content": sealed, "title": None, "tags": []}],
-    )
-    stranger.answer(wire.GET_CREDENTIALS, user_id=user_id)
-    client = stranger.client()
-    for _ in range(2):  # the second time it is there
-        fleet = mf.audit_fleet(client, tmp_path / "fleet", workers=1, progress=False)
-        assert by_user(fleet.outcomes).loc[user_id, "status"] == "done"
-        assert {*fleet.findings.user_id} == {user_id}
-    archive = mf.load_archive(fleet.archive(user_id), key=mf.open_access(client, "r1"))
-    assert (archive.user_id.tolist(), archive.content.tolist()) == ([user_id], ["Likes tea"])
 
 
 def test_a_folder_that_does_not_fit_is_refused(tmp_path, client):

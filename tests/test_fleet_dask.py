@@ -163,11 +163,13 @@ def test_what_workers_bring_is_sealed_unless_plaintext_is_asked_for(client, dask
 
 
 def test_a_message_that_is_damaged_is_a_row_of_a_user_who_failed(client, dask_client, monkeypatch):
-    gather = DaskClient.gather
+    gather, is_spoilt = DaskClient.gather, []
 
-    def spoilt(dask_client, *futures, **options):
+    def spoilt(dask_client, *futures, **options):  # it is called for each batch that is done
         first, *others = gather(dask_client, *futures, **options)
-        return [first[:-1] + bytes([first[-1] ^ 1]), *others]
+        damaged = first if is_spoilt else first[:-1] + bytes([first[-1] ^ 1])
+        is_spoilt.append(True)
+        return [damaged, *others]
 
     monkeypatch.setattr(DaskClient, "gather", spoilt)
     outcomes = load(client, scheduler=dask_client).outcomes

@@ -13,16 +13,22 @@ PYTHON_ADVICE = re.compile(
 )
 
 
+def called(node):
+    return (
+        getattr(node.func, "id", None) or getattr(node.func, "attr", "") if isinstance(node, ast.Call) else ""
+    )
+
+
 def messages(tree):
     """The texts of errors that are made, without those of their hints."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("Error"):
+        if called(node).endswith("Error"):
             texts = [*node.args]
             while texts:
                 text = texts.pop()
                 if isinstance(text, ast.Constant) and isinstance(text.value, str):
                     yield text.value
-                elif not (isinstance(text, ast.Call) and ast.unparse(text.func) == "Hint"):
+                elif called(text) != "Hint":
                     texts.extend(ast.iter_child_nodes(text))
 
 

@@ -81,7 +81,7 @@ def test_the_answer_to_an_older_attempt_is_refused(user):
 def test_an_address_without_state_is_refused(user):
     flow = user.flow()
     redirected = user.person.authorize(flow.authorization_url())
-    with pytest.raises(OAuthError, match="no state"):
+    with pytest.raises(OAuthError, match="state is missing"):
         flow.exchange(redirected.replace("state=", "other="))
 
 

@@ -199,6 +199,30 @@ def test_a_rehearsal_proves_that_an_archive_holds_everything(access, memories, a
     assert "does not contain all of the 4 memories" in str(found)
 
 
+def test_a_rehearsal_holds_after_an_edit_that_was_undone(access, memories, archive):
+    run = mf.update_memories(access, memories.iloc[1:2].assign(title="edited"), **QUIET)
+    applied(access, mf.plan_undo(access, run))
+    found = check_archive(access, archive)
+    assert (found.is_whole, found.differing, found.n_rewritten) == (True, {}, 1)
+    assert str(found).endswith("as they are\n1 as archived, but with a new updated_at")
+    undated = mf.load_archive(archive, key=access if archive.stem == "sealed" else None)
+    assert not check_archive(access, undated.drop(columns="updated_at")).is_whole, "then it proves nothing"
+
+
+def test_secrets_of_an_archive_are_restored_and_not_shown(access, backup):
+    secret = "Tr0ub4dor&3x"
+    rows = mf.load_archive(backup)
+    archived = rows.assign(content=f"The wifi password is {secret}.")
+    delete(access, rows.iloc[2:])
+    plan = mf.plan_restore(access, archived)
+    assert plan.counts == {"conflict": 2, "create": 2}
+    shown = plan.diff() + plan.to_json() + plan._repr_html_() + str(plan.changes.to_dict())
+    assert "The wifi password is" in shown
+    assert secret not in shown
+    applied(access, plan.without("conflict"))
+    assert mf.load_memories(access, progress=False).content.str.contains(secret).sum() == 2
+
+
 def test_a_rehearsal_proves_nothing_of_what_does_not_open_or_is_not_archived(access, memories, backup):
     frame = mf.load_archive(backup)
     frame.loc[0, ["content", "content_error"]] = [None, "no key"]

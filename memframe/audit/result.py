@@ -22,7 +22,7 @@ from memframe.audit.text import with_all_columns
 from memframe.display import html_card, number_of
 from memframe.errors import ConfigError, FrameError, Hint, check_kind
 from memframe.files import atomic_file, expand_path, raise_os_errors_as
-from memframe.report.summary import Count, brief_html, counts_of, details, headline, proposals, worst_of
+from memframe.report.summary import Count, brief_html, counts_of, proposals, verdict_of, worst_of
 
 _SAME = ["check", "kind", "id", "field", "related_id", "evidence"]
 """Columns by which a finding is known again: places move when a text is edited, scores with every change around, and
@@ -229,8 +229,7 @@ class Audit:
     @property
     def verdict(self) -> list[str]:
         """Summarize the audit in sentences, most severe first, without texts of memories."""
-        counts, n = self.counts, len(self.memories)
-        return [headline(counts, n), *details(counts, n)]
+        return verdict_of(self.counts, len(self.memories))
 
     @property
     def summary(self) -> pd.DataFrame:

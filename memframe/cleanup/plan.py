@@ -14,7 +14,7 @@ from memframe.access import Access
 from memframe.audit.fields import names_in, rescaled
 from memframe.cleanup.merge import Copy, Merge, Merging
 from memframe.cleanup.proposals import COPYING, PLANNED
-from memframe.cleanup.redact import Redacted, Search, redact_memories, searched_in
+from memframe.cleanup.redact import Redacted, redact_memories, searched_in
 from memframe.client.responses import same_id
 from memframe.display import number_of
 from memframe.errors import PlanError
@@ -183,14 +183,8 @@ def draft_of(
     apart = frozenset(apart)
     now = {i: row.now for i, row in rows.items() if row.stored is not None}
     searched = searched_in(now)
-    search = Search()
-    redacted = redact_memories(
-        findings[(findings["action"] == "redact") & findings["id"].isin(before.keys())],
-        before,
-        apart=apart,
-        searched=searched,
-        search=search,
-    )
+    asked = findings[(findings["action"] == "redact") & findings["id"].isin(before.keys())]
+    redacted = redact_memories(asked, before, searched=searched, apart=apart)
     values = _edited(findings[findings["id"].isin(before.keys())], before, redacted)
     deletes = _deletes(findings, open_rows)
     staying = {i: some for i, some in values.items() if i not in deletes}
@@ -201,7 +195,7 @@ def draft_of(
     gone = {copy for merge in merges for copy in merge.copies}
     # what no display may show, whatever is planned: secrets, and numbers like those of cards and identities
     shown = searched[(searched["action"] == "redact") | (searched["severity"] == "high")]
-    hidden = redact_memories(shown, now, searched=searched, search=search)
+    hidden = redact_memories(shown, now, searched=searched)
     return Draft(
         rows=rows,
         values={i: some for i, some in staying.items() if i not in gone},

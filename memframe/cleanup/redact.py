@@ -64,9 +64,8 @@ def redact_memories(
     findings: pd.DataFrame,
     memories: Memories,
     *,
+    searched: pd.DataFrame,
     apart: Iterable[frozenset[str]] = (),
-    searched: pd.DataFrame | None = None,
-    search: Search | None = None,
 ) -> dict[str, Redacted]:
     """Cut out what was found, and return the memories that change.
 
@@ -75,46 +74,25 @@ def redact_memories(
 
     Texts that were different stay so: where nothing but the secrets told them apart, their marks are numbered.
 
-    `apart` are pairs of memories that are known to differ in a value, `searched` is what `searched_in` has found in
-    these memories, and `search` has looked at some of what becomes of them before.
+    `searched` is what `searched_in` has found in these memories, and `apart` are pairs of memories that are known to
+    differ in a value.
     """
     cuttings = {i: _Cutting(memories[i], by_field) for i, by_field in _stretches(findings, memories).items()}
     checks = [check for check in _FINDERS if (findings["check"] == check).any()]
-    known = searched_in({i: memories[i] for i in cuttings}, checks) if searched is None else searched
-    known = known[known["check"].isin(checks) & known["id"].isin(cuttings)]
+    known = searched[searched["check"].isin(checks) & searched["id"].isin(cuttings)]
     spared = {i: _secrets_in(by_field, memories[i]) for i, by_field in _open(known, memories).items()}
     for alike in _alike(cuttings, apart):
         _number(alike)  # before the next rounds, whose places are those behind these marks
-    search, left = search or Search(), set(cuttings)
+    left = set(cuttings)
     for _ in range(_MAX_ROUNDS):
         values = {i: cuttings[i].values() for i in sorted(left)}
-        found = search.open_in(values, checks)
+        found = _open(searched_in(values, checks), values)
         new = {i: some for i in found if (some := _without(found[i], values[i], spared.get(i, {})))}
         for i, some in new.items():
             cuttings[i].add(some)
         left = set(new)  # the others are done
     done = {i: cutting.redacted() for i, cutting in cuttings.items()}
     return {i: some for i, some in done.items() if some.values}
-
-
-class Search:
-    """Looks for what should not be seen in the open; in the same texts once."""
-
-    def __init__(self) -> None:
-        self._found: dict[tuple[Value, ...], Found] = {}
-
-    def open_in(self, memories: Memories, checks: Iterable[str]) -> dict[str, Found]:
-        """Return what stands in the open in each of some memories, in which there is any."""
-        found: defaultdict[str, dict[str, list[Stretch]]] = defaultdict(dict)
-        for check in checks:
-            keys = {i: (check, *map(memory.get, _TEXTS)) for i, memory in memories.items()}
-            new = {i: memories[i] for i, key in keys.items() if key not in self._found}
-            opened = _open(searched_in(new, [check]), new)
-            self._found |= {keys[i]: opened.get(i, {}) for i in new}
-            for i, key in keys.items():
-                for field, stretches in self._found[key].items():
-                    found[i].setdefault(field, []).extend(stretches)
-        return dict(found)
 
 
 def searched_in(memories: Memories, checks: Iterable[str] = tuple(_FINDERS)) -> pd.DataFrame:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from typing import Any
 
 import click
@@ -21,6 +21,7 @@ from memframe.cli.options import (
     example,
     full_id,
     remark,
+    show,
 )
 from memframe.client import Client, connect, connect_and_sign_in
 from memframe.client.responses import is_uuid
@@ -43,14 +44,23 @@ def request_option(*, required: bool) -> Callable[[Command], Command]:
     )
 
 
-request_required = request_option(required=True)
-
-
 @contextmanager
 def open_request(request_id: str) -> Iterator[Access]:
     """Open the access with the settings, and close its connections afterwards."""
     with connect() as client:
         yield open_access(client, _full_request_id(client, request_id))
+
+
+def access_required(command: Command) -> Command:
+    """Add the option that names the access request; the command gets the open access first."""
+
+    @request_option(required=True)
+    @wraps(command)
+    def with_access(request_id: str, **others: Any) -> None:
+        with open_request(request_id) as access:
+            command(access, **others)
+
+    return with_access
 
 
 def _full_request_id(client: Client, given: str) -> str:
@@ -110,7 +120,7 @@ def request_group() -> None:
 @click.option("--wait", "wait_s", metavar="SECONDS", type=SECONDS, help="Seconds to wait for the decision.")
 @as_json
 @example('memframe request new --reason "Weekly review of duplicates"')
-def request_new(reason: str, local: bool, wait_s: float | None, as_json: bool) -> None:
+def request_new(reason: str, local: bool, wait_s: float | None) -> None:
     """Let a user authorize the application, then request access; prints the request.
 
     Prints the address for the user's browser, and asks for the address that the browser was redirected to (also as
@@ -127,7 +137,7 @@ def request_new(reason: str, local: bool, wait_s: float | None, as_json: bool) -
         if wait_s is not None:
             remark(f"{asked.id}: waiting for the user's decision on the dashboard at {flow.auth_url}")
             asked = wait_for_decision(client, asked.id, timeout_s=wait_s)
-    _print_request(asked, as_json=as_json, must_be_approved=wait_s is not None)
+    _print_request(asked, must_be_approved=wait_s is not None)
 
 
 @request_group.command("wait")
@@ -137,35 +147,32 @@ def request_new(reason: str, local: bool, wait_s: float | None, as_json: bool) -
 )
 @as_json
 @example("memframe request wait 7c9e6679 --timeout 3600")
-def request_wait(request_id: str, timeout_s: float, as_json: bool) -> None:
+def request_wait(request_id: str, timeout_s: float) -> None:
     """Wait until the user has decided; prints the request, and ends with 5 if it is not approved."""
     with connect() as client:
         decided = wait_for_decision(client, _full_request_id(client, request_id), timeout_s=timeout_s)
-    _print_request(decided, as_json=as_json, must_be_approved=True)
+    _print_request(decided, must_be_approved=True)
 
 
 @request_group.command("show")
 @click.argument("request_id")
 @as_json
 @example("memframe request show 7c9e6679 --json")
-def request_show(request_id: str, as_json: bool) -> None:
+def request_show(request_id: str) -> None:
     """Show one request with its current status."""
     with connect() as client:
-        _print_request(client.access_request(_full_request_id(client, request_id)), as_json=as_json)
+        _print_request(client.access_request(_full_request_id(client, request_id)))
 
 
 @request_group.command("list")
 @as_json
 @example("memframe request list --json")
-def request_list(as_json: bool) -> None:
+def request_list() -> None:
     """List all requests of this developer account, the newest first."""
     with connect() as client:
         requests = client.access_requests()
     requests.sort(key=lambda each: each.created_at.timestamp() if each.created_at else 0.0, reverse=True)
-    if as_json:
-        click.echo(json.dumps([_public(each) for each in requests]))
-    else:
-        click.echo("\n".join(map(_line, requests)) or "no requests")
+    show([_public(each) for each in requests], "\n".join(map(_line, requests)) or "no requests")
 
 
 def _print_address(address: str) -> None:
@@ -173,8 +180,8 @@ def _print_address(address: str) -> None:
     click.echo(f"Open this address in the user's browser:\n{address}", err=True)
 
 
-def _print_request(request: AccessRequest, *, as_json: bool, must_be_approved: bool = False) -> None:
-    click.echo(json.dumps(_public(request)) if as_json else _line(request))
+def _print_request(request: AccessRequest, *, must_be_approved: bool = False) -> None:
+    show(_public(request), _line(request))
     if must_be_approved and request.status != "approved":
         sys.exit(REFUSED)
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import click
 
 from memframe.audit.findings import Severity
-from memframe.cli.options import FOUND, Command, Group, LocalPath, as_json, example, remark
+from memframe.cli.options import FOUND, Group, LocalPath, as_json, combine, example, remark, show, wants_json
 from memframe.cli.read import at_least, fail_on_option
 from memframe.client import Client, connect
 from memframe.display import number_of, printable
@@ -44,21 +43,14 @@ def fleet_group() -> None:
     """
 
 
-def fleet_options(command: Command) -> Command:
-    """Add the options of a run."""
-    options: list[Callable[[Command], Command]] = [
-        click.argument("path", type=LocalPath()),
-        click.option(
-            "--workers", metavar="N", default=8, type=click.IntRange(min=1), help="Threads on this machine."
-        ),
-        click.option(
-            "--dask", "address", metavar="ADDRESS", help="Scheduler of a Dask cluster to use instead."
-        ),
-        as_json,
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+fleet_options = combine(
+    click.argument("path", type=LocalPath()),
+    click.option(
+        "--workers", metavar="N", default=8, type=click.IntRange(min=1), help="Threads on this machine."
+    ),
+    click.option("--dask", "address", metavar="ADDRESS", help="Scheduler of a Dask cluster to use instead."),
+    as_json,
+)
 
 
 @fleet_group.command("audit")
@@ -70,12 +62,12 @@ def fleet_options(command: Command) -> Command:
 )
 @fail_on_option
 @example("memframe fleet audit fleet-2026-11 --fail-on high")
-def fleet_audit(*, archives: bool, fail_on: Severity | None, **options: Any) -> None:
+def fleet_audit(path: Path, archives: bool, fail_on: Severity | None, **cluster: Any) -> None:
     """Audit the memories of every user separately, and write the findings to PATH."""
-    with _connect(**options) as (client, how):
-        folder = audit_fleet(client, options["path"], archives=archives, **how)
+    with _connect(path, **cluster) as (client, how):
+        folder = audit_fleet(client, path, archives=archives, **how)
     severities = folder.severities()
-    _print_result(folder, options["as_json"], n_findings=severities.total())
+    _print_result(folder, n_findings=severities.total())
     if fail_on and any(severities[severity] for severity in at_least(fail_on)):
         sys.exit(FOUND)
 
@@ -86,25 +78,22 @@ def fleet_audit(*, archives: bool, fail_on: Severity | None, **options: Any) -> 
     "--plaintext", is_flag=True, help="Do not seal the archives: anyone who can read PATH can read them."
 )
 @example("memframe fleet export fleet-2026-11")
-def fleet_export(*, plaintext: bool, **options: Any) -> None:
+def fleet_export(path: Path, plaintext: bool, **cluster: Any) -> None:
     """Export the memories of every user to PATH, one archive per user, sealed with the user's key."""
-    with _connect(**options) as (client, how):
-        folder = export_fleet(client, options["path"], sealed=not plaintext, **how)
-    _print_result(folder, options["as_json"])
+    with _connect(path, **cluster) as (client, how):
+        folder = export_fleet(client, path, sealed=not plaintext, **how)
+    _print_result(folder)
 
 
 @fleet_group.command("forget")
 @click.argument("path", type=LocalPath(exists=True))
 @as_json
 @example("memframe fleet forget fleet-2026-11")
-def fleet_forget(path: Path, as_json: bool) -> None:
+def fleet_forget(path: Path) -> None:
     """Delete from PATH the data of users who revoked their approval, as `audit` and `export` do when they run again."""
     with connect() as client:
         folder = forget_revoked(client, path)
-    if as_json:
-        click.echo(json.dumps({"path": str(folder.path), "forgotten": folder.forgotten}))
-    else:
-        click.echo(_describe_forgotten(folder))
+    show({"path": str(folder.path), "forgotten": folder.forgotten}, _describe_forgotten(folder))
 
 
 def _describe_forgotten(folder: FleetFolder) -> str:
@@ -115,9 +104,7 @@ def _describe_forgotten(folder: FleetFolder) -> str:
 
 
 @contextmanager
-def _connect(
-    path: Path, address: str | None, workers: int, **_: object
-) -> Iterator[tuple[Client, dict[str, Any]]]:
+def _connect(path: Path, address: str | None, workers: int) -> Iterator[tuple[Client, dict[str, Any]]]:
     """Yield a client, and the options of the scheduler."""
     with connect() as client, ExitStack() as cluster:
         how = (
@@ -133,18 +120,17 @@ def _connect(
             ) from None
 
 
-def _print_result(folder: FleetFolder, as_json: bool, **counts: int) -> None:
+def _print_result(folder: FleetFolder, **counts: int) -> None:
     """Print counts, and errors to standard error; end with 1 if a user failed."""
     outcomes = folder.outcomes
     is_ = {status: outcomes["status"] == status for status in ("done", "failed", "revoked")}
     n_of = {status: int(rows.sum()) for status, rows in is_.items()}
     n_of |= {"n_rows": int(outcomes["n_rows"].sum()), **counts}
-    if as_json:
-        click.echo(json.dumps({"path": str(folder.path), **n_of, "n_before": folder.n_before}))
-    else:
-        numbers = [number_of(n_of[name], *nouns) for name, nouns in _NOUNS.items() if name in n_of]
-        before = f"; done before: {folder.n_before:,}" if folder.n_before else ""
-        click.echo(f"{', '.join(numbers)}; in {folder.path}, readable only by you{before}")
+    numbers = [number_of(n_of[name], *nouns) for name, nouns in _NOUNS.items() if name in n_of]
+    before = f"; done before: {folder.n_before:,}" if folder.n_before else ""
+    words = f"{', '.join(numbers)}; in {folder.path}, readable only by you{before}"
+    show({"path": str(folder.path), **n_of, "n_before": folder.n_before}, words)
+    if not wants_json():
         for row in outcomes[outcomes["error"].notna() & ~is_["revoked"]].head(MAX_ERRORS).itertuples():
             click.echo(printable(f"{row.user_id}: {row.error}"), err=True)
         if n_of["failed"]:

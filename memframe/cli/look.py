@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
 import pandas as pd
 
+from memframe.access import Access
 from memframe.audit.result import records_of
 from memframe.audit.text import masked
-from memframe.cli.connect import open_request, request_required
-from memframe.cli.options import as_json, example, full_id, remark
+from memframe.cli.connect import access_required
+from memframe.cli.options import as_json, combine, example, full_id, remark, show, wants_json
 from memframe.client.responses import is_uuid
 from memframe.display import escape_invisible, number_of, printable
 from memframe.load import load_memories, load_memory
@@ -19,8 +19,14 @@ from memframe.load import load_memories, load_memory
 _OPEN = ("id", "created_at", "updated_at", "source", "importance", "confidence", "content_error")
 _TEXTS = ("title", "summary", "content")
 
-with_text_option = click.option(
-    "--with-text", is_flag=True, help="Show title, summary, content and tags; without it, how long they are."
+looking = combine(
+    click.option(
+        "--with-text",
+        is_flag=True,
+        help="Show title, summary, content and tags; without it, how long they are.",
+    ),
+    access_required,
+    as_json,
 )
 limit_option = click.option(
     "--limit", type=click.IntRange(min=1), help="Maximum number of memories; by default all."
@@ -29,24 +35,20 @@ limit_option = click.option(
 
 @click.command("show")
 @click.argument("memory_id", metavar="ID")
-@with_text_option
-@request_required
-@as_json
+@looking
 @example("memframe show 5f0c9b1e --request 7c9e6679 --with-text")
-def show_command(memory_id: str, with_text: bool, request_id: str, as_json: bool) -> None:
+def show_command(access: Access, memory_id: str, with_text: bool) -> None:
     """Show one memory, given by its id or the beginning of its id; texts are masked."""
-    with open_request(request_id) as access:
-        if not is_uuid(memory_id):
-            ids = load_memories(access)["id"]
-            memory_id = full_id(memory_id, ids, ("memory", "memories"), shown_by="memframe list")
-        (memory,) = _records(load_memory(access, memory_id), with_text=with_text)
-    if as_json:
-        click.echo(json.dumps(memory))
-        return
-    for name, value in memory.items():
-        if value is not None:
-            text = ", ".join(value) if isinstance(value, list) else str(value)
-            click.echo(f"{name:<14} {escape_invisible(text)}")
+    if not is_uuid(memory_id):
+        ids = load_memories(access)["id"]
+        memory_id = full_id(memory_id, ids, ("memory", "memories"), shown_by="memframe list")
+    (memory,) = _records(load_memory(access, memory_id), with_text=with_text)
+    words = {
+        name: ", ".join(value) if isinstance(value, list) else str(value) for name, value in memory.items()
+    }
+    show(
+        memory, [f"{name:<14} {escape_invisible(words[name])}" for name in memory if memory[name] is not None]
+    )
 
 
 @click.command("list")
@@ -54,43 +56,34 @@ def show_command(memory_id: str, with_text: bool, request_id: str, as_json: bool
     "--tag", "tags", multiple=True, help="Only memories with this tag; if repeated, with any of them."
 )
 @limit_option
-@with_text_option
-@request_required
-@as_json
+@looking
 @example("memframe list --request 7c9e6679 --tag travel --with-text")
-def list_command(
-    tags: tuple[str, ...], limit: int | None, with_text: bool, request_id: str, as_json: bool
-) -> None:
+def list_command(access: Access, tags: tuple[str, ...], limit: int | None, with_text: bool) -> None:
     """List memories, one per line: id, date, source, and the length of title and content."""
-    with open_request(request_id) as access:
-        _print(load_memories(access, tags=tags or None, limit=limit), with_text=with_text, as_json=as_json)
+    _print(load_memories(access, tags=tags or None, limit=limit), with_text=with_text)
 
 
 @click.command("search")
 @click.argument("text")
 @limit_option
-@with_text_option
-@request_required
-@as_json
+@looking
 @example('memframe search "green tea" --request 7c9e6679')
-def search_command(text: str, limit: int | None, with_text: bool, request_id: str, as_json: bool) -> None:
+def search_command(access: Access, text: str, limit: int | None, with_text: bool) -> None:
     """List memories in which the service finds TEXT: in title, summary or content, ignoring case."""
-    with open_request(request_id) as access:
-        _print(load_memories(access, search=text, limit=limit), with_text=with_text, as_json=as_json)
+    _print(load_memories(access, search=text, limit=limit), with_text=with_text)
 
 
-def _print(memories: pd.DataFrame, *, with_text: bool, as_json: bool) -> None:
+def _print(memories: pd.DataFrame, *, with_text: bool) -> None:
     records = _records(memories, with_text=with_text)
-    if as_json:
-        click.echo(json.dumps(records))
-        return
-    for memory in records:
-        day, text = (memory["created_at"] or "")[:10], memory["title"] or memory["content"] or ""
-        click.echo(
-            f"{memory['id']}  {day:<10}  {printable(memory['source'] or '', 16):<16}  {printable(text, 72)}"
-        )
-    more = "" if memories.attrs["memframe"]["complete"] else "; there may be more, beyond --limit"
-    remark(f"{number_of(len(records), 'memory', 'memories')}{more}")
+    show(records, map(_line, records))
+    if not wants_json():
+        more = "" if memories.attrs["memframe"]["complete"] else "; there may be more, beyond --limit"
+        remark(f"{number_of(len(records), 'memory', 'memories')}{more}")
+
+
+def _line(memory: dict[str, Any]) -> str:
+    day, text = (memory["created_at"] or "")[:10], memory["title"] or memory["content"] or ""
+    return f"{memory['id']}  {day:<10}  {printable(memory['source'] or '', 16):<16}  {printable(text, 72)}"
 
 
 def _records(memories: pd.DataFrame, *, with_text: bool) -> list[dict[str, Any]]:

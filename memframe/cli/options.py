@@ -1,7 +1,8 @@
-"""Options that commands share, exit codes, remarks, prompts for secrets, and ids given by their beginning."""
+"""Options that commands share, exit codes, output, prompts for secrets, and ids given by their beginning."""
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -49,7 +50,46 @@ COUNT = click.IntRange(min=0)
 SECONDS = click.FloatRange(min=0)
 FILE = LocalPath(dir_okay=False)
 
-as_json = click.option("--json", "as_json", is_flag=True, help="JSON on standard output, for scripts.")
+_JSON = "memframe.json"
+
+as_json = click.option(
+    "--json",
+    is_flag=True,
+    expose_value=False,
+    callback=lambda context, _, value: context.meta.update({_JSON: value}),
+    help="JSON on standard output, for scripts.",
+)
+
+
+def wants_json() -> bool:
+    """True if the running command was given --json."""
+    return bool(click.get_current_context().meta.get(_JSON))
+
+
+def show(values: Any, words: str | Iterable[str] | None = None) -> None:
+    """Print values if --json was given, else words or lines, by default a line for each value.
+
+    Values that are text are JSON already. Secrets among values without words are shown only once, which is said.
+    """
+    if wants_json():
+        click.echo(values if isinstance(values, str | bytes) else json.dumps(values))
+    elif words is not None:
+        click.echo(words if isinstance(words, str) else "\n".join(words))
+    else:
+        click.echo("\n".join(f"{name:<14} {value}" for name, value in values.items()))
+        if values.keys() & {"api_key", "client_secret"}:
+            remark("These secrets are shown only now; keep them.")
+
+
+def combine(*decorators: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """Join options into one decorator, in the order of the help."""
+
+    def add(command: Command) -> Command:
+        for decorator in reversed(decorators):
+            command = decorator(command)
+        return command
+
+    return add
 
 
 def example(*lines: str) -> Callable[[Any], Any]:

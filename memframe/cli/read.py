@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 import warnings
 from collections.abc import Callable, Iterator
 from functools import partial, wraps
@@ -13,12 +11,13 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from memframe.access import Access
 from memframe.archive import export_memories, load_archive, refresh_archive
 from memframe.archive.sealing import Reader
 from memframe.audit import CHECKS, SEVERITIES, Audit, ChatJudge, audit_memories
 from memframe.audit.findings import Check, Severity
 from memframe.audit.judge import JUDGE_LIMIT, JUDGED
-from memframe.cli.connect import open_request, request_option, request_required
+from memframe.cli.connect import access_required, open_request, request_option
 from memframe.cli.options import (
     COUNT,
     FILE,
@@ -26,10 +25,12 @@ from memframe.cli.options import (
     Command,
     LocalPath,
     as_json,
+    combine,
     example,
     key_file_option,
     key_option,
     remark,
+    show,
 )
 from memframe.frames import READ
 from memframe.load import load_memories, load_tags
@@ -49,50 +50,58 @@ def at_least(severity: Severity) -> tuple[Severity, ...]:
     return SEVERITIES[SEVERITIES.index(severity) :]
 
 
-def audit_options(command: Command) -> Command:
-    """Add the options that choose memories and checks; the command gets the audit as its argument ``audit``."""
-
-    @request_option(required=False)
-    @click.option(
+_choosing = combine(
+    request_option(required=False),
+    click.option(
         "--archive",
         type=LocalPath(exists=True),
         help="Audit an archive of `memframe export` instead of the service; --request opens a sealed one.",
-    )
-    @click.option(
+    ),
+    click.option(
         "--file",
         "foreign",
         type=LocalPath(exists=True),
         help="Audit a file, folder or archive from another memory system instead.",
-    )
-    @click.option("--format", "form", default="auto", help="Of --file, where several formats fit.")
-    @click.option("--zone", help="Of times in --file that name none, such as Europe/Paris.")
-    @key_file_option
-    @click.option(
+    ),
+    click.option("--format", "form", default="auto", help="Of --file, where several formats fit."),
+    click.option("--zone", help="Of times in --file that name none, such as Europe/Paris."),
+    key_file_option,
+)
+_judging = combine(
+    click.option(
         "--check",
         "checks",
         multiple=True,
         metavar="CHECK",
         type=click.Choice(CHECKS),
         help=f"Run only this check; may be given several times. Checks: {', '.join(CHECKS)}.",
-    )
-    @click.option(
+    ),
+    click.option(
         "--judge",
         "judge_url",
         metavar="URL",
         help="An OpenAI-compatible endpoint that judges what rules cannot decide, such as http://127.0.0.1:11434/v1.",
-    )
-    @click.option("--model", metavar="NAME", help="The model to use.")
-    @click.option(
+    ),
+    click.option("--model", metavar="NAME", help="The model to use."),
+    click.option(
         "--judge-limit",
         metavar="N",
         type=COUNT,
         default=JUDGE_LIMIT,
         help="Maximum number of questions; the most promising are asked first.",
-    )
-    @key_option("--judge-key-file", "the judge's API key", help="File with the API key of that endpoint.")
-    @click.option(
+    ),
+    key_option("--judge-key-file", "the judge's API key", help="File with the API key of that endpoint."),
+    click.option(
         "--send", is_flag=True, help="Send masked texts of memories to a --judge that is on another machine."
-    )
+    ),
+)
+
+
+def audit_options(command: Command) -> Command:
+    """Add the options that choose memories and checks; the command gets the audit as its argument ``audit``."""
+
+    @_choosing
+    @_judging
     @wraps(command)
     def with_audit(
         request_id: str | None,
@@ -179,7 +188,6 @@ def audit_command(
     count_judged: bool,
     html: Path | None,
     out: Path | None,
-    as_json: bool,
 ) -> None:
     """Look for secrets, personal data, junk, duplicates, broken scores and tags; nothing is changed.
 
@@ -190,14 +198,8 @@ def audit_command(
         audit.to_html(html)
     if out is not None:
         audit.to_json(out)
-    if as_json:
-        sys.stdout.buffer.write(audit.json() + b"\n")
-    else:
-        click.echo("\n".join(_lines_of(audit)))
-        if html is not None:
-            click.echo(f"Report: {html}")
-        if out is not None:
-            click.echo(f"Audit: {out}")
+    written = {"Report": html, "Audit": out}
+    show(audit.json(), [*_lines_of(audit), *(f"{name}: {path}" for name, path in written.items() if path)])
     found = audit.findings
     if not count_judged:
         found = found[~found["kind"].str.startswith(JUDGED).fillna(False).astype(bool)]
@@ -245,12 +247,10 @@ def _lines_of(audit: Audit) -> Iterator[str]:
     type=click.Choice(["markdown", "pam"]),
     help="A folder of notes, or Portable AI Memory as .json, regardless of the extension.",
 )
-@request_required
+@access_required
 @as_json
 @example("memframe export memories.parquet --request 7c9e6679")
-def export_command(
-    path: Path, sealed: bool, refresh: bool, form: Any, request_id: str, as_json: bool
-) -> None:
+def export_command(access: Access, path: Path, sealed: bool, refresh: bool, form: Any) -> None:
     """Write all memories to PATH: decrypted, so that anyone who can read the file can read them, or --sealed.
 
     The extension chooses the format: .parquet, .jsonl, .json or .csv, or .md for a folder of notes; without one, PATH
@@ -259,14 +259,11 @@ def export_command(
     """
     if refresh and form:
         raise click.UsageError("--refresh keeps the format of the archive: leave out --format.")
-    with open_request(request_id) as access:
-        if refresh:
-            changes = refresh_archive(access, path)
-            counts = {name: len(getattr(changes, name)) for name in changes.__struct_fields__}
-            words = ", ".join(f"{n:,} {name}" for name, n in counts.items())
-        else:
-            counts = {"n_rows": export_memories(access, path, sealed=sealed, format=form)}
-            words = memories(counts["n_rows"])
-    click.echo(
-        json.dumps({"path": str(path), **counts}) if as_json else f"{words} in {path}, readable only by you"
-    )
+    if refresh:
+        changes = refresh_archive(access, path)
+        counts = {name: len(getattr(changes, name)) for name in changes.__struct_fields__}
+        words = ", ".join(f"{n:,} {name}" for name, n in counts.items())
+    else:
+        counts = {"n_rows": export_memories(access, path, sealed=sealed, format=form)}
+        words = memories(counts["n_rows"])
+    show({"path": str(path), **counts}, f"{words} in {path}, readable only by you")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import sys
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ import click
 import platformdirs
 
 from memframe.address import is_loopback
-from memframe.cli.options import FILE, Command, LocalPath, as_json, example, remark
+from memframe.cli.options import FILE, Command, LocalPath, as_json, example, show
 from memframe.errors import ConfigError, ConflictError
 from memframe.service.app import AppFactory
 from memframe.service.deployment import FIRST_DEVELOPER, Addresses, Deployment, NewDeveloper, ServiceConfig
@@ -58,16 +57,6 @@ def data_options(command: Command) -> Command:
         command(place=ServiceConfig(folder, database, key_file), **others)
 
     return with_place
-
-
-def show(values: Any, words: str | None = None, *, as_json: bool) -> None:
-    """Print values as JSON or in words, by default a line each; and that secrets among them are shown only once."""
-    if as_json:
-        click.echo(json.dumps(values))
-        return
-    click.echo("\n".join(f"{name:<14} {value}" for name, value in values.items()) if words is None else words)
-    if words is None and values.keys() & {"api_key", "client_secret"}:
-        remark("These secrets are shown only now; keep them.")
 
 
 def secrets_of(developer: NewDeveloper) -> dict[str, str]:
@@ -118,7 +107,6 @@ def serve_command(
     trusted_proxy: str | None,
     connections_per_address: int,
     log_json: bool,
-    as_json: bool,
 ) -> None:
     """Run the Memory Access Service until Ctrl-C.
 
@@ -131,18 +119,14 @@ def serve_command(
         log_as_json()
     with listen(host, port) as listening, _stopped_by_signals():
         addresses = Addresses(own_url or url_of(listening))
-        shown = {
-            "base_url": addresses.base_url,
-            "auth_url": addresses.auth_url,
-            "dashboard_url": addresses.dashboard_url,
-        }
+        shown = {name: getattr(addresses, name) for name in ("base_url", "auth_url", "dashboard_url")}
         with (
             closing(place.open(may_create=True)) as deployment,
             deployment.store.naming_errors(),
             suppress(ConflictError),  # it was made at an earlier start, or by one at the same moment
         ):
             shown |= secrets_of(deployment.add_developer(FIRST_DEVELOPER, only_first=True))
-        show(shown, as_json=as_json)
+        show(shown)
         serve_with(
             AppFactory(place, addresses, log_json).make,
             listening,

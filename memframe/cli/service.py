@@ -12,8 +12,19 @@ from typing import Any, Literal
 import click
 from msgspec.structs import asdict
 
-from memframe.cli.options import COUNT, FILE, Command, Group, LocalPath, as_json, example, full_id
-from memframe.cli.serve import data_options, open_service, secrets_of, show
+from memframe.cli.options import (
+    COUNT,
+    FILE,
+    Command,
+    Group,
+    LocalPath,
+    as_json,
+    combine,
+    example,
+    full_id,
+    show,
+)
+from memframe.cli.serve import data_options, open_service, secrets_of
 from memframe.display import number_of, printable
 from memframe.errors import ConfigError, NotFoundError
 from memframe.files import atomic_file, raise_os_errors_as
@@ -58,14 +69,12 @@ def command(
         @data_options
         @as_json
         @wraps(work)
-        def run(place: ServiceConfig, as_json: bool, **given: Any) -> None:
+        def run(place: ServiceConfig, **given: Any) -> None:
             with open_service(place) as deployment:
                 values, words = work(deployment, **given)
-            show(values, words, as_json=as_json)
+            show(values, words)
 
-        for parameter in reversed(parameters):
-            run = parameter(run)
-        return service_group.command(name)(run)
+        return service_group.command(name)(combine(*parameters)(run))
 
     return register
 
@@ -132,7 +141,7 @@ def rotate_user_key(deployment: Deployment, email: str) -> Shown:
 @data_options
 @as_json
 @example("memframe service rotate-master-key")
-def rotate_service_key(place: ServiceConfig, as_json: bool) -> None:
+def rotate_service_key(place: ServiceConfig) -> None:
     """Replace the master key, while the service is stopped, and wrap the keys of all users with the new one.
 
     Nothing that applications hold changes, but that they fetch a new token. The old key file stays beside the
@@ -146,7 +155,7 @@ def rotate_service_key(place: ServiceConfig, as_json: bool) -> None:
     with open_service(place) as deployment:
         n_keys = deployment.rotate_master_key(place.master_key_file)
     words = f"{place.master_key_file} is new: {number_of(n_keys, 'key', 'keys')} of users wrapped with it"
-    show({"n_keys": n_keys, "master_key_file": str(place.master_key_file)}, words, as_json=as_json)
+    show({"n_keys": n_keys, "master_key_file": str(place.master_key_file)}, words)
 
 
 @command("rotate-api-key", click.argument("developer"))

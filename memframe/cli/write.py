@@ -6,6 +6,7 @@ import json
 import shlex
 import sys
 from collections.abc import Callable, Hashable
+from functools import wraps
 from pathlib import Path
 from typing import Any, get_args
 
@@ -20,7 +21,7 @@ from memframe.archive.places import FORMATS, format_of, parts_of
 from memframe.archive.table import ARCHIVE_SCHEMA
 from memframe.cleanup import audit_again, plan_cleanup
 from memframe.cleanup.proposals import MAX_SHARE, Actions, read_actions
-from memframe.cli.connect import open_request, request_option, request_required
+from memframe.cli.connect import access_required, open_request, request_option
 from memframe.cli.options import (
     CONFLICTS,
     COUNT,
@@ -31,11 +32,14 @@ from memframe.cli.options import (
     LocalPath,
     as_json,
     ask_secrets,
+    combine,
     example,
     full_id,
     key_file_option,
     read_keys,
     remark,
+    show,
+    wants_json,
 )
 from memframe.client.responses import is_uuid
 from memframe.display import number_of
@@ -62,6 +66,23 @@ full_option = click.option("--full", is_flag=True, help=f"Print all changes, not
 max_changes_option = click.option(
     "--max-changes", metavar="N", type=COUNT, help="Refuse to plan more changes."
 )
+
+
+def planning(*refused: str) -> Callable[[Callable[..., Plan]], Command]:
+    """Make a command that shows and saves the plan of a function, and ends with 3 if it has `refused` changes."""
+
+    def add(make: Callable[..., Plan]) -> Command:
+        @access_required
+        @combine(out_option, full_option, as_json)
+        @wraps(make)
+        def run(access: Access, out: Path | None, full: bool, **given: Any) -> None:
+            plan = make(access, **given)
+            _show(plan, full=full)
+            _save_and_exit(plan, out, access.request_id, *refused)
+
+        return run
+
+    return add
 
 
 @click.command("plan")
@@ -110,13 +131,17 @@ max_changes_option = click.option(
     "memframe plan --from-audit audit.json --request 7c9e6679 --out cleanup.plan",
 )
 def plan_command(
+    edited: Path | None,
     request_id: str | None,
-    out: Path | None,
+    audit: Path | None,
     saved: Path | None,
-    full: bool,
-    as_json: bool,
+    actions: str | None,
     on_conflict: OnConflict,
-    **given: Any,
+    max_share: float,
+    max_changes: int | None,
+    out: Path | None,
+    full: bool,
+    **reading: Any,
 ) -> None:
     """Plan the changes of EDITED: an archive (.parquet, .jsonl, .csv) with edited or new rows.
 
@@ -132,13 +157,20 @@ def plan_command(
     Ends with 3 if there are conflicts.
     """
     if saved is not None:
-        _show(Plan.load(saved), full=full, as_json=as_json)
+        _show(Plan.load(saved), full=full)
         return
-    if request_id is None or (given["edited"] is None) == (given["audit"] is None):
+    if request_id is None or (edited is None) == (audit is None):
         raise click.UsageError("give --request and EDITED or --from-audit, or --show a saved plan")
+    if audit is None and actions is not None:
+        raise click.UsageError("--actions chooses among the proposals of --from-audit")
+    settling: OnConflict = "mark" if on_conflict == "raise" else on_conflict
     with open_request(request_id) as access:
-        plan = _make_plan(access, on_conflict="mark" if on_conflict == "raise" else on_conflict, **given)
-    _show(plan, full=full, as_json=as_json)
+        if audit is None:
+            plan = _plan_edits(access, edited, on_conflict=settling, **reading)
+        else:
+            plan = _plan_proposals(access, audit, actions, on_conflict=settling, max_share=max_share)
+    check_size(plan.records, max_changes)
+    _show(plan, full=full)
     n_conflicts = plan.counts.get("conflict", 0)
     if n_conflicts and on_conflict == "raise":
         unwritten = "" if out is None else f", so {out} was not written"
@@ -152,29 +184,46 @@ def plan_command(
     _save_and_exit(plan, out, request_id, "conflict")
 
 
+def _plan_edits(
+    access: Access,
+    edited: Any,
+    *,
+    key: Secret | None,
+    is_delete: bool,
+    on_null: OnNull,
+    on_conflict: OnConflict,
+) -> Plan:
+    if is_delete:
+        return plan_deletes(access, _rows_to_delete(edited, access, key), on_conflict=on_conflict)
+    return plan_changes(access, _read_rows(edited, key or access), on_null=on_null, on_conflict=on_conflict)
+
+
+def _plan_proposals(access: Access, audit: Path, actions: str | None, **options: Any) -> Plan:
+    chosen = _actions(actions)
+    read_actions(chosen)  # before anything is read
+    renewal = audit_again(access, audit)
+    if renewal.n_left_out:
+        n_gone = number_of(renewal.n_left_out, "finding is", "findings are")
+        remark(f"{n_gone} no longer to be found, and left out.")
+    return plan_cleanup(access, renewal.audit, actions=chosen, **options)
+
+
 @click.command("undo")
 @click.argument("journal", type=LocalPath())
-@request_required
-@out_option
-@full_option
-@as_json
+@planning("conflict")
 @example("memframe undo cleanup.journal --request 7c9e6679 --out undo.plan")
-def undo_command(journal: Path, request_id: str, out: Path | None, full: bool, as_json: bool) -> None:
+def undo_command(access: Access, journal: Path) -> Plan:
     """Plan to undo a run: patches are reverted, deletes restored or created again, creates deleted.
 
     Nothing is written. Later changes of others are conflicts, which are printed, left out of the saved plan and not
     overwritten; then it ends with 3. A deleted memory has its id and dates again if the service restores it; otherwise
     it has a new id and the date of the undo. The plan says which, with the old date.
     """
-    with open_request(request_id) as access:
-        plan = plan_undo(access, journal)
-    _show(plan, full=full, as_json=as_json)
-    _save_and_exit(plan, out, request_id, "conflict")
+    return plan_undo(access, journal)
 
 
 @click.command("restore")
 @click.argument("archive", type=LocalPath(exists=True))
-@request_required
 @key_file_option
 @click.option(
     "--on-conflict",
@@ -187,25 +236,20 @@ def undo_command(journal: Path, request_id: str, out: Path | None, full: bool, a
 @click.option(
     "--check", is_flag=True, help="Compare the archive with all that the service lists; plan nothing."
 )
-@out_option
-@full_option
-@as_json
+@planning("conflict", "invalid")
 @example(
     "memframe restore backup.parquet --request 7c9e6679 --check",
     "memframe restore backup.parquet --request 7c9e6679 --out restore.plan",
     "memframe apply restore.plan --request 7c9e6679",
 )
 def restore_command(
+    access: Access,
     archive: Path,
-    request_id: str,
     key: Secret | None,
     on_conflict: OnConflict,
     max_changes: int | None,
     check: bool,
-    out: Path | None,
-    full: bool,
-    as_json: bool,
-) -> None:
+) -> Plan:
     """Plan to restore what ARCHIVE contains and the service lacks; or verify with --check that it contains everything.
 
     ARCHIVE is what `memframe export` wrote, sealed or not, also of another account, whose memories get new ids.
@@ -216,48 +260,11 @@ def restore_command(
     Ends with 3 if there are conflicts or memories that cannot be created; with --check, if a memory that the service
     lists is missing in the archive, or differs.
     """
-    with open_request(request_id) as access:
-        if check:
-            found = check_archive(access, archive, key=key)
-            click.echo(msgspec.json.encode(found) if as_json else found)
-            sys.exit(0 if found.is_whole else CONFLICTS)
-        plan = plan_restore(access, archive, key=key, on_conflict=on_conflict)
-    check_size(plan.records, max_changes)
-    _show(plan, full=full, as_json=as_json)
-    _save_and_exit(plan, out, request_id, "conflict", "invalid")
-
-
-def _make_plan(
-    access: Access,
-    *,
-    edited: Path | None,
-    key: Secret | None,
-    audit: Path | None,
-    actions: str | None,
-    is_delete: bool,
-    on_null: OnNull,
-    on_conflict: OnConflict,
-    max_changes: int | None,
-    max_share: float,
-) -> Plan:
-    if audit is not None:
-        chosen = _actions(actions)
-        read_actions(chosen)  # before anything is read
-        renewal = audit_again(access, audit)
-        if renewal.n_left_out:
-            n_gone = number_of(renewal.n_left_out, "finding is", "findings are")
-            remark(f"{n_gone} no longer to be found, and left out.")
-        plan = plan_cleanup(
-            access, renewal.audit, actions=chosen, on_conflict=on_conflict, max_share=max_share
-        )
-    elif actions is not None or edited is None:
-        raise click.UsageError("--actions chooses among the proposals of --from-audit")
-    elif is_delete:
-        plan = plan_deletes(access, _rows_to_delete(edited, access, key), on_conflict=on_conflict)
-    else:
-        plan = plan_changes(
-            access, _read_rows(edited, key or access), on_null=on_null, on_conflict=on_conflict
-        )
+    if check:
+        found = check_archive(access, archive, key=key)
+        show(msgspec.json.encode(found), str(found))
+        sys.exit(0 if found.is_whole else CONFLICTS)
+    plan = plan_restore(access, archive, key=key, on_conflict=on_conflict)
     check_size(plan.records, max_changes)
     return plan
 
@@ -299,9 +306,10 @@ def _rows_to_delete(path: Path, access: Access, key: Secret | None) -> pd.DataFr
     return [full_id(one, ids, ("memory", "memories"), shown_by="memframe export") for one in given]
 
 
-def _show(plan: Plan, *, full: bool, as_json: bool) -> None:
-    click.echo(plan.to_json() if as_json else plan.diff(limit=None if full else MAX_SHOWN))
-    if len(plan) > MAX_SHOWN and not (full or as_json):
+def _show(plan: Plan, *, full: bool) -> None:
+    is_json = wants_json()
+    click.echo(plan.to_json() if is_json else plan.diff(limit=None if full else MAX_SHOWN))
+    if len(plan) > MAX_SHOWN and not (full or is_json):
         remark(f"These are the first {MAX_SHOWN} of {len(plan):,} changes; --full prints all.")
 
 
@@ -322,60 +330,48 @@ def _save_and_exit(plan: Plan, path: Path | None, request_id: str, *refused: str
         sys.exit(CONFLICTS)
 
 
-def writing_options(command: Command) -> Command:
-    """Add the options of a run."""
-    options: list[Callable[[Command], Command]] = [
-        click.option(
-            "--workers", metavar="N", default=4, type=click.IntRange(1, 16), help="Concurrent writes."
-        ),
-        click.option(
-            "--settle",
-            "settle_s",
-            metavar="SECONDS",
-            default=2.0,
-            type=SECONDS,
-            help="Seconds that an unanswered write must remain absent before it is sent again.",
-        ),
-        as_json,
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+writing_options = combine(
+    click.option("--workers", metavar="N", default=4, type=click.IntRange(1, 16), help="Concurrent writes."),
+    click.option(
+        "--settle",
+        "settle_s",
+        metavar="SECONDS",
+        default=2.0,
+        type=SECONDS,
+        help="Seconds that an unanswered write must remain absent before it is sent again.",
+    ),
+    as_json,
+)
 
 
 @click.command("apply")
 @click.argument("plan", type=LocalPath())
-@request_required
+@access_required
 @click.option("--confirm", metavar="N", type=COUNT, help="Number of memories that the plan deletes.")
 @click.option("--journal", type=LocalPath(), help="File for the journal of the run.")
 @click.option("--plaintext", is_flag=True, help="Send content unsealed, for services that seal it.")
 @writing_options
 @example("memframe apply cleanup.plan --confirm 12 --request 7c9e6679")
-def apply_command(plan: Path, request_id: str, plaintext: bool, as_json: bool, **options: Any) -> None:
+def apply_command(access: Access, plan: Path, plaintext: bool, **options: Any) -> None:
     """Apply a plan; each write is recorded first, so that the run can be resumed and undone.
 
     Ends with 3 if rows were rejected, in conflict or left out, or if they are missing or duplicated when read back;
     with 4 if the outcome of some is unknown, which `memframe resume` finds out.
     """
-    loaded = Plan.load(plan)
-    with open_request(request_id) as access:
-        run = apply_plan(access, loaded, encrypt=not plaintext, **options)
-    _print_result(run, request_id, as_json=as_json)
+    _finish(apply_plan(access, Plan.load(plan), encrypt=not plaintext, **options), access.request_id)
 
 
 @click.command("resume")
 @click.argument("journal", type=LocalPath())
-@request_required
+@access_required
 @writing_options
 @example("memframe resume cleanup.journal --request 7c9e6679")
-def resume_command(journal: Path, request_id: str, as_json: bool, **options: Any) -> None:
+def resume_command(access: Access, journal: Path, **options: Any) -> None:
     """Resume an interrupted run: find out what was written, then write the rest.
 
     The exit codes are those of `memframe apply`.
     """
-    with open_request(request_id) as access:
-        run = resume_run(access, journal, **options)
-    _print_result(run, request_id, as_json=as_json)
+    _finish(resume_run(access, journal, **options), access.request_id)
 
 
 @click.command("runs")
@@ -396,7 +392,7 @@ def resume_command(journal: Path, request_id: str, as_json: bool, **options: Any
 )
 @as_json
 @example("memframe runs --purge 30")
-def runs_command(days: float | None, journals: tuple[Path, ...], as_json: bool) -> None:
+def runs_command(days: float | None, journals: tuple[Path, ...]) -> None:
     """List the runs whose journals are in your state folder or were placed elsewhere with --journal.
 
     A journal holds, sealed, what its run deleted and changed: `memframe undo` needs it. Journals of finished runs are
@@ -408,10 +404,8 @@ def runs_command(days: float | None, journals: tuple[Path, ...], as_json: bool) 
     if days is not None:
         remark(f"{number_of(len(purge_runs(older_than_days=days)), 'run', 'runs')} removed")
     runs = list_runs()
-    if as_json:
-        click.echo(runs.astype({"journal": "str"}).to_json(orient="records", date_format="iso"))
-    else:
-        click.echo("\n".join(map(_line, runs.to_dict("records"))) or "no runs")
+    known = runs.astype({"journal": "str"}).to_json(orient="records", date_format="iso")
+    show(known, "\n".join(map(_line, runs.to_dict("records"))) or "no runs")
 
 
 def _line(run: dict[Hashable, Any]) -> str:
@@ -422,32 +416,30 @@ def _line(run: dict[Hashable, Any]) -> str:
     return f"{began}  {run['state']:<10}  {counts or '-':<8}  {run['journal']}"
 
 
-def _print_result(run: Run, request_id: str, *, as_json: bool) -> None:
-    if as_json:
-        shown = {
-            "journal": None if run.journal is None else str(run.journal),
-            "counts": run.counts,
-            "outcomes": json.loads(run.outcomes.to_json(orient="records")),
-            "verification": run.verification,
-            "stopped": None if run.stopped is None else str(run.stopped),
-        }
-        click.echo(msgspec.json.encode(shown))
-    else:
-        left = [result for result in run.results if result.status not in {"done", "recovered"}]
-        rows = [
-            f"row {one.row}: {one.action} {one.status}" + (f": {one.error}" if one.error else "")
-            for one in left
-        ]
-        click.echo("\n".join([str(run).removeprefix("<memframe.Run: ").removesuffix(">"), *_first(rows)]))
-        if run.journal is not None:
-            is_open = bool({"planned", "unknown"} & set(run.outcomes.status))
-            purpose, verb = ("To resume", "resume") if is_open else ("To undo it", "undo")
-            path = shlex.quote(str(run.journal))
-            remark(f"{purpose}: memframe {verb} {path} --request {request_id}")
-    code = _exit_code_of(run)
-    if run.stopped is not None and code != UNKNOWN:
+def _finish(run: Run, request_id: str) -> None:
+    """Print the outcomes of a run, and end with its exit code."""
+    left = [result for result in run.results if result.status not in {"done", "recovered"}]
+    rows = [
+        f"row {one.row}: {one.action} {one.status}" + (f": {one.error}" if one.error else "") for one in left
+    ]
+    values = {
+        "journal": run.journal and str(run.journal),
+        "counts": run.counts,
+        "outcomes": json.loads(run.outcomes.to_json(orient="records")),
+        "verification": run.verification,
+        "stopped": run.stopped and str(run.stopped),
+    }
+    words = [str(run).removeprefix("<memframe.Run: ").removesuffix(">"), *_first(rows)]
+    show(msgspec.json.encode(values), words)
+    if run.journal is not None and not wants_json():
+        is_open = any(one.status in {"planned", "unknown"} for one in left)
+        purpose, verb = ("To resume", "resume") if is_open else ("To undo it", "undo")
+        remark(f"{purpose}: memframe {verb} {shlex.quote(str(run.journal))} --request {request_id}")
+    has_unknown = run.counts.get("unknown") and not isinstance(run.stopped, AccessError | AuthError)
+    if run.stopped is not None and not has_unknown:
         raise run.stopped
-    sys.exit(code)
+    is_there_once = not (run.verification.missing or run.verification.undone or run.verification.duplicates)
+    sys.exit(UNKNOWN if has_unknown else CONFLICTS if left or not is_there_once else 0)
 
 
 def _first(lines: list[str]) -> list[str]:
@@ -456,17 +448,8 @@ def _first(lines: list[str]) -> list[str]:
     return lines[:MAX_ROWS_SHOWN] + ([f"and {n_more:,} more, which --json shows"] if n_more > 0 else [])
 
 
-def _exit_code_of(run: Run) -> int:
-    """Return 0, or 4 for unknown outcomes unless access was refused, or 3 if a row is not written exactly once."""
-    if run.counts.get("unknown") and not isinstance(run.stopped, AccessError | AuthError):
-        return UNKNOWN
-    written = run.counts.get("done", 0) + run.counts.get("recovered", 0)
-    is_there_once = not (run.verification.missing or run.verification.undone or run.verification.duplicates)
-    return 0 if written == len(run.outcomes) and is_there_once else CONFLICTS
-
-
 @click.command("reseal")
-@request_required
+@access_required
 @click.option(
     "--old-keys",
     "file",
@@ -481,9 +464,7 @@ def _exit_code_of(run: Run) -> int:
     "memframe reseal --request 7c9e6679 --old-keys old-keys.txt --out reseal.plan",
     "memframe apply reseal.plan --request 7c9e6679",
 )
-def reseal_command(
-    request_id: str, file: Path | None, leave_unopened: bool, out: Path | None, as_json: bool
-) -> None:
+def reseal_command(access: Access, file: Path | None, leave_unopened: bool, out: Path | None) -> None:
     """Plan to seal again, with the newest key, content that is sealed with older keys.
 
     Some services leave this to applications when a key changes. Nothing is written. Content that is sealed with the
@@ -495,14 +476,10 @@ def reseal_command(
     if not keys:
         place = "on standard input" if file is None else f"in {file}"
         raise ConfigError(f"there is no key {place}; give the older keys as hexadecimal text, one per line")
-    with open_request(request_id) as access:
-        plan = plan_reseal(access, old_keys=keys)
+    plan = plan_reseal(access, old_keys=keys)
     odd = [change for change in plan.records if change.action == "invalid"]
-    if as_json:
-        click.echo(plan.to_json())
-    else:
-        click.echo("\n".join([str(plan), *_first([f"memory {one.id}: {one.reason}" for one in odd])]))
+    show(plan.to_json(), [str(plan), *_first([f"memory {one.id}: {one.reason}" for one in odd])])
     if odd and not leave_unopened:
         click.echo("No plan was saved; --leave-unopened plans the rest.", err=True)
         sys.exit(CONFLICTS)
-    _save_and_exit(plan.without("invalid"), out, request_id)
+    _save_and_exit(plan.without("invalid"), out, access.request_id)

@@ -18,8 +18,6 @@ from concurrent.futures import CancelledError
 from contextlib import ExitStack, suppress
 from ipaddress import ip_address
 from itertools import islice
-from queue import Empty, SimpleQueue
-from time import monotonic
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -27,7 +25,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
 from distributed import Client as DaskClient
-from distributed import Future, get_worker
+from distributed import as_completed, get_worker
 
 from memframe.client import Client, connect
 from memframe.client.retry import RateLimiter, SharedRateLimiter
@@ -40,12 +38,6 @@ _PURPOSE = b"memframe fleet"
 
 BATCH = 10_000
 """Tasks that the scheduler holds at a time."""
-
-MAX_FETCHED = 32
-"""Results fetched at once, at most: a fetch costs as much as the work for a small user."""
-
-BATCH_WAIT_S = 0.25
-"""Time that a result waits to be fetched with others; an interrupted run loses no more."""
 
 MAX_IN_FLIGHT = 64
 """Concurrent requests of one worker, at most."""
@@ -95,7 +87,7 @@ def _results(
     address = None if work.plaintext else key.public_key().public_bytes_raw()
     futures = dask_client.map(run_task, users, base_url=base_url, work=work, address=address, pure=False)
     user_of_task = {future.key: user for future, user in zip(futures, users, strict=True)}
-    for finished in _iter_completed(futures):
+    for finished in as_completed(futures).batches():  # all that are done are fetched at once
         known = set()
         for message in dask_client.gather(finished, errors="skip"):
             with suppress(InvalidTag):  # a damaged message is a lost one
@@ -108,22 +100,6 @@ def _results(
                 lost = "the task or its result was lost on the cluster: check its logs and run it again"
                 yield UserResult(user, "failed", error=lost)
             future.release()
-
-
-def _iter_completed(futures: Sequence[Future[Any]]) -> Iterator[list[Future[Any]]]:
-    """Yield completed futures, in batches of those that complete within `BATCH_WAIT_S`."""
-    queue: SimpleQueue[Future[Any]] = SimpleQueue()
-    for future in futures:
-        future.add_done_callback(queue.put)
-    n_left = len(futures)
-    while n_left:
-        together = [queue.get()]
-        deadline = monotonic() + BATCH_WAIT_S
-        with suppress(Empty):
-            while len(together) < min(MAX_FETCHED, n_left):
-                together.append(queue.get(timeout=max(0, deadline - monotonic())))
-        n_left -= len(together)
-        yield together
 
 
 def client_at(address: str) -> DaskClient:
@@ -144,18 +120,14 @@ async def run_task(user: FleetUser, *, base_url: str, work: Work, address: bytes
 
     This is a coroutine, as Dask samples the stack of threads that run tasks, which is costly for tasks that wait.
     """
-    do = functools.partial(_process_sealed, user, base_url, work, address)
-    return await asyncio.get_running_loop().run_in_executor(get_worker().executors["default"], do)
 
+    def process() -> bytes:
+        data = pack(process_user(_client_of_worker(base_url), user, work))
+        if address is None:
+            return data
+        return _SUITE.encrypt(data, X25519PublicKey.from_public_bytes(address), _PURPOSE)
 
-def _process_sealed(user: FleetUser, base_url: str, work: Work, address: bytes | None) -> bytes:
-    """Process one user, and pack the result; encrypt it if there is an address."""
-    data = pack(process_user(_client_of_worker(base_url), user, work))
-    return (
-        data
-        if address is None
-        else _SUITE.encrypt(data, X25519PublicKey.from_public_bytes(address), _PURPOSE)
-    )
+    return await asyncio.get_running_loop().run_in_executor(get_worker().executors["default"], process)
 
 
 @functools.cache

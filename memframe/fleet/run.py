@@ -7,14 +7,12 @@
     memories/user_id=5f0c9b1e-.../part-00000.parquet
 
 Each kind of result is a Parquet dataset, partitioned by user. Readers of Parquet take ``user_id`` from the names of
-folders; `load_archive` opens each folder of memories by itself. An id that is too long for a name is replaced by a
-digest, and stands in the files. The files of one user arrive whole or not at all, findings last: an existing folder
-is complete.
+folders; `load_archive` opens each folder of memories by itself. The files of one user arrive whole or not at all,
+findings last: an existing folder is complete.
 """
 
 from __future__ import annotations
 
-import hashlib
 import operator
 import shutil
 from collections import Counter
@@ -46,7 +44,6 @@ from memframe.fleet.work import (
     FINDINGS_FILE,
     MEMORIES,
     N_ROWS,
-    USER_ID,
     FleetUser,
     UserResult,
     Work,
@@ -87,9 +84,6 @@ def process_in_threads(
 
 _OUTCOMES = "outcomes.parquet"
 _PREFIX = "user_id="
-
-_MAX_NAME = 230
-"""Of 255 bytes in a file's name: there are the prefix, and 17 of `atomic_folder`."""
 
 
 def describe_outcomes(outcomes: pd.DataFrame) -> str:
@@ -136,10 +130,8 @@ class FleetFolder:
         """The findings of all users, with ``user_id`` as the first column; read from the files each time."""
         frames = []
         for folder in self._folders(FINDINGS):
-            file = pq.ParquetFile(folder / FINDINGS_FILE)
-            metadata, frame = file.metadata.metadata, file.read().to_pandas()
-            named = unquote(folder.name.removeprefix(_PREFIX))
-            user_id = metadata[USER_ID].decode() if USER_ID in metadata else named
+            frame = pq.ParquetFile(folder / FINDINGS_FILE).read().to_pandas()
+            user_id = unquote(folder.name.removeprefix(_PREFIX))
             frame.insert(0, "user_id", pd.Series(user_id, index=frame.index, dtype="str"))
             frames.append(frame)
         empty = findings_frame(id=[])
@@ -161,8 +153,7 @@ class FleetFolder:
         """
         forgotten = []
         for user_id in user_ids:
-            spellings = {user_id, canonical_id(user_id)}
-            places = [self._place(kind, each) for kind in (FINDINGS, MEMORIES) for each in spellings]
+            places = (self._place(kind, user_id) for kind in (FINDINGS, MEMORIES))
             there = [place for place in places if place.is_dir()]
             for place in there:
                 shutil.rmtree(place)
@@ -174,7 +165,7 @@ class FleetFolder:
         return self._place(MEMORIES, user_id)
 
     def _place(self, kind: str, user_id: str) -> Path:
-        return self.path / kind / f"{_PREFIX}{folder_name(user_id)}"
+        return self.path / kind / f"{_PREFIX}{quote(canonical_id(user_id), safe='')}"
 
     def _folders(self, kind: str) -> list[Path]:
         return sorted((self.path / kind).glob(f"{_PREFIX}*"))
@@ -240,21 +231,6 @@ class FleetFolder:
                     for place, data in files.items():
                         with atomic_file(fresh / place.removeprefix(f"{kind}/")) as file:
                             file.write(data)
-
-
-def folder_name(user_id: str) -> str:
-    """Encode an id for the name of a folder: percent-encoded, or as a digest where that is too long.
-
-    >>> folder_name("a/b"), folder_name("Ab")
-    ('a%2Fb', '%41b')
-    >>> folder_name("x" * 300)[:9]
-    '@0d4e2ca9'
-    """
-    # Capitals are encoded, too, so that ids which differ in case alone have folders of their own on every file system.
-    quoted = "".join(
-        f"%{ord(letter):02X}" if "A" <= letter <= "Z" else quote(letter, safe="") for letter in user_id
-    )
-    return quoted if len(quoted) <= _MAX_NAME else f"@{hashlib.sha256(user_id.encode()).hexdigest()}"
 
 
 class RunOptions(TypedDict):

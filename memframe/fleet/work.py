@@ -137,9 +137,6 @@ FINDINGS_FILE = "findings.parquet"
 N_ROWS = b"memframe.n_rows"
 """Metadata of findings: the number of audited memories."""
 
-USER_ID = b"memframe.user_id"
-"""Metadata of findings: the user, where the name of the folder is a digest."""
-
 
 Form = Literal["plain", "sealed"]
 """Forms of archives."""
@@ -210,11 +207,11 @@ def _read_and_process(access: Access, user: FleetUser, work: Work) -> UserResult
 
 
 def _findings_file(access: Access, table: pa.Table, work: Work) -> bytes:
-    """Return the findings of one user as a Parquet file, whose metadata name the user and count memories."""
+    """Return the findings of one user as a Parquet file, whose metadata count memories."""
     audit = audit_memories(frame_of(table), tags=load_tags(access), checks=work.checks, now=work.now)
     found = pa.Table.from_pandas(audit.findings, preserve_index=False)
     file = io.BytesIO()
-    metadata = {**found.schema.metadata, N_ROWS: str(len(table)).encode(), USER_ID: access.user_id.encode()}
+    metadata = {**found.schema.metadata, N_ROWS: str(len(table)).encode()}
     pq.write_table(found.replace_schema_metadata(metadata), file, compression="zstd")
     return file.getvalue()
 

@@ -6,7 +6,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 from urllib.parse import urlsplit
 
 import pandas as pd
@@ -49,8 +49,9 @@ class Section(ABC):
         self.controller = controller
         self._head, self._message = HTML(), HTML()
         self._buttons = buttons
+        self.back = button(controller, "Back", controller.go_back)
         self._cancel = button(controller, "Cancel", controller.cancel)
-        self._body = VBox([*body, button_row(*buttons, self._cancel), self._message])
+        self._body = VBox([*body, button_row(*buttons, self.back, self._cancel), self._message])
         self._body.add_class("mf-body")
         heading = HBox([self._head, *beside])
         heading.add_class("mf-heading")
@@ -64,7 +65,7 @@ class Section(ABC):
         is_over = view.snapshot.state == "loaded"
         self._head.value = widgets.head(self.number, self.title, "done" if is_over else place, summary)
         if place == "active":
-            for each in self._buttons:
+            for each in (*self._buttons, self.back):
                 each.disabled = view.is_busy
             show(self._cancel, view.is_busy)
             self.draw_body(view)
@@ -108,17 +109,24 @@ class Section(ABC):
         for field in fields:
             enter.watch(field, click)
 
-    def ask_for(self, hint: str, field: Widget) -> None:
-        """Ask for a missing value, with the cursor in its field."""
-        self.controller.ask_for(hint)
-        field.focus()
+    def are_filled(self, *fields: Text | SecretField, why: str = "") -> bool:
+        """Return True if no field is empty; else ask for the first that is, with the cursor in it."""
+        for field in fields:
+            widget, is_empty = (
+                (field.widget, field.is_empty)
+                if isinstance(field, SecretField)
+                else (field, not text_of(field))
+            )
+            if is_empty:
+                self.controller.ask_for(f"Fill in “{widget.description}” first{why}.")
+                widget.focus()
+                return False
+        return True
 
     def ask_access(self, field: Text) -> None:
         """Send the request with the reason of a field, which must not be empty."""
-        reason = text_of(field)
-        if reason is None:
-            self.ask_for(f"Fill in “{field.description}” first: the user bases the decision on it.", field)
-        else:
+        if self.are_filled(field, why=": the user bases the decision on it"):
+            reason = text_of(field) or ""
             self.controller.start(lambda: self.controller.sign_in.ask(reason))
 
     def use_secret(self, field: SecretField, step: Callable[[Secret | None], object]) -> None:
@@ -160,6 +168,7 @@ class SignInSection(Section):
         show(self._sign_out, view.snapshot.client is not None)
 
     def draw_body(self, view: ViewState) -> None:
+        show(self.back, False)
         known = view.origins
         has_failed = view.snapshot.failure is not None
         for name, field in (("base_url", self._address), ("api_key", self._key.widget)):
@@ -182,13 +191,10 @@ class SignInSection(Section):
         return f"At {urlsplit(client.base_url).netloc}{key}." if client else ""
 
     def _clicked(self) -> None:
-        address = text_of(self._address)
+        needed = {"base_url": self._address, "api_key": self._key}
         missing = self.controller.view.missing
-        if "base_url" in missing and not address:
-            self.ask_for(f"Fill in “{LABELS['base_url']}” first.", self._address)
-        elif "api_key" in missing and self._key.is_empty:
-            self.ask_for(f"Fill in “{LABELS['api_key']}” first.", self._key.widget)
-        else:
+        if self.are_filled(*(field for name, field in needed.items() if name in missing)):
+            address = text_of(self._address)
             self.controller.start(
                 lambda: self.use_secret(self._key, lambda key: self.controller.enter(key, address))
             )
@@ -207,65 +213,62 @@ _BUTTON_LABELS: dict[Status, str] = {
 }
 
 
+class RequestRow(NamedTuple):
+    """The widgets of one request."""
+
+    box: HBox
+    line: HTML
+    go: Button
+
+
 class RequestList:
     """Show existing requests, the usable ones first, with a button for each."""
 
     def __init__(self, controller: PanelController) -> None:
         self._controller = controller
         self._rows: list[RequestRow] = []
+        self._shown: list[AccessRequest] = []
         self._n_shown = N_SHOWN
         self._more = button(controller, "Show more", self._more_clicked, "quiet")
         self.box = VBox([self._more])
         self.box.add_class("mf-requests")
 
     def draw(self, requests: Sequence[AccessRequest], now: datetime) -> None:
-        """Show requests."""
-        shown = sorted(requests, key=lambda request: _ORDER[request.status])[: self._n_shown]
-        while len(self._rows) < len(shown):
-            self._rows.append(RequestRow(self._controller))
-            self.box.children = [*(row.box for row in self._rows), self._more]
+        """Show requests; a user with a live one gets no other."""
+        self._shown = sorted(requests, key=lambda request: _ORDER[request.status])[: self._n_shown]
+        while len(self._rows) < len(self._shown):
+            self._add_row()
         live = [request.memory_key for request in requests if request.status in _LIVE]
-        for row, request in zip(self._rows, [*shown, *[None] * len(self._rows)], strict=False):
-            row.draw(request, now, live)
-        n_more = len(requests) - len(shown)
+        for row, request in zip(self._rows, self._shown, strict=False):
+            can_ask = request.memory_key is not None and request.memory_key not in live
+            words = _BUTTON_LABELS[request.status] if request.status in _LIVE or can_ask else ""
+            row.line.value = widgets.request_line(request, now)
+            row.go.description = words or "Over"
+            row.go.tooltip = f"{words} {widgets.shorten(request.reason)}"
+            show(row.go, bool(words))
+        for place, row in enumerate(self._rows):
+            show(row.box, place < len(self._shown))
+        n_more = len(requests) - len(self._shown)
         show(self.box, bool(requests))
         show(self._more, n_more > 0)
         if n_more:
             self._more.description = f"Show more ({n_more})"
 
+    def _add_row(self) -> None:
+        place, line = len(self._rows), HTML()
+        go = button(self._controller, "Open", lambda: self._row_clicked(place))
+        box = HBox([line, go])
+        box.add_class("mf-request")
+        self._rows.append(RequestRow(box, line, go))
+        self.box.children = [*(row.box for row in self._rows), self._more]
+
+    def _row_clicked(self, place: int) -> None:
+        request_id = self._shown[place].id
+        self._controller.start(lambda: self._controller.resume_request(request_id))
+
     def _more_clicked(self) -> None:
         self._n_shown += N_SHOWN
         self._controller.redraw()
-
-
-class RequestRow:
-    """Show one request."""
-
-    def __init__(self, controller: PanelController) -> None:
-        self._controller = controller
-        self._request: AccessRequest | None = None
-        self._line = HTML()
-        self._go = button(controller, "Open", self._clicked)
-        self.box = HBox([self._line, self._go])
-        self.box.add_class("mf-request")
-
-    def draw(self, request: AccessRequest | None, now: datetime, live: Sequence[Secret | None]) -> None:
-        """Show a request, or nothing; a user with a live request gets no other."""
-        self._request = request
-        show(self.box, request is not None)
-        if request is not None:
-            is_live = request.status in _LIVE
-            can_ask = request.memory_key is not None and request.memory_key not in live
-            words = _BUTTON_LABELS[request.status] if is_live or can_ask else ""
-            self._line.value = widgets.request_line(request, now)
-            self._go.description = words or "Over"
-            self._go.tooltip = f"{words} {widgets.shorten(request.reason)}"
-            show(self._go, bool(words))
-
-    def _clicked(self) -> None:
-        if self._request is not None:
-            request_id = self._request.id
-            self._controller.start(lambda: self._controller.resume_request(request_id))
 
 
 class ConnectSection(Section):
@@ -292,7 +295,6 @@ class ConnectSection(Section):
             lambda: controller.start(controller.receive),
             title=_RECEIVE,
         )
-        self._back = button(controller, "Back", controller.go_back)
         address, client_id, redirect_uri = self._fields.values()
         fields = [address, client_id, self._client_secret.widget, redirect_uri]
         # In the order of the steps, as the keyboard moves on from a button that disappears.
@@ -306,7 +308,7 @@ class ConnectSection(Section):
                 self._guide,
                 self._answer.widget,
             ],
-            [self._finish, self._paste, self._receive, self._back],
+            [self._finish, self._paste, self._receive],
         )
         self.submit_on_enter(enter, self._prepare, *fields)
         self.submit_on_enter(enter, self._finish, self._answer.widget)
@@ -327,7 +329,7 @@ class ConnectSection(Section):
         is_local = snapshot.flow is not None and can_listen(snapshot.flow.redirect_uri, os.environ)
         show(self._paste, snapshot.is_listening)
         show(self._receive, is_pasted and is_local)
-        show(self._back, is_waiting)
+        show(self.back, is_waiting)
         self._guide.value = "" if snapshot.address is None else self._guide_html(view, snapshot.address)
 
     def status_html(self, view: ViewState) -> str:
@@ -349,26 +351,18 @@ class ConnectSection(Section):
         return tag("ol", todo, tag("li", _COPY))
 
     def _prepare_clicked(self) -> None:
-        typed = {name: text_of(field) for name, field in self._fields.items()}
         missing = self.controller.view.missing
-        empty = [name for name in typed if name in missing and not typed[name]]
-        if empty:
-            field = self._fields[empty[0]]
-            self.ask_for(f"Fill in “{field.description}” first.", field)
-            return
-        given = {name: text for name, text in typed.items() if name in missing}
-        self.controller.start(
-            lambda: self.use_secret(
-                self._client_secret, lambda secret: self.controller.connect(client_secret=secret, **given)
+        fields = {name: field for name, field in self._fields.items() if name in missing}
+        if self.are_filled(*fields.values()):
+            given = {name: text_of(field) for name, field in fields.items()}
+            self.controller.start(
+                lambda: self.use_secret(
+                    self._client_secret, lambda secret: self.controller.connect(client_secret=secret, **given)
+                )
             )
-        )
 
     def _finish_clicked(self) -> None:
-        if self._answer.is_empty:
-            self.ask_for(
-                f"Fill in “{_ANSWER}” first: the address to which the link leads.", self._answer.widget
-            )
-        else:
+        if self.are_filled(self._answer, why=": the address to which the link leads"):
             self.controller.start(lambda: self.use_secret(self._answer, self.controller.finish))
 
 
@@ -403,7 +397,7 @@ class RequestSection(Section):
         super().__init__(
             controller,
             [self._earlier, self._list.box, self._reason],
-            [self._send, button(controller, "Back", controller.go_back)],
+            [self._send],
         )
 
     def draw_body(self, view: ViewState) -> None:
@@ -437,21 +431,17 @@ class DecisionSection(Section):
         )
         self._stop = button(controller, "Stop checking", controller.poller.stop)
         self._ask = button(controller, "Ask again", lambda: self.ask_access(self._reason), "primary")
-        self._choose = button(controller, "Choose again", controller.go_back)
-        self._back = button(controller, "Back", controller.go_back)
-        buttons = [self._check, self._stop, self._ask, self._choose, self._back]
-        super().__init__(controller, [self._status, self._reason], buttons)
+        super().__init__(controller, [self._status, self._reason], [self._check, self._stop, self._ask])
 
     def draw_body(self, view: ViewState) -> None:
         is_pending = view.snapshot.state == "pending"
         self._status.value = self._pending_html(view) if is_pending else _refused_html(view)
         show(self._check, is_pending)
         show(self._stop, is_pending and view.is_watching)
-        show(self._back, is_pending)
+        self.back.description = "Back" if is_pending else "Choose again"
         can_ask = not is_pending and view.snapshot.memory_key is not None
         show(self._reason, can_ask)
         show(self._ask, can_ask)
-        show(self._choose, not is_pending)
         request = view.snapshot.request
         if can_ask and request and self._declined != request.id:  # begin with the reason that was declined
             self._declined, self._reason.value = request.id, request.reason or ""
@@ -502,8 +492,7 @@ class LoadSection(Section):
             controller, "Load the memories", lambda: controller.start(controller.open), "primary"
         )
         self._look = button(controller, "Show a preview", self._look_clicked)
-        self._back = button(controller, "Back", controller.go_back)
-        super().__init__(controller, [self._loaded_html, self._preview], [self._load, self._look, self._back])
+        super().__init__(controller, [self._loaded_html, self._preview], [self._load, self._look])
 
     def draw_body(self, view: ViewState) -> None:
         memories = view.snapshot.memories

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
 from itertools import chain
 from typing import Any, Protocol, runtime_checkable
 
@@ -11,7 +10,6 @@ import numpy as np
 import pandas as pd
 from matplotlib import dates as mdates
 from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap, to_rgba
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, LogLocator, NullLocator
 from numpy.typing import NDArray
@@ -21,21 +19,15 @@ from memframe.errors import FrameError, check_kind
 from memframe.frames import name_cells, numbers, rank_values, texts, times
 from memframe.plot.axes import (
     BLUE,
-    FIRST,
     GREY,
-    LAST,
     SERIES,
     SMALL,
     SOFT,
     VERMILION,
-    TimeBins,
-    bin_times,
     blank,
     count_axis,
     label,
-    labels,
     legend,
-    length_edges,
     new_figure,
     note,
     plain_text,
@@ -72,54 +64,15 @@ def count_more(n_hidden: int, thing: str) -> str:
     return number_of(n_hidden, f"more {thing}", f"more {thing}s") if n_hidden else ""
 
 
-_MAX_TAGS = 12
-_DARK = 0.55
-"""From this shade on, white letters are more legible than those of the style."""
-
-
-def draw_pairs(cells: Sequence[Collection[str]], names: Sequence[str], *, ax: Axes | None) -> Axes:
-    """Draw how many memories have both of two tags.
-
-    Darker cells are a larger share of the memories with the rarer tag.
-    """
-    shown = names[:_MAX_TAGS]
-    counts = _count_pairs(cells, shown)
-    if not np.tril(counts, k=-1).any():
-        return blank(ax, "Memories with both tags", "No memory carries two of the frequent tags")
-    rarer = np.minimum.outer(counts.diagonal(), counts.diagonal())
-    pairs = np.tril(np.ones_like(counts, dtype=bool), k=-1)
-    shades = np.ma.masked_where(~pairs, counts / np.maximum(rarer, 1))
-    ax = prepare(ax, f"Memories with both tags, n = {len(cells):,}")
-    ax.imshow(shades, cmap=_SHADES, vmin=0, vmax=1, aspect="auto")
-    for row, column in zip(*np.nonzero(pairs & (counts > 0)), strict=True):
-        colour: dict[str, Any] = {"color": "white"} if shades[row, column] > _DARK else {}
-        ax.text(column, row, f"{counts[row, column]:,}", ha="center", va="center", fontsize=SMALL, **colour)
-    ax.set_yticks(range(1, len(shown)), labels=labels(shown[1:]), **plain_text())
-    ax.set_xticks(
-        range(len(shown) - 1), labels=labels(shown[:-1], 14), rotation=35, ha="right", **plain_text()
-    )
-    ax.set_xlim(-0.5, len(shown) - 1.5)
-    ax.set_ylim(len(shown) - 0.5, 0.5)
-    ax.spines["bottom"].set_visible(False)
-    note(ax, count_more(len(names) - len(shown), "tag"))
-    return ax
-
-
-_SHADES = LinearSegmentedColormap.from_list("shades", [to_rgba(BLUE, 0.07), to_rgba(BLUE, 1.0)])
-
-
-def _count_pairs(cells: Sequence[Collection[str]], names: Sequence[str]) -> NDArray[np.int64]:
-    """Count memories by two tags; the diagonal counts single tags."""
-    place = {name: column for column, name in enumerate(names)}
-    carried = np.zeros((len(cells), len(names)), dtype=np.int64)
-    for row, cell in enumerate(cells):
-        carried[row, [place[name] for name in set(cell) if name in place]] = 1
-    table: NDArray[np.int64] = carried.T @ carried
-    return table
-
-
 _MAX_ROWS = 15
 _NO_SOURCE = "(no source)"
+
+_MAX_BARS = 80
+_UNITS = {"day": "D", "week": "W", "month": "M", "quarter": "Q", "year": "Y"}
+"""Periods of pandas, of which weeks begin on Monday."""
+
+FIRST, LAST = np.datetime64("1971-01-01", "us"), np.datetime64("2100-01-01", "us")
+"""Possible times; the zeros of clocks (year 1, 1970) and their infinities lie outside."""
 
 
 def timeline(memories: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
@@ -143,27 +96,25 @@ def timeline(memories: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     drawn = (moments >= FIRST) & (moments < LAST)  # False where there is none
     if not drawn.any():
         return blank(ax, "Memories over time", describe_empty(memories, "none has a possible time"))
-    bins = bin_times(moments[drawn])
+    unit, edges = _calendar_edges(moments[drawn])
+    days = _date_numbers(moments[drawn])
     names, series = _series_of(texts(memories, "source")[drawn])
-    heights = np.zeros((len(names), len(bins.edges) - 1), dtype=np.int64)
-    np.add.at(heights, (series, bins.place), 1)
-    ax = prepare(ax, f"Memories per {bins.unit}, n = {drawn.sum():,}", grid="y")
-    _stack(ax, bins, heights, names)
-    _calendar_axis(ax, bins)
+    heights = np.array([np.histogram(days[series == place], edges)[0] for place in range(len(names))])
+    ax = prepare(ax, f"Memories per {unit}, n = {drawn.sum():,}", grid="y")
+    _stack(ax, edges, heights, names)
+    _calendar_axis(ax, edges)
     odd = ~drawn & ~missing
     note(ax, count_omitted(missing, "without a time"), count_omitted(odd, "before 1971 or after 2099"))
     return ax
 
 
-def tags(memories: pd.DataFrame, *, together: bool = False, ax: Axes | None = None) -> Axes:
-    """Draw the most frequent tags, or how often they occur together.
+def tags(memories: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
+    """Draw the number of memories with each of the most frequent tags.
 
     Parameters
     ----------
     memories : DataFrame
         Needs ``tags``, tuples of names.
-    together : bool
-        Draw for each two tags how many memories have both.
     ax : Axes, optional
         Axes to draw into; new ones by default.
 
@@ -176,8 +127,6 @@ def tags(memories: pd.DataFrame, *, together: bool = False, ax: Axes | None = No
     ranking = sorted(counted.items(), key=lambda item: (-item[1], item[0]))
     if not ranking:
         return blank(ax, "Tags", describe_empty(memories, "none has a tag"))
-    if together:
-        return draw_pairs(cells, [name for name, _ in ranking], ax=ax)
     ax = prepare(ax, f"Memories per tag, n = {len(cells):,}")
     names, counts = zip(*ranking[:_MAX_ROWS], strict=True)
     ranked_bars(ax, names, [(counts, BLUE)], [f"{count:,}" for count in counts])
@@ -226,8 +175,16 @@ def _series_of(source: pd.Series[str]) -> tuple[list[str], NDArray[np.int64]]:
     return ranking.names[:n_shown] + rest, np.minimum(ranking.place, n_shown)
 
 
-def _stack(ax: Axes, bins: TimeBins, heights: NDArray[np.int64], names: list[str]) -> None:
-    edges = _date_numbers(bins.edges)
+def _calendar_edges(moments: NDArray[np.datetime64]) -> tuple[str, NDArray[np.float64]]:
+    """Choose the finest unit that needs few bars, or else years; return its name and where its periods begin."""
+    for unit, code in _UNITS.items():  # noqa: B007 - the one at which it stops is returned
+        first, last = (pd.Period(pd.Timestamp(moment), code) for moment in (moments.min(), moments.max()))
+        if last.ordinal - first.ordinal < _MAX_BARS:
+            break
+    return unit, _date_numbers(pd.period_range(first, last + 1).start_time.to_numpy())
+
+
+def _stack(ax: Axes, edges: NDArray[np.float64], heights: NDArray[np.int64], names: list[str]) -> None:
     widths = 0.9 * np.diff(edges)
     bars = []
     for tall, top, color in zip(heights, heights.cumsum(axis=0), SERIES, strict=False):
@@ -238,8 +195,7 @@ def _stack(ax: Axes, bins: TimeBins, heights: NDArray[np.int64], names: list[str
         legend(ax, bars, names)
 
 
-def _calendar_axis(ax: Axes, bins: TimeBins) -> None:
-    edges = _date_numbers(bins.edges)
+def _calendar_axis(ax: Axes, edges: NDArray[np.float64]) -> None:
     span, widest = np.ptp(edges), np.diff(edges).max()
     margin = max(0.01 * span, (12 * widest - span) / 2)  # few bars stay slim
     ax.set_xlim(edges[0] - margin, edges[-1] + margin)
@@ -373,6 +329,7 @@ def _by_size(sizes: NDArray[Any]) -> NDArray[np.int64]:
     return np.bincount(np.searchsorted(_SIZES, sizes, side="right") - 1, minlength=len(_SIZES))
 
 
+_BARS_PER_DECADE = 6  # on a logarithmic axis, where whole numbers from 1 on lie farther apart
 _HIGHEST_SCORE = 5.0
 _GRID = (40, 20)
 """Cells along importance and along confidence."""
@@ -436,7 +393,8 @@ def lengths(memories: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     if not filled.any():
         return blank(ax, "Length of content", describe_empty(memories, "none has content that can be read"))
     ax = prepare(ax, f"Length of content, n = {filled.sum():,}", grid="y")
-    edges = length_edges(n_chars[filled])
+    steps = np.floor(_BARS_PER_DECADE * np.log10([n_chars[filled].min(), n_chars[filled].max()]) + 1e-9)
+    edges = 10 ** (np.arange(steps[0], steps[1] + 2) / _BARS_PER_DECADE)
     ax.hist(n_chars[filled], bins=edges.tolist(), color=BLUE, rwidth=0.92)
     _log_axis(ax, edges)
     median = float(np.median(n_chars[filled]))

@@ -18,9 +18,7 @@ from memframe.report.summary import (
     SEVERITIES,
     Count,
     ReportedAudit,
-    details,
     figures_table,
-    headline,
     memories,
     none_found,
     proposed,
@@ -65,7 +63,7 @@ def page_html(audit: ReportedAudit, shown: pd.DataFrame, *, labels: Mapping[str,
         for part in _section(shown[shown["check"] == count.check], count, int(n_of[count.check]), names)
     )
     body = [
-        *_head(audit, counts),
+        *_head(audit),
         _open_points("Not looked for", audit.not_checked),
         _open_points("Judged", audit.by_judge),
         *_contents(counts, len(audit.memories), audit.checks),
@@ -94,15 +92,15 @@ def _document(title: str, body: Sequence[Markup | None]) -> str:
     return f"<!DOCTYPE html>\n{tag('html', head, tag('body', *body), lang='en')}\n"
 
 
-def _head(audit: ReportedAudit, counts: Sequence[Count]) -> Iterator[Markup]:
-    n = len(audit.memories)
-    yield tag("h1", f"Audit of {memories(n)}")
+def _head(audit: ReportedAudit) -> Iterator[Markup]:
+    yield tag("h1", f"Audit of {memories(len(audit.memories))}")
     days = _days(audit.memories).values()
     span = f"memories from {min(days)} to {max(days)}" if days else ""
     if subject := ", ".join(filter(None, [subject_of(audit), span])):
         yield tag("p", subject[:1].upper() + subject[1:], class_="soft subject")
-    yield tag("p", headline(counts, n), class_="verdict")
-    yield from (tag("p", sentence, class_="more") for sentence in details(counts, n))
+    first, *others = audit.verdict
+    yield tag("p", first, class_="verdict")
+    yield from (tag("p", sentence, class_="more") for sentence in others)
     if said := proposed(audit):
         yield tag("p", said, class_="more soft")
     yield tag("p", "Memories by their worst finding", class_="soft tally")

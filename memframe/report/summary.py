@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
@@ -163,6 +163,8 @@ class ReportedAudit(Protocol):
     @property
     def proposals(self) -> list[str]: ...
     @property
+    def verdict(self) -> list[str]: ...
+    @property
     def checks(self) -> Sequence[str]: ...
     @property
     def not_checked(self) -> Sequence[str]: ...
@@ -195,19 +197,23 @@ def counts_of(findings: pd.DataFrame, by_memory: pd.DataFrame) -> list[Count]:
     return sorted(found, key=lambda count: (SEVERITIES.index(count.worst), order.index(count.check)))
 
 
-def headline(counts: Sequence[Count], n_memories: int) -> str:
-    """Return the verdict in one sentence."""
+def verdict_of(counts: Sequence[Count], n_memories: int) -> list[str]:
+    """Return the verdict in sentences: severe findings first, then frequent ones; minor ones alone have none."""
     if not n_memories:
-        return "There are no memories."
-    sentences = list(_sentences(counts, n_memories))
-    if sentences:
-        return sentences[0]
-    return "Only minor findings." if counts else "None of the checks found anything."
-
-
-def details(counts: Sequence[Count], n_memories: int) -> list[str]:
-    """Return the other sentences of the verdict."""
-    return list(_sentences(counts, n_memories))[1:]
+        return ["There are no memories."]
+    weighed = []
+    for count in counts:
+        named = sum(count.by_severity.get(severity, 0) for severity in _NAMED)
+        weighed.append((count, count.n_memories if count.check in _COUNTED else named))
+    sentences = []
+    for count, weight in sorted(weighed, key=lambda pair: (pair[0].worst != _NAMED[0], -pair[1])):
+        if weight:
+            words, n = words_of(count.check), count.n_memories
+            part = f" ({share(n, n_memories)})" if n_memories > 1 else ""
+            by_severity = ", ".join(f"{n_of:,} {severity}" for severity, n_of in count.by_severity.items())
+            detail = f": {by_severity}" if len(count.by_severity) > 1 else ""
+            sentences.append(f"{memories(n)}{part} {words.one if n == 1 else words.many}{detail}.")
+    return sentences or ["Only minor findings." if counts else "None of the checks found anything."]
 
 
 def worst_of(by_memory: pd.DataFrame) -> dict[str, int]:
@@ -275,30 +281,16 @@ def none_found(counts: Sequence[Count], checks: Sequence[str]) -> str:
     return ", ".join(words_of(check).title.lower() for check in checks if check not in found)
 
 
-def _sentences(counts: Sequence[Count], n_memories: int) -> Iterator[str]:
-    """Yield severe findings first, then frequent ones; checks with minor findings alone have no sentence."""
-    weighed = []
-    for count in counts:
-        named = sum(count.by_severity.get(severity, 0) for severity in _NAMED)
-        weighed.append((count, count.n_memories if count.check in _COUNTED else named))
-    for count, weight in sorted(weighed, key=lambda pair: (pair[0].worst != _NAMED[0], -pair[1])):
-        if weight:
-            words, n = words_of(count.check), count.n_memories
-            part = f" ({share(n, n_memories)})" if n_memories > 1 else ""
-            by_severity = ", ".join(f"{n_of:,} {severity}" for severity, n_of in count.by_severity.items())
-            detail = f": {by_severity}" if len(count.by_severity) > 1 else ""
-            yield f"{memories(n)}{part} {words.one if n == 1 else words.many}{detail}."
-
-
 def brief_html(audit: ReportedAudit) -> str:
     """Return an audit for a notebook: the verdict, the figures, and what was not looked for."""
     counts, n = audit.counts, len(audit.memories)
+    first, *others = audit.verdict
     clean = none_found(counts, audit.checks)
     sentences = [tag("li", sentence) for sentence in audit.not_checked]
     return notebook_html(
         tag("div", f"Audit of {memories(n)} {subject_of(audit)}".strip(), class_="quiet"),
-        tag("div", headline(counts, n), class_="verdict"),
-        *(tag("div", sentence) for sentence in details(counts, n)),
+        tag("div", first, class_="verdict"),
+        *(tag("div", sentence) for sentence in others),
         _quiet(said) if (said := proposed(audit)) else None,
         tag("div", figures_table(counts, n), class_="wide") if counts else None,
         _quiet(f"None found: {clean}") if clean else None,

@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
+from threading import Lock
 from typing import NoReturn, TypeVar
 
 import pandas as pd
@@ -38,7 +39,7 @@ from memframe.progress import ProgressOption
 from memframe.runtime import Runtime
 from memframe.secret import Secret, as_secret_if_text
 from memframe.signin.failures import Failure, Step, describe_failure
-from memframe.signin.state import DUE, SignInState, State, StepLock
+from memframe.signin.state import ALLOWED, DUE, POLLING_STEPS, SignInState, State
 from memframe.wire import AccessRequest, OAuthTokens
 
 __all__ = ["Failure", "SignIn", "SignInState", "State", "Step"]
@@ -60,6 +61,11 @@ class SignIn:
     content_format : str, list of str or codec
         As in `open_access`.
 
+    Attributes
+    ----------
+    snapshot : SignInState
+        The state, and all results of the steps, at one moment.
+
     Examples
     --------
     >>> sign_in = SignIn()
@@ -75,8 +81,9 @@ class SignIn:
         content_format: ContentFormat = "auto",
     ) -> None:
         self._content_format = content_format
-        self._initial = SignInState(flow=flow)
-        self._steps = StepLock(self._initial, _recover)
+        self._initial = self.snapshot = SignInState(flow=flow)
+        self._subscribers: list[Callable[[], object]] = []
+        self._lock = Lock()
         if client is not None:
             self.sign_in(client)
 
@@ -88,11 +95,6 @@ class SignIn:
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError("a sign-in cannot be pickled: it contains keys and belongs to this process")
-
-    @property
-    def snapshot(self) -> SignInState:
-        """The state, and all results of the steps, at one moment."""
-        return self._steps.snapshot
 
     @property
     def state(self) -> State:
@@ -146,7 +148,7 @@ class SignIn:
 
     def subscribe(self, changed: Callable[[], object]) -> None:
         """Call `changed` after each change, in the thread that made it."""
-        self._steps.subscribers.append(changed)
+        self._subscribers.append(changed)
 
     # -- the steps
 
@@ -178,22 +180,22 @@ class SignIn:
                 self._initial, state="signed_in", client=client, polling_client=client.without_retries()
             )
 
-        self._steps.run("sign_in", sign_in)
+        self._run("sign_in", sign_in)
 
     def sign_out(self) -> None:
         """Forget all results of the steps."""
-        self._steps.reset(self._initial)
+        self._reset(self._initial)
 
     def go_back(self) -> None:
         """Leave this attempt or request to choose another; an unused flow may be replaced."""
         before = self.snapshot
         if before.client is not None:
             flow = self._initial.flow if before.state == "authorizing" else before.flow
-            self._steps.reset(replace(_back(before), flow=flow))
+            self._reset(replace(_back(before), flow=flow))
 
     def cancel(self) -> None:
         """Drop the step that is running."""
-        self._steps.reset(self.snapshot)
+        self._reset(self.snapshot)
 
     def refresh(self) -> None:
         """Read all requests of this developer."""
@@ -203,7 +205,7 @@ class SignIn:
             newest_first = sorted(requests, key=lambda each: each.created_at or _LONG_AGO, reverse=True)
             return replace(before, requests=tuple(newest_first), checked_at=_now(before))
 
-        self._steps.run("refresh", refresh)
+        self._run("refresh", refresh)
 
     def authorize(
         self,
@@ -223,7 +225,7 @@ class SignIn:
             flow = _flow(before, client_id, client_secret, auth_url=auth_url, redirect_uri=redirect_uri)
             return _authorizing(before, flow, flow.authorization_url())
 
-        return str(self._steps.run("authorize", authorize).address)
+        return str(self._run("authorize", authorize).address)
 
     def receive(
         self,
@@ -246,7 +248,7 @@ class SignIn:
 
             def show(address: str) -> None:
                 listening = replace(_authorizing(before, flow, address), doing="receive", is_listening=True)
-                self._steps.publish(before.step_number, listening)
+                self._publish(before.step_number, listening)
 
             tokens = flow.run_local(
                 timeout_s=timeout_s,
@@ -255,7 +257,7 @@ class SignIn:
             )
             return replace(_back(before), state="authorized", tokens=tokens)
 
-        self._steps.run("receive", receive)
+        self._run("receive", receive)
 
     def finish(self, code_or_redirected_url: str | Secret) -> None:
         """Exchange the code in the address to which the user was redirected."""
@@ -265,7 +267,7 @@ class SignIn:
             tokens = _require(before.flow).exchange(answer)
             return replace(_back(before), state="authorized", tokens=tokens)
 
-        self._steps.run("finish", finish)
+        self._run("finish", finish)
 
     def ask(self, reason: str) -> None:
         """Request access; after a rejection or revocation this sends another request.
@@ -284,11 +286,11 @@ class SignIn:
             request = _require(before.client).create_access_request(before.memory_key, reason)
             return _with_request(before, request)
 
-        self._steps.run("ask", ask)
+        self._run("ask", ask)
 
     def choose(self, request_id: str) -> None:
         """Continue with an existing request, whatever its status."""
-        self._steps.run(
+        self._run(
             "choose",
             lambda before: _with_request(
                 _back(before), _require(before.polling_client).access_request(request_id)
@@ -297,7 +299,7 @@ class SignIn:
 
     def check(self) -> None:
         """Read the status of the request once; a revoked access is closed."""
-        self._steps.run("check", _check)
+        self._run("check", _check)
 
     def open(self) -> Access:
         """Fetch the keys of the approved request."""
@@ -307,7 +309,7 @@ class SignIn:
             access = open_access(_require(before.client), request_id, content_format=self._content_format)
             return replace(before, state="ready", access=access)
 
-        return _require(self._steps.run("open", open_).access)
+        return _require(self._run("open", open_).access)
 
     def load(self, *, progress: ProgressOption = "auto") -> None:
         """Load all memories and tags; `progress` as in `load_memories`."""
@@ -317,7 +319,69 @@ class SignIn:
             memories = load_memories(access, progress=progress)
             return replace(before, state="loaded", memories=memories, tags=load_tags(access))
 
-        self._steps.run("load", load)
+        self._run("load", load)
+
+    def _run(self, step: Step, work: Callable[[SignInState], SignInState]) -> SignInState:
+        """Run a step, and keep its result unless another step began meanwhile."""
+        before = self._begin(step)
+        if before is None:
+            return self.snapshot
+        after = before
+        try:
+            after = work(before)
+        except Exception as error:  # whatever it is, the state shows it and the caller gets it
+            if before.step_number == self.snapshot.step_number:
+                known = replace(before, flow=self.snapshot.flow)  # which a listener has published already
+                after = _recover(step, known, error)
+            raise
+        finally:
+            is_kept = self._publish(before.step_number, after)
+        if not is_kept:
+            raise ConfigError(f"another step has overtaken {step}(), so that its result was dropped")
+        return after
+
+    def _begin(self, step: Step) -> SignInState | None:
+        """Return the state that the step starts from; None for a poll while another step runs."""
+        is_poll = step in POLLING_STEPS
+        with self._lock:
+            now = self.snapshot
+            if now.state not in ALLOWED[step]:
+                raise ConfigError(
+                    f"{step}() is out of turn: the sign-in is {now.state}; next is {DUE[now.state]}"
+                )
+            if is_poll and now.doing:
+                return None
+            # A poll keeps the error of an earlier step, which the user may be reading, but not that of a poll.
+            shown = now.failure if is_poll else None
+            kept = shown if shown and shown.step not in POLLING_STEPS else None
+            number = now.step_number + 1
+            self.snapshot = replace(now, step_number=number, doing=step, failure=shown, is_listening=False)
+            before = replace(self.snapshot, doing=None, failure=kept)
+        self._notify()
+        return before
+
+    def _publish(self, step_number: int, snapshot: SignInState) -> bool:
+        """Set the state on behalf of a step, and return True; False if a later step has begun."""
+        with self._lock:
+            is_latest = step_number == self.snapshot.step_number
+            if is_latest:
+                self.snapshot = replace(snapshot, step_number=step_number)
+        if is_latest:
+            self._notify()
+        return is_latest
+
+    def _reset(self, snapshot: SignInState) -> None:
+        """Set the state, and drop the step that is running."""
+        with self._lock:
+            number = self.snapshot.step_number + 1
+            self.snapshot = replace(
+                snapshot, step_number=number, doing=None, failure=None, is_listening=False
+            )
+        self._notify()
+
+    def _notify(self) -> None:
+        for changed in self._subscribers:
+            changed()
 
 
 def _back(before: SignInState) -> SignInState:

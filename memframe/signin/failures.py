@@ -88,7 +88,6 @@ _OF_CODE: Mapping[str, Kind] = {
     "access_denied": "denied",
     "invalid_grant": "used_code",
     "state_mismatch": "state_mismatch",
-    "state_missing": "state_mismatch",
     "issuer_mismatch": "state_mismatch",
     "link_pasted": "link_pasted",
     "code_missing": "no_code",

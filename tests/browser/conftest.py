@@ -6,13 +6,11 @@ import shutil
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
-from uuid import uuid4
 
 import pytest
 
-from memframe.service.local import LocalService
 from tests.browser.lab import PATIENCE_MS, Lab, Notebook
-from tests.conftest import PASSWORD, User
+from tests.conftest import PASSWORD
 
 PLACES = (
     "chromium",
@@ -129,19 +127,14 @@ def redirect_uri():
 
 
 @pytest.fixture
-def developer(service, redirect_uri):
-    """A service as a developer of this test's own sees it."""
-    new = service._deployment.add_developer("Duplicate finder")
-    developer = LocalService(service._deployment, service._addresses, new)
+def developer(developer, redirect_uri):
     developer.redirect_uri = redirect_uri
     return developer
 
 
 @pytest.fixture
-def user(developer):
-    user = User(developer, f"ilka-{uuid4().hex[:8]}@example.org")
-    yield user
-    user.close()
+def user(own_user):
+    return own_user
 
 
 @pytest.fixture

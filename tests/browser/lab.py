@@ -19,7 +19,10 @@ SETTINGS = {
         "checkForUpdates": False,
         "doNotDisturbMode": True,
     },
-    "@jupyterlab/docmanager-extension/plugin": {"autosave": False},
+    "@jupyterlab/docmanager-extension/plugin": {
+        "autosave": False,
+        "lastModifiedCheckMargin": 60_000,  # a slow save is no change by somebody else, of which it would ask
+    },
 }
 NOT_NEEDED = ("jupyter_lsp", "jupyter_server_terminals", "nbclassic", "notebook_shim")
 TOKEN = "for-this-test-run"
@@ -37,6 +40,13 @@ ADD_CELL = """source => {
     notebook.model.sharedModel.addCell({cell_type: 'code', source});
     notebook.activeCellIndex = notebook.widgets.length - 1;
     return notebook.activeCellIndex;
+}"""
+
+
+COMMAND = """async ([name, options, patience]) => {
+    const done = window.jupyterapp.commands.execute(name, options);
+    const late = patience && new Promise((_, refuse) => setTimeout(() => refuse(`${name} takes too long`), patience));
+    await Promise.race([done, late]);
 }"""
 
 
@@ -129,10 +139,7 @@ class Notebook:
         return self.page.evaluate(IDLE)
 
     def command(self, name, arguments=None, *, wait=True):
-        call = "window.jupyterapp.commands.execute(name, options)"
-        self.page.evaluate(
-            f"async ([name, options]) => {{ {'await' if wait else 'void'} {call}; }}", [name, arguments or {}]
-        )
+        self.page.evaluate(COMMAND, [name, arguments or {}, PATIENCE_MS if wait else 0])
 
     def run(self, code, *, wait=True):
         """Add a cell and run it; where its output is."""

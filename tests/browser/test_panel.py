@@ -5,6 +5,7 @@ Widget state is saved with the notebook here, which is off by default: what does
 
 import json
 import re
+from textwrap import dedent
 
 import pytest
 from playwright.sync_api import expect
@@ -216,21 +217,21 @@ def test_a_page_that_is_loaded_again_shows_the_same_and_goes_on(notebook, known,
     known.says("0 memories in")
 
 
-@pytest.mark.parametrize("theme", ["Light", "Dark"])
+@pytest.mark.parametrize(("theme", "width"), [("Light", 900), ("Dark", 320)])
 def test_it_can_be_read_in_light_and_dark_and_on_a_phone(
-    notebook, open_panel, settings, user, theme, shoot, developer
+    notebook, open_panel, settings, user, theme, width, shoot, developer
 ):
+    """Contrast depends on the theme alone, and what fits on the width alone."""
     developer.import_memories(user.user_id, load_sample()[:5])
     told = json.loads(settings.read_text()) | {"redirect_uri": "http://127.0.0.1/callback"}
     settings.write_text(json.dumps(told))
     known = open_panel(KNOWN)
 
     def look(moment):
-        for width in (320, 900):
-            known.resize(width)
-            shoot(known.box, f"{theme}-{width}-{moment}")
-            assert (faint(known.box), too_wide(known.box)) == ([], []), f"{moment}, {width}"
+        shoot(known.box, f"{theme}-{width}-{moment}")
+        assert (faint(known.box), too_wide(known.box)) == ([], []), moment
 
+    known.resize(width)
     notebook.command("apputils:change-theme", {"theme": f"JupyterLab {theme}"})
     known.page.wait_for_function(
         "name => document.body.dataset.jpThemeName === name", arg=f"JupyterLab {theme}"
@@ -272,6 +273,7 @@ def test_it_can_be_read_in_light_and_dark_and_on_a_phone(
     known.click("Sign in")
     known.box.get_by_role("alert").wait_for()
     look("signed out")
+    known.resize(900)
 
 
 def test_the_answer_comes_by_itself_where_the_browser_is_on_the_same_computer(
@@ -284,6 +286,59 @@ def test_the_answer_comes_by_itself_where_the_browser_is_on_the_same_computer(
     expect(shown.box).not_to_contain_text("paste it here")
     allow(shown, visit, user)
     shown.field("Your reason").wait_for()
+
+
+FORMULA = r"$500 now, was $600 \(x\) \begin{equation}y\end{equation} $\href{https://example.org}{nothing}$"
+"""Pairs of dollar signs, brackets and an environment, each of which MathJax takes for a formula."""
+
+FORMULAS = f"""
+from datetime import UTC, datetime
+import pandas as pd
+from IPython.display import HTML, display
+import memframe as mf
+from memframe.apply import Run
+from memframe.journal import Operation
+from memframe.plan.change import Change
+from memframe.plan import Plan
+from memframe.progress import Progress
+from memframe.display import html_card
+TEXT = {FORMULA!r}
+memories = pd.DataFrame({{"id": ["m1", "m2"], "content": [TEXT, TEXT], "user_id": TEXT}})
+"""
+
+DISPLAYS = {
+    "plan": """
+        change = Change(action="patch", id="m1", before={"title": TEXT}, after={"title": TEXT + "!"}, reason=TEXT)
+        Plan(records=(change,), base_url="https://m/api/v1", user_id="4f0c", key_version=1,
+             created_at=datetime(2026, 6, 1, tzinfo=UTC), notes=(TEXT,))""",
+    "card": "HTML(html_card('Client', {'name': TEXT}))",
+    "run": """
+        change = Change(action="patch", row=1, id="m1", after={"title": "t"})
+        Run(results=(Operation(n=0, change=change, state="rejected", error=TEXT),), journal=None, notes=(TEXT,))""",
+    "audit": "mf.audit_memories(memories)",
+    "progress": """
+        bar = Progress(True, text=TEXT, total=2).__enter__()
+        bar.step(1)""",
+    "frame": "pd.set_option('display.html.use_mathjax', False, 'display.max_colwidth', None); memories",
+}
+"""What is displayed; each is the last word of a cell."""
+
+
+@pytest.mark.asvs("1.3.5")
+def test_no_display_sets_what_a_memory_says_as_a_formula(notebook, shoot):
+    def run_typeset():  # shows that formulas are set, and that all before it has had its turn
+        typeset = notebook.run("display(HTML(TEXT))").locator("mjx-container").first
+        expect(typeset).to_be_visible(timeout=60_000)
+
+    notebook.run(FORMULAS)
+    run_typeset()
+    shown = {name: notebook.run(dedent(code)) for name, code in DISPLAYS.items()}
+    notebook.wait_until_idle()
+    run_typeset()
+    for name, output in shown.items():
+        shoot(output, f"formulas-{name}")
+        assert FORMULA in " ".join(output.text_content().split()), name
+        assert output.locator("mjx-container").count() == 0, name
 
 
 def test_after_a_restart_of_the_kernel_the_panel_tells_of_when_it_is(notebook, known, user, shoot):

@@ -81,18 +81,15 @@ def test_what_would_lose_a_value_stays(store, other):
     assert held(store.load()) == before
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
+def test_changed_values_are_never_merged(store):
+    pairs = [
         ("The rent of the flat is 640 pounds.", "The rent of the flat is 665 pounds."),
         ("Ada's dentist is Dr. Kim.", "Ada's dentist is Dr. Lee."),
         ("Ada eats meat.", "Ada does not eat meat."),
         ("The appointment is on 3 May 2026 at noon.", "The appointment is on 4 May 2026 at noon."),
-    ],
-)
-def test_changed_values_are_never_merged(store, one, other):
-    store.fill(one, other, one)
-    assert set(store.clean().content) == {one, other}
+    ]
+    store.fill(*(text for one, other in pairs for text in (one, other, one)))
+    assert sorted(store.clean().content) == sorted(text for pair in pairs for text in pair)
 
 
 def test_copies_of_several_sources_leave_one_for_each(store):
@@ -226,14 +223,14 @@ def test_a_secret_in_a_copy_goes_with_it_and_is_not_shown(store):
     assert "Tr0ub" not in f"{kept.content} {kept.title}"
 
 
-@pytest.mark.parametrize("actions", [["delete"], ["merge", "delete"], {"secret": "review"}])
-def test_secrets_are_not_shown_where_nothing_is_redacted(store, actions):
+def test_secrets_are_not_shown_where_nothing_is_redacted(store):
     text = "The wifi password is Tr0ub4dor&3x."
     store.fill(text, {"content": text}, "Door code: 2580#")
     audit = store.audit(checks=["exact_duplicate"])
-    plan = store.plan(audit, actions=actions)
-    assert plan.counts == {"delete": 1}
-    assert "Tr0ub" not in plan.diff() + plan.to_json() + plan._repr_html_() + str(plan.changes.to_dict())
+    for actions in (["delete"], ["merge", "delete"], {"secret": "review"}):
+        plan = store.plan(audit, actions=actions)
+        assert plan.counts == {"delete": 1}
+        assert "Tr0ub" not in plan.diff() + plan.to_json() + plan._repr_html_() + str(plan.changes.to_dict())
 
 
 def test_two_secrets_that_alone_told_texts_apart_leave_two_texts(store):
@@ -256,16 +253,14 @@ def test_personal_data_is_redacted_only_when_asked_for(store):
     assert store.load().content[0] == "Reach Ada at [redacted: email], card [redacted: card]."
 
 
-@pytest.mark.parametrize(
-    "text", ["Card 4111 1111 1111 1111.", "SSN 078-05-1120", "See http://ada:Hf7-kQ29@db.example.org"]
-)
-def test_personal_data_is_proposed_for_what_the_plan_does(store, text):
+def test_personal_data_is_proposed_for_what_the_plan_does(store):
     """A number that only a person can judge is to be looked at: the report must not promise that it goes."""
-    store.fill(text)
+    store.fill("Card 4111 1111 1111 1111.", "SSN 078-05-1120", "See http://ada:Hf7-kQ29@db.example.org")
     audit = store.audit(checks=["personal_data"])
-    assert set(audit.findings[audit.findings.severity == "high"].action) == {"review"}
+    high = audit.findings[audit.findings.severity == "high"]
+    assert (high.id.nunique(), set(high.action)) == (3, {"review"})
     assert len(store.plan(audit)) == 0
-    assert store.plan(audit, actions={"personal_data": "redact"}).counts == {"patch": 1}
+    assert store.plan(audit, actions={"personal_data": "redact"}).counts == {"patch": 3}
 
 
 # -- what is proposed, and what is done
@@ -289,13 +284,14 @@ def rows_of_everything():
     ]
 
 
-@pytest.mark.parametrize(
-    "actions", [None, ["delete"], ["redact", "retag"], {"personal_data": "redact"}, {"secret": "review"}]
-)
-def test_proposals_and_changes_balance_in_memories(store, actions):
+def test_proposals_and_changes_balance_in_memories(store):
     store.fill(*rows_of_everything(), tags=[{"name": "stamps", "is_enabled": False}])
     audit = store.audit()
-    plan = store.plan(audit, actions=actions)
+    for actions in (None, ["delete"], ["redact", "retag"], {"personal_data": "redact"}, {"secret": "review"}):
+        check_balance(audit, store.plan(audit, actions=actions), actions)
+
+
+def check_balance(audit, plan, actions):
     proposed = audit.findings[audit.findings.action.isin(["delete", "merge", "redact", "retag", "rescale"])]
     wanted = set(proposed.id) | (
         set(audit.rows("personal_data").id) if actions == {"personal_data": "redact"} else set()
@@ -388,24 +384,19 @@ def test_only_what_is_asked_for_is_planned(store):
     assert store.plan(audit, actions={"secret": "delete"}, max_share=0.2).counts == {"delete": 4}
 
 
-@pytest.mark.parametrize(
-    ("actions", "named"),
-    [
+def test_an_empty_store_needs_nothing_and_what_there_is_not_is_refused_with_what_there_is(store):
+    audit = store.audit()
+    assert store.plan(audit).counts == {}
+    for actions, named in (
         (["delte"], "delete, merge, redact, retag, rescale"),
         ("delete", "pass a list"),
         ({"junkk": "delete"}, "exact_duplicate, near_duplicate"),
         ({"changed_value": "merge"}, "review, none"),
         ({"missing": "delete"}, "review, none"),
         (3, "pass a list"),
-    ],
-)
-def test_what_there_is_not_is_refused_with_what_there_is(store, actions, named):
-    with pytest.raises(mf.ConfigError, match=re.escape(named)):
-        store.plan(store.audit(), actions=actions)
-
-
-def test_an_empty_store_needs_nothing(store):
-    assert store.plan().counts == {}
+    ):
+        with pytest.raises(mf.ConfigError, match=re.escape(named)):
+            store.plan(audit, actions=actions)
 
 
 # -- what a judge has said

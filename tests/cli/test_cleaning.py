@@ -76,9 +76,7 @@ def test_json_of_an_audit_is_as_good_and_fails_as_it_should(call, plan, request_
 
 def test_only_what_is_asked_for(plan):
     for actions, counts in (
-        ("delete", {"delete": 1}),
         ("delete,merge", {"patch": 1, "delete": 2}),
-        ("redact", {"patch": 1}),
         ("personal_data=redact, junk=review", {"patch": 3, "delete": 1}),
     ):
         assert counts_of(plan("--actions", actions)) == counts
@@ -88,7 +86,6 @@ def test_deleting_on_wording_alone_needs_the_share_as_its_confirmation(access, r
     noise = {"content": ["Memory updated successfully.", "Cron job nightly-sync completed successfully."]}
     mf.create_memories(access, pd.DataFrame(noise), progress=False)
     call("audit", *request_of, "--out", "audit.json")
-    assert counts_of(plan()) == {"patch": 2, "delete": 2}
     refused = plan("--actions", "junk=delete", code=1)
     assert "2 of 7 memories (28.6 %)" in refused.stderr
     assert "confirm with --max-share 0.29 (now it is 0.05)" in refused.stderr

@@ -4,7 +4,6 @@ import json
 import re
 import threading
 from html import unescape
-from uuid import uuid4
 
 import ipywidgets
 import pytest
@@ -15,10 +14,10 @@ from memframe.client import Client
 from memframe.oauth import SIGNS_OF_ELSEWHERE
 from memframe.panel.widgets import LABELS
 from memframe.secret import Secret
-from memframe.service.local import LocalService
-from tests.conftest import User
-from tests.faults import FaultProxy
+from tests.signin.conftest import proxy
 from tests.strangers import at_once
+
+__all__ = ["proxy"]
 
 SOON_S = 20
 SHOWN = ("value", "description", "disabled", "children")
@@ -119,12 +118,9 @@ class Seen:
 
 
 @pytest.fixture
-def user(service):
+def user(own_user):
     """A new user of a developer of this test's own, of whom nobody else asks anything."""
-    developer = service._deployment.add_developer("Duplicate finder")
-    user = User(LocalService(service._deployment, service._addresses, developer), f"{uuid4()}@example.org")
-    yield user
-    user.close()
+    return own_user
 
 
 @pytest.fixture(autouse=True)
@@ -181,12 +177,6 @@ def environment(user, monkeypatch):
 def connected(user, show):
     """A panel whose developer is signed in, with the user's link on it."""
     return show(user.client, flow=user.flow(), reason="a test")
-
-
-@pytest.fixture
-def proxy(service):
-    with FaultProxy(service.base_url) as proxy:
-        yield proxy
 
 
 @pytest.fixture

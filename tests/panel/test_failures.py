@@ -1,7 +1,6 @@
 """What the panel says when something goes wrong, and that there is a way out of it."""
 
 import socket
-from threading import Event
 from urllib.parse import quote
 
 import pytest
@@ -10,8 +9,11 @@ from msgspec.structs import replace
 
 import memframe as mf
 from memframe.wire import CREATE_REQUEST, GET_REQUEST, ISSUE_TOKEN, LIST_MEMORIES
-from tests.faults import answered, cut, passed
+from tests.faults import answered, cut
 from tests.panel.conftest import SOON_S, answer, approve, ask, fill_in
+from tests.signin.conftest import held
+
+__all__ = ["held"]
 
 ANSWER = "Redirected address, or its code"
 
@@ -178,35 +180,12 @@ def test_checking_can_be_stopped_and_begun_again(connected, user):
 def test_an_unforeseen_error_is_shown(connected):
     connected.panel._controller.run_action(lambda: {}["nothing"])
     assert "An unexpected error occurred (KeyError)." in connected.text
-    connected.panel.sign_in._steps.snapshot = replace(connected.panel.sign_in.snapshot, state="nowhere")
+    connected.panel.sign_in.snapshot = replace(connected.panel.sign_in.snapshot, state="nowhere")
     connected.panel._draw()
     assert "The panel could not be drawn (KeyError)." in connected.text
 
 
 # While something is under way
-
-
-class Held:
-    """A fault that holds a request back until it is released."""
-
-    def __init__(self):
-        self._came, self._release = Event(), Event()
-        self.release = self._release.set
-
-    def __call__(self, request, forward):
-        self._came.set()
-        assert self._release.wait(SOON_S)
-        return passed(request, forward)
-
-    def wait(self):
-        assert self._came.wait(SOON_S)
-
-
-@pytest.fixture
-def held():
-    held = Held()
-    yield held
-    held.release()
 
 
 @pytest.mark.parametrize(
@@ -217,12 +196,12 @@ def test_a_button_never_waits_for_the_service_and_can_be_cancelled(far, user, pr
     (button,) = [each for each in answer(far, user).buttons() if each.description == "Send the request"]
     button.click()
     button.click()
-    held.wait()
+    assert held.came.wait(SOON_S)
     assert "Sending the request …" in far.text
     assert far.labels() == ["Sign out", "Cancel"]
     if meanwhile:
         far.click(meanwhile)
-    held.release()
+    held.release.set()
     far.settle()
     assert f"{step} of 5" in far.text
     assert "Sending" not in far.text
@@ -239,10 +218,10 @@ def test_enter_once_more_is_no_second_click(bare, user, show, proxy, held):
     field.value = user.service.api_key
     for number in (1, 2):
         enter._returned.value = number
-    held.wait()
+    assert held.came.wait(SOON_S)
     seen.press_enter("API key", wait=False)
     assert "Fill in" not in seen.text
-    held.release()
+    held.release.set()
     seen.settle()
     assert seen.panel.sign_in.state == "signed_in"
     assert len(proxy.requests_to(ISSUE_TOKEN)) == 1
@@ -252,10 +231,10 @@ def test_a_load_that_is_cancelled_ends(far, user, proxy, held):
     approve(far, user)
     proxy.script(LIST_MEMORIES, held)
     far.click("Load the memories", wait=False)
-    held.wait()
+    assert held.came.wait(SOON_S)
     assert "0 memories so far" in far.text
     far.click("Cancel")
-    held.release()
+    held.release.set()
     assert far.panel.memories is None
     assert far.panel.access is not None
     far.click("Load the memories")
