@@ -280,8 +280,8 @@ def _prepare_schema(engine: Engine) -> None:
             return
         if sa.inspect(connection).has_table(alembic_version.name):
             found = str(connection.scalar(sa.select(alembic_version.c.version_num)))
-        else:  # of before alembic: its schema version in four digits
-            found = f"{read_meta(connection, 'schema_version'):0>4}"
+        else:  # of before alembic
+            found = str(read_meta(connection, "schema_version"))
         if found != REVISION:
             # alembic takes half a second to import
             from memframe.service.store.migrations import upgrade_schema  # noqa: PLC0415
