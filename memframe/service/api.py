@@ -8,16 +8,14 @@ Memories are behind a live grant. Content is stored sealed: see `UserKeyring.sea
 
 An ``Idempotency-Key`` is stored in the transaction that creates the memory. For 24 hours the same key with the same
 body gets the first answer again, and with another body 422. While the first request is being processed, a second one
-gets 409; if another process works on the first, it waits instead.
+waits for it.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial, wraps
-from threading import Lock
 from typing import Any, TypeVar
 
 import msgspec
@@ -31,15 +29,14 @@ from memframe.errors import AccessError, AuthError, InvalidError
 from memframe.secret import Secret, secret_from_wire
 from memframe.service import validation
 from memframe.service.deployment import API_PREFIX, Deployment
-from memframe.service.http_errors import options_handlers
 from memframe.service.keys import UserKeyring
 from memframe.service.logs import log_event
 from memframe.service.store import RESTORABLE, Memories, StoredRequest
 from memframe.service.store.activity import Action
 from memframe.service.store.batching import WakeUps
 from memframe.service.store.listing import MemoryFilter
-from memframe.service.store.memories import IdempotentRequest, still_in_flight
-from memframe.service.throttle import SearchPool, address_of
+from memframe.service.store.memories import IdempotentRequest
+from memframe.service.throttle import BoundedPool, address_of
 from memframe.service.tokens import Bearer, BearerTokens, bad_token, secret_hash
 from memframe.service.validation import check_text, invalid
 
@@ -269,7 +266,7 @@ async def list_memories(request: ApiRequest) -> Response[bytes]:
     """List a user's memories, a page at a time, in the order of creation."""
     list_page = partial(_list, request)
     if query(request, "searchQuery"):  # may take long
-        searches: SearchPool = request.app.state.searches
+        searches: BoundedPool = request.app.state.searches
         return await searches.run(bearer_of(request).developer_id, list_page)
     return await read(request, list_page)
 
@@ -324,9 +321,7 @@ async def create_memory(request: ApiRequest, body: RawBody) -> Response[bytes]:
             memories.remember_request(attempt, created.id)
         return created, True
 
-    in_flight: InFlightKeys = request.app.state.in_flight
-    with in_flight.hold(bearer.developer_id, attempt):
-        created, is_new = await write(request, create, bearer, new.user_id)
+    created, is_new = await write(request, create, bearer, new.user_id)
     _count(request, bearer, new.user_id, "creates", int(is_new))
     return answer(created, status=201)
 
@@ -454,31 +449,6 @@ def _idempotent_request(request: ApiRequest, body: bytes) -> IdempotentRequest |
     return IdempotentRequest(digest(key.encode()), digest(asked))
 
 
-class InFlightKeys:
-    """Idempotency keys that this process is working on."""
-
-    def __init__(self) -> None:
-        self._keys: set[tuple[str, str]] = set()
-        self._lock = Lock()
-
-    @contextmanager
-    def hold(self, developer_id: str, attempt: IdempotentRequest | None) -> Iterator[None]:
-        """Refuse other requests of the developer with this key during the block."""
-        if attempt is None:
-            yield
-            return
-        key = (developer_id, attempt.key_hash)
-        with self._lock:
-            if key in self._keys:
-                raise still_in_flight()
-            self._keys.add(key)
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._keys.remove(key)
-
-
 API_ROUTES = [
     issue_token, create_request, list_requests, get_request, get_credentials,
     list_memories, get_memory, create_memory, update_memory, delete_memory, list_tags, get_tag,
@@ -488,6 +458,6 @@ API_ROUTES = [
 def make_api_router() -> Router:
     return Router(
         API_PREFIX,
-        route_handlers=[*options_handlers(API_ROUTES), *API_ROUTES],
+        route_handlers=API_ROUTES,
         response_headers={"Cache-Control": "no-store"},
     )

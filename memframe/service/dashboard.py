@@ -14,14 +14,13 @@ from urllib.parse import urlsplit
 
 import msgspec
 from litestar import MediaType, Response, Router, get, post
-from litestar.concurrency import sync_to_thread
+from litestar.di import NamedDependency, Provide
 from litestar.exceptions import NotFoundException
 from litestar.params import FromPath, RawBody
 
 from memframe.address import is_loopback
 from memframe.errors import ConfigError, ConflictError, InvalidError, ServiceError
 from memframe.secret import Secret
-from memframe.service.http_errors import options_handlers
 from memframe.service.logs import log_event
 from memframe.service.oauth import InvalidClientLink, RedirectToClient, client_id_of, form_target, token_error
 from memframe.service.pages import (
@@ -33,6 +32,7 @@ from memframe.service.pages import (
     WebRequest,
     answer_redirect,
     as_sentence,
+    checks_password,
     own_address,
     refusal_page,
 )
@@ -58,28 +58,21 @@ _FILES = {
 
 
 @get("/", sync_to_thread=True)
-def show_start(request: WebRequest) -> Response[Any]:
-    return Visit(request).redirect(DASHBOARD)
+def show_start(visit: NamedDependency[Visit]) -> Response[Any]:
+    return visit.redirect(DASHBOARD)
 
 
 @get("/login", sync_to_thread=True)
-def show_sign_in(request: WebRequest) -> Response[Any]:
-    visit = Visit(request)
-    then = own_address(request.query_params.get("next", DASHBOARD))
+def show_sign_in(visit: NamedDependency[Visit]) -> Response[Any]:
+    then = own_address(visit.asked.get("next"))
     return _sign_in_page(visit, then) if visit.user is None else visit.redirect(then)
 
 
 @post("/login")
-async def sign_in(request: WebRequest, body: RawBody) -> Response[Any]:
-    """Check e-mail and password; few at once, as argon2id takes memory."""
-    async with _site_of(request).password_checks.slot():
-        return await sync_to_thread(_sign_in, request, body)
-
-
-def _sign_in(request: WebRequest, body: bytes) -> Response[Any]:
-    visit = Visit(request)
+@checks_password
+def sign_in(visit: NamedDependency[Visit], body: RawBody) -> Response[Any]:
     form = visit.read_form(body)
-    then, email = own_address(form.get("next", DASHBOARD)), form.get("email", "").strip()
+    then, email = own_address(form.get("next")), form.get("email", "").strip()
     user = visit.store.accounts.user_by_email(email)
     stored = user.password_hash if user and not user.disabled else None
     if not visit.check_password(email, form.get("password", ""), stored) or user is None:
@@ -93,8 +86,7 @@ def _sign_in(request: WebRequest, body: bytes) -> Response[Any]:
 
 
 @post("/logout", sync_to_thread=True)
-def sign_out(request: WebRequest, body: RawBody) -> Response[Any]:
-    visit = Visit(request)
+def sign_out(visit: NamedDependency[Visit], body: RawBody) -> Response[Any]:
     visit.read_form(body)
     if visit.user:
         log_event("signed out", user_id=visit.user.id, address=visit.address)
@@ -105,13 +97,12 @@ def sign_out(request: WebRequest, body: RawBody) -> Response[Any]:
 
 
 @get(DASHBOARD, sync_to_thread=True)
-def show_dashboard(request: WebRequest) -> Response[Any]:
+def show_dashboard(visit: NamedDependency[Visit]) -> Response[Any]:
     """Show who asks, who has access, and what was decided earlier, each in pages with the latest first."""
-    visit = Visit(request)
     user = visit.require_user()
     sections = {}
     for name, statuses in _SECTIONS.items():
-        before = request.query_params.get(name)
+        before = visit.asked.get(name)
         found, total, has_more = visit.store.requests.of_user(
             user.id, *statuses, before=before, limit=REQUESTS_PER_PAGE
         )
@@ -122,8 +113,7 @@ def show_dashboard(request: WebRequest) -> Response[Any]:
 
 
 @post("/dashboard/requests/{request_id:str}", sync_to_thread=True)
-def decide(request: WebRequest, request_id: FromPath[str], body: RawBody) -> Response[Any]:
-    visit = Visit(request)
+def decide(visit: NamedDependency[Visit], request_id: FromPath[str], body: RawBody) -> Response[Any]:
     form, user = visit.read_form(body), visit.require_user()
     try:
         status = msgspec.convert(form.get("status"), Status)
@@ -137,34 +127,26 @@ def decide(request: WebRequest, request_id: FromPath[str], body: RawBody) -> Res
 
 
 @post("/dashboard/developers/{developer_id:str}/disconnect", sync_to_thread=True)
-def disconnect(request: WebRequest, developer_id: FromPath[str], body: RawBody) -> Response[Any]:
+def disconnect(visit: NamedDependency[Visit], developer_id: FromPath[str], body: RawBody) -> Response[Any]:
     """End all access of an application."""
-    visit = Visit(request)
-    visit.read_form(body)
-    user = visit.require_user()
-    developer_id = check_text(developer_id, "the application's id")
-    visit.store.accounts.disconnect(user_id=user.id, developer_id=developer_id)
+    _, user = visit.read_form(body), visit.require_user()
+    application = check_text(developer_id, "the application's id")
+    visit.store.accounts.disconnect(user_id=user.id, developer_id=application)
     return visit.redirect(DASHBOARD)
 
 
 @get(PASSWORD, sync_to_thread=True)
-def show_password_form(request: WebRequest) -> Response[Any]:
-    visit = Visit(request)
+def show_password_form(visit: NamedDependency[Visit]) -> Response[Any]:
     visit.require_user(changes_password=True)
-    return _password_page(visit, own_address(request.query_params.get("next", DASHBOARD)))
+    return _password_page(visit, own_address(visit.asked.get("next")))
 
 
 @post(PASSWORD)
-async def change_password(request: WebRequest, body: RawBody) -> Response[Any]:
-    """Change the user's password and end all other sessions; few at once, as argon2id takes memory."""
-    async with _site_of(request).password_checks.slot():
-        return await sync_to_thread(_change_password, request, body)
-
-
-def _change_password(request: WebRequest, body: bytes) -> Response[Any]:
-    visit = Visit(request)
+@checks_password
+def change_password(visit: NamedDependency[Visit], body: RawBody) -> Response[Any]:
+    """Change the user's password and end all other sessions."""
     form, user = visit.read_form(body), visit.require_user(changes_password=True)
-    then, current = own_address(form.get("next", DASHBOARD)), form.get("current", "")
+    then, current = own_address(form.get("next")), form.get("current", "")
     try:
         if not visit.check_password(user.email, current, user.password_hash):
             log_event("password change refused", user_id=user.id, address=visit.address)
@@ -192,13 +174,10 @@ def serve_file(name: FromPath[str]) -> Response[bytes]:
 
 
 @get(OAUTH_AUTHORIZE, sync_to_thread=True)
-def ask_consent(request: WebRequest) -> Response[Any]:
+def ask_consent(visit: NamedDependency[Visit]) -> Response[Any]:
     """Show the consent page of an authorization request, after the sign-in."""
-    visit, query = Visit(request), request.scope["query_string"]
-    try:
-        asked = visit.site.server.check_request(query)
-    except (InvalidClientLink, RedirectToClient) as refused:
-        return _refuse_authorization(refused, visit)
+    query = visit.request.scope["query_string"]
+    asked = visit.site.server.check_request(query)
     user = visit.require_user(then=_authorize_address(query))
     target = urlsplit(asked.redirect_uri)
     return visit.page(
@@ -213,17 +192,14 @@ def ask_consent(request: WebRequest) -> Response[Any]:
 
 
 @post(OAUTH_AUTHORIZE, sync_to_thread=True)
-def take_consent(request: WebRequest, body: RawBody) -> Response[Any]:
+def take_consent(visit: NamedDependency[Visit], body: RawBody) -> Response[Any]:
     """Redirect to the client with the user's decision."""
-    visit, query = Visit(request), request.scope["query_string"]
+    query = visit.request.scope["query_string"]
     form, user = visit.read_form(body), visit.require_user(then=_authorize_address(query))
-    try:
-        if form.get("decision") == "allow":
-            return visit.redirect(visit.site.server.allow(query, user))
-        if form.get("decision") == "deny":
-            return visit.redirect(visit.site.server.deny(query, user))
-    except (InvalidClientLink, RedirectToClient) as refused:
-        return _refuse_authorization(refused, visit)
+    if form.get("decision") == "allow":
+        return visit.redirect(visit.site.server.allow(query, user))
+    if form.get("decision") == "deny":
+        return visit.redirect(visit.site.server.deny(query, user))
     raise invalid("the form says neither allow nor deny")
 
 
@@ -275,10 +251,8 @@ def _authorize_address(query: bytes) -> str:
     return f"{OAUTH_AUTHORIZE}?{query.decode('ascii', 'replace')}"
 
 
-def _refuse_authorization(refused: InvalidClientLink | RedirectToClient, visit: Visit) -> Response[Any]:
-    if isinstance(refused, RedirectToClient):
-        return visit.redirect(refused.address)
-    return visit.page("bad_link.html", status=400, said=str(refused))
+def _answer_bad_link(request: WebRequest, refused: InvalidClientLink) -> Response[Any]:
+    return Visit(request).page("bad_link.html", status=400, said=str(refused))
 
 
 ROUTES = [
@@ -291,6 +265,12 @@ def make_site_router() -> Router:
     """Return all pages, and the OAuth endpoints."""
     return Router(
         "/",
-        route_handlers=[*options_handlers(ROUTES), *ROUTES],
-        exception_handlers={ServiceError: refusal_page, RedirectInstead: answer_redirect},
+        route_handlers=ROUTES,
+        dependencies={"visit": Provide(Visit, sync_to_thread=True)},
+        exception_handlers={
+            ServiceError: refusal_page,
+            RedirectInstead: answer_redirect,
+            RedirectToClient: answer_redirect,
+            InvalidClientLink: _answer_bad_link,
+        },
     )

@@ -65,8 +65,8 @@ REQUEST_LISTING = (_limit("requests", ", which is the default."), CURSOR)
 CREATE_HEADERS = (
     _parameter(
         "Idempotency-Key",
-        "The same key and body within 24 hours create no second record: they receive the first answer again, or 409 "
-        "while the first is under way. The same key with another body is refused with 422.",
+        "The same key and body within 24 hours create no second record: they receive the first answer again. The same "
+        "key with another body is refused with 422.",
         place="header",
         type="string",
         minLength=1,

@@ -290,30 +290,12 @@ def test_pages_by_bytes_leave_nothing_out_and_are_never_empty(grant, asked, limi
 def test_pending_requests_of_a_pair_are_bounded_and_make_room_again(
     grant, call, refused, service, monkeypatch
 ):
-    monkeypatch.setattr("memframe.service.store.access.MAX_PENDING", 5)
+    monkeypatch.setattr("memframe.service.store.accounts.MAX_PENDING", 5)
     body = {"memoryKey": grant.memory_key, "reason": "once more"}
     asked = [call.post("/access-requests", body).json()["id"] for _ in range(5)]
     refused(call.post("/access-requests", body), 409, "too_many_pending")
     service.decide(asked[0], "rejected")
     assert call.post("/access-requests", body).status_code == 201
-
-
-def test_of_too_many_requests_of_a_pair_the_oldest_decided_one_makes_room(
-    service, new_caller, new_grant, monkeypatch
-):
-    monkeypatch.setattr("memframe.service.store.access.MAX_REQUESTS", 10)
-    developer = service._deployment.add_developer("Asks a lot")
-    grant = new_grant(service, new_caller(service.base_url, developer.api_key.reveal()))
-    pair = {"developer_id": developer.id, "user_id": grant.user_id}
-    requests = service._deployment.store.requests
-    asked = [grant.request_id]
-    for number in range(9):
-        asked.append(requests.add(**pair, reason=str(number)).id)
-        requests.decide(asked[-1], "rejected")
-    new = grant.call.post("/access-requests", {"memoryKey": grant.memory_key, "reason": "x"}).json()["id"]
-    listed = grant.call.get("/access-requests").json()
-    assert (listed["total"], listed["next_cursor"]) == (10, None)
-    assert [item["id"] for item in listed["items"]] == [asked[0], *asked[2:], new]
 
 
 def test_the_list_of_access_requests_comes_in_pages_that_the_client_follows(

@@ -13,15 +13,20 @@ from sqlalchemy.exc import OperationalError
 
 from memframe.errors import AccessError, ConfigError, ServiceError
 from memframe.service.clock import Clock, utc_now
-from memframe.service.store.access import (
+from memframe.service.store.accounts import (
     AccessRequests,
+    Accounts,
     AuthorizationCode,
     Authorizations,
+    Developer,
+    Rewrap,
     StoredRequest,
+    User,
     UserToken,
     find_granted_keys,
+    find_key_version,
+    rewrap_keys,
 )
-from memframe.service.store.accounts import Accounts, Developer, Rewrap, User, find_key_version, rewrap_keys
 from memframe.service.store.activity import ActivityLog
 from memframe.service.store.batching import GroupCommit, LookupBatcher, ReadConnections
 from memframe.service.store.engine import (

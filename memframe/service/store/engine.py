@@ -46,9 +46,6 @@ SCHEMA_LOCK = 0x6D656D66  # any number that nobody else locks in the same databa
 _SHUTDOWN = "57P"
 """Prefix of SQLSTATEs with which PostgreSQL closes connections when it stops or has crashed."""
 
-_NO_CONNECTION = (_SHUTDOWN, "08", "53300")
-"""Prefixes of SQLSTATEs without a connection: lost, or too many already."""
-
 Record = TypeVar("Record", bound=Struct)
 Result = TypeVar("Result")
 Row = tuple[Any, ...]
@@ -159,12 +156,6 @@ def _prepare_postgresql(engine: Engine) -> None:
             # a server that closes an idle connection says so on it
             if connection.closed or selector.select(timeout=0):
                 raise DisconnectionError  # the pool makes another one
-
-
-def is_unreachable(error: DBAPIError) -> bool:
-    """Return True where no connection can be had; psycopg has no SQLSTATE then, or one of `_NO_CONNECTION`."""
-    code = getattr(error.orig, "sqlstate", "")  # errors of SQLite have none
-    return code is None or code.startswith(_NO_CONNECTION)
 
 
 @contextmanager

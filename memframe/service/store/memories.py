@@ -29,7 +29,7 @@ from memframe.envelope import Envelope
 from memframe.errors import ConflictError, InvalidError, NotFoundError
 from memframe.service.clock import format_instant
 from memframe.service.store import listing
-from memframe.service.store.access import GRANT, grant_of
+from memframe.service.store.accounts import GRANT, grant_of
 from memframe.service.store.engine import Queries, Row, SqlStatement
 from memframe.service.store.listing import MemoryFilter
 from memframe.service.store.schema import (
@@ -307,7 +307,8 @@ class Memories:
         try:
             self.queries.run(_ADD_KEY, **new, created_at=self._now)
         except IntegrityError:
-            raise still_in_flight() from None
+            message = "a request with this Idempotency-Key is still under way; send it again in a moment"
+            raise ConflictError(message, status=409, code="idempotency_key_in_flight") from None
 
     def count(self) -> int:
         ((number,),) = self.queries.rows(_COUNT, user_id=self.user_id)
@@ -583,9 +584,3 @@ class IdempotentRequest(Struct, frozen=True):
 
     key_hash: str
     body_hash: str
-
-
-def still_in_flight() -> ConflictError:
-    """Make the 409 of a request whose key belongs to another one that is being processed."""
-    message = "a request with this Idempotency-Key is still under way; send it again in a moment"
-    return ConflictError(message, status=409, code="idempotency_key_in_flight")
