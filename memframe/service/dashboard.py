@@ -22,7 +22,7 @@ from memframe.address import is_loopback
 from memframe.errors import ConfigError, ConflictError, InvalidError, ServiceError
 from memframe.secret import Secret
 from memframe.service.logs import log_event
-from memframe.service.oauth import InvalidClientLink, RedirectToClient, client_id_of, form_target, token_error
+from memframe.service.oauth import InvalidClientLink, RedirectToClient, form_target, token_error
 from memframe.service.pages import (
     DASHBOARD,
     PASSWORD,
@@ -37,7 +37,7 @@ from memframe.service.pages import (
     refusal_page,
 )
 from memframe.service.person_pages import PERSON_ROUTES
-from memframe.service.throttle import TooManyCallsError, address_of
+from memframe.service.throttle import address_of
 from memframe.service.validation import check_new_password, check_text, invalid
 from memframe.wire import OAUTH_AUTHORIZE, OAUTH_TOKEN, Status
 
@@ -206,16 +206,12 @@ def take_consent(visit: NamedDependency[Visit], body: RawBody) -> Response[Any]:
 @post(OAUTH_TOKEN, status_code=200, sync_to_thread=True)
 def exchange_code(request: WebRequest, body: RawBody) -> Response[bytes]:
     """Exchange a code or a refresh token for tokens and the memory key."""
-    site, authorization = _site_of(request), request.headers.get("authorization")
-    try:
-        site.deployment.count_token_call(address_of(request), client_id_of(body, authorization))
-        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _FORM:
-            answer = token_error("invalid_request", f"The body must be {_FORM}.")
-        else:
-            answer = site.server.exchange(body, authorization=authorization)
-    except TooManyCallsError as refused:
-        words = f"Too many calls; try again in {refused.retry_after_s} s."
-        answer = token_error("too_many_requests", words, {"Retry-After": str(refused.retry_after_s)})
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _FORM:
+        answer = token_error("invalid_request", f"The body must be {_FORM}.")
+    else:
+        authorization = request.headers.get("authorization")
+        server = _site_of(request).server
+        answer = server.exchange(body, address=address_of(request), authorization=authorization)
     headers = {"Cache-Control": "no-store", "Pragma": "no-cache", **answer.headers}
     return Response(answer.body, status_code=answer.status, media_type=MediaType.JSON, headers=headers)
 

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
 from http import HTTPStatus
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote_plus, urlencode, urlsplit
 
 import msgspec
@@ -42,6 +42,7 @@ from memframe.secret import Secret
 from memframe.service.deployment import Deployment
 from memframe.service.logs import log_event
 from memframe.service.store import AuthorizationCode, Developer, User, UserToken
+from memframe.service.throttle import TooManyCallsError
 from memframe.service.tokens import is_secret_of, new_secret, secret_hash
 from memframe.wire import OAUTH_AUTHORIZE, OAUTH_TOKEN
 
@@ -104,6 +105,7 @@ class AuthorizationServer:
     """
 
     def __init__(self, deployment: Deployment, *, issuer: str) -> None:
+        self._deployment = deployment
         self._validator = validator = ClientValidator(deployment)
         self.issuer = issuer
         code_grant = _CodeGrant(validator, issuer=issuer, pre_auth=[_check_strictly])
@@ -137,18 +139,20 @@ class AuthorizationServer:
         log_event("consent refused", developer_id=details["request"].client.id, user_id=user.id)
         return self._refusal(AccessDeniedError("The user did not allow it.", request=details["request"]))
 
-    def exchange(self, form: bytes, *, authorization: str | None = None) -> TokenAnswer:
-        """Answer a call of the token endpoint, given its form and ``Authorization`` header."""
+    def exchange(self, form: bytes, *, address: str, authorization: str | None = None) -> TokenAnswer:
+        """Answer a call of the token endpoint, given its form, network address and ``Authorization`` header."""
         try:
             fields = read_form(form)
+            _add_basic_credentials(fields, authorization)
+            self._deployment.count_token_call(address, fields.get("client_id", "")[:MAX_CLIENT_ID_CHARS])
             if "grant_type" not in fields:
                 return token_error("invalid_request", "The field grant_type is missing.")
-            headers = {} if authorization is None else {"Authorization": authorization}
-            _, body, status = self._exchanging.create_token_response(
-                OAUTH_TOKEN, body=urlencode(fields), headers=headers
-            )
+            _, body, status = self._exchanging.create_token_response(OAUTH_TOKEN, body=urlencode(fields))
         except InvalidError as error:
             return token_error("invalid_request", str(error))
+        except TooManyCallsError as refused:
+            words = f"Too many calls; try again in {refused.retry_after_s} s."
+            return token_error("too_many_requests", words, {"Retry-After": str(refused.retry_after_s)})
         except OAuth2Error as error:
             return token_error(error.error, error.description)
         if status == HTTPStatus.OK:
@@ -296,10 +300,10 @@ class ClientValidator(RequestValidator):  # type: ignore[misc]  # oauthlib has n
     # The token endpoint
 
     def authenticate_client(self, request: Request) -> bool:
-        """Check the client secret, sent in the form or by HTTP Basic, not both."""
-        client_id, client_secret = _client_credentials(request)
-        client = self._accounts.developer(client_id=client_id)
-        fits = is_secret_of(Secret(client_secret), client.client_secret_hash if client else _NO_SECRET_HASH)
+        """Check the client secret."""
+        client = self._accounts.developer(client_id=request.client_id or "")
+        secret = Secret(request.client_secret or "")
+        fits = is_secret_of(secret, client.client_secret_hash if client else _NO_SECRET_HASH)
         if client is None or client.disabled or not fits:
             log_event("client refused", developer_id=client.id if client else None)
             return False
@@ -379,40 +383,20 @@ class ClientValidator(RequestValidator):  # type: ignore[misc]  # oauthlib has n
         return user is not None and not user.disabled
 
 
-def client_id_of(form: bytes, authorization: str | None) -> str:
-    """Return the client_id of a call of the token endpoint, unchecked; empty where it cannot be read."""
+def _add_basic_credentials(fields: dict[str, str], authorization: str | None) -> None:
+    """Add the client's id and secret from an ``Authorization`` header to the form, which must not have the secret."""
+    if authorization is None or authorization[:6].lower() != "basic ":
+        return
+    if "client_secret" in fields:
+        raise InvalidRequestError("Send the client secret in one place, not in two.")
     try:
-        claimed = read_form(form).get("client_id", "")
-        if _is_basic(authorization):
-            claimed = _basic_credentials(authorization[6:])[0]
-    except (InvalidError, InvalidClientError):
-        return ""
-    return claimed[:MAX_CLIENT_ID_CHARS]
-
-
-def _client_credentials(request: Request) -> tuple[str, str]:
-    header = request.headers.get("Authorization")
-    if not _is_basic(header):
-        return request.client_id or "", request.client_secret or ""
-    if request.client_secret is not None:
-        raise InvalidRequestError("Send the client secret in one place, not in two.", request=request)
-    client_id, client_secret = _basic_credentials(header[6:])
-    if request.client_id not in (None, client_id):
-        raise InvalidClientError("The client_id of the form is not that of the header.", request=request)
-    return client_id, client_secret
-
-
-def _is_basic(authorization: str | None) -> TypeGuard[str]:
-    return authorization is not None and authorization[:6].lower() == "basic "
-
-
-def _basic_credentials(encoded: str) -> tuple[str, str]:
-    try:
-        text = base64.b64decode(encoded, validate=True).decode()
+        text = base64.b64decode(authorization[6:], validate=True).decode()
     except ValueError:
         raise InvalidClientError("The Basic credentials are malformed.") from None
-    client_id, _, client_secret = text.partition(":")
-    return unquote_plus(client_id), unquote_plus(client_secret)
+    client_id, _, client_secret = map(unquote_plus, text.partition(":"))
+    if fields.get("client_id", client_id) != client_id:
+        raise InvalidClientError("The client_id of the form is not that of the header.")
+    fields |= {"client_id": client_id, "client_secret": client_secret}
 
 
 def _repeats_redirect(code: AuthorizationCode, sent: str | None, client: Developer) -> bool:

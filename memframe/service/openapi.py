@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from functools import cache
 from http import HTTPStatus
+from itertools import starmap
 from typing import Any, NamedTuple
 
 import msgspec
@@ -107,7 +108,7 @@ _READ, _ONE, _BODY = (400, 401, 403), (400, 401, 403, 404), (413, 415)
 _NEW, _PATCHED = wire.MemoryCreate, wire.MemoryPatch
 _ASKED, _REQUEST, _MEMORY = wire.AccessRequestCreate, wire.AccessRequest, wire.MemoryBlobResponse
 
-_OPERATIONS: tuple[tuple[Any, ...], ...] = (
+OPERATIONS = list(starmap(ApiOperation, (
     (wire.ISSUE_TOKEN, "issueToken", wire.TokenResponse, (400, 401, *_BODY, 429), wire.TokenRequest),
     (wire.CREATE_REQUEST, "createAccessRequest", _REQUEST, (*_READ, 409, *_BODY), _ASKED, (), {}, 201),
     (wire.LIST_REQUESTS, "listAccessRequests", wire.AccessRequestList, (400, 401), None, REQUEST_LISTING),
@@ -120,8 +121,7 @@ _OPERATIONS: tuple[tuple[Any, ...], ...] = (
     (wire.DELETE_MEMORY, "deleteMemoryBlob", wire.Deleted, _ONE, None, (USER_ID,)),
     (wire.LIST_TAGS, "listTags", wire.TagList, _READ, None, (USER_ID,)),
     (wire.TAG, "getTag", wire.Tag, _ONE, None, (USER_ID,)),
-)  # fmt: skip
-OPERATIONS = [ApiOperation(*row) for row in _OPERATIONS]
+)))  # fmt: skip
 """Every endpoint of the specification."""
 
 BODY_BOUNDS: dict[str, dict[str, Any]] = {

@@ -236,14 +236,6 @@ def test_the_consent_page_tells_whether_the_application_has_access_already(
 # Signing in
 
 
-def test_whoever_signs_in_comes_from_the_front_door_to_the_dashboard(stranger, email):
-    assert stranger.open("/").url.endswith("/login?next=%2Fdashboard")
-    page = stranger.sign_in(email.upper())
-    assert page.url.endswith("/dashboard")
-    assert email in page.text
-    assert "No requests yet" in page.text
-
-
 def test_an_unknown_user_gets_the_same_refusal_after_the_same_work(run_for_ada, new_browser):
     checked = []
 

@@ -122,16 +122,6 @@ def test_a_user_whose_lock_is_held_holds_up_nobody_else(backend, line):
     assert (line.titles("u-1"), line.titles("u-2")) == (["a"], ["b"] * 3)
 
 
-def test_while_another_process_writes_all_wait_and_are_told_at_last(backend, line):
-    with backend.holding_writes(line.store.engine, "u-1"):
-        answers = [line.write(adding("a")) for _ in range(3)]
-        for answer in answers:
-            with pytest.raises(OperationalError):
-                answer.result()
-    assert line.write(adding("a")).result()
-    assert line.titles() == ["a"]
-
-
 # Lookups, of a database server
 
 
@@ -216,13 +206,6 @@ def test_each_is_found_behind_a_grant_of_its_own(backend, lookups):
     assert [memory and memory.title for memory in found] == ["u-1", None, None, None, None, "u-2"]
 
 
-def test_whoever_approved_twice_and_took_one_back_is_still_open(lookups):
-    again = lookups.store.requests.add(user_id="u-1", developer_id=lookups.developer_id, reason="")
-    lookups.store.requests.decide(again.id, "approved")
-    lookups.store.requests.decide(lookups.requests["u-1"], "revoked")
-    assert lookups.look("u-1").result().title == "u-1"
-
-
 @pytest.mark.parametrize("is_first", [True, False], ids=["before they came", "while they waited"])
 def test_who_waits_when_a_grant_is_revoked_finds_nothing_of_that_user(backend, lookups, is_first):
     with lookups.gathering(backend):
@@ -258,10 +241,3 @@ def test_a_memory_that_cannot_be_read_costs_only_whoever_asked_for_it(backend, l
     with pytest.raises(DecodeError):
         answers[1].result()
     assert [answers[place].result().title for place in (0, 2)] == ["u-2", "u-2"]
-
-
-def test_whoever_leaves_while_waiting_leaves_the_others_in_line(backend, lookups):
-    with lookups.gathering(backend):
-        answers = [lookups.look("u-1"), lookups.look("u-2"), lookups.look("u-1")]
-        assert answers[1].cancel()
-    assert [answers[place].result().title for place in (0, 2)] == ["u-1", "u-1"]

@@ -162,15 +162,6 @@ def test_of_many_writers_in_one_process_none_waits_for_the_lock_in_vain(store, d
     assert store.requests.of_user(user.id, "pending", limit=1)[1] == len(added) == 64
 
 
-def test_processes_that_start_at_the_same_moment_make_the_tables_once(backend, tmp_path):
-    url = backend.new_database() or sqlite_url(tmp_path / "together.db")
-    with ThreadPoolExecutor(8) as pool:
-        stores = list(pool.map(lambda _: Store(url), range(8)))
-    for store in stores:
-        assert store.accounts.users() == []
-        store.close()
-
-
 def restore(url):
     """Make a database as the memframe of schema 2 wrote it: see ``former``."""
     engine = create_engine(url)
