@@ -23,7 +23,7 @@ from memframe.service.deployment import Deployment, ServiceConfig
 from memframe.service.importing import list_imports, preview_import, run_import, undo_import
 from memframe.service.logs import log_as_json
 from memframe.service.person_pages import EXPORTS
-from memframe.service.store import User
+from memframe.service.store.accounts import User
 
 Shown = tuple[Any, str | None]
 """The values that a command prints as JSON, and the same in words; None for a line of each value."""

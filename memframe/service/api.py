@@ -31,11 +31,11 @@ from memframe.service import validation
 from memframe.service.deployment import API_PREFIX, Deployment
 from memframe.service.keys import UserKeyring
 from memframe.service.logs import log_event
-from memframe.service.store import RESTORABLE, Memories, StoredRequest
+from memframe.service.store.accounts import StoredRequest
 from memframe.service.store.activity import Action
 from memframe.service.store.batching import WakeUps
 from memframe.service.store.listing import MemoryFilter
-from memframe.service.store.memories import IdempotentRequest
+from memframe.service.store.memories import RESTORABLE, IdempotentRequest, Memories
 from memframe.service.throttle import BoundedPool, address_of
 from memframe.service.tokens import Bearer, BearerTokens, bad_token, secret_hash
 from memframe.service.validation import check_text, invalid

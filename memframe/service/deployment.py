@@ -30,15 +30,17 @@ from memframe.service import validation
 from memframe.service.clock import Clock, format_instant, utc_now
 from memframe.service.keys import (
     KEY_FILE,
-    KeyUnwrapper,
     MasterKey,
     UserKeyring,
     is_open_to_others,
     load_next_key,
 )
 from memframe.service.logs import log_event
-from memframe.service.store import Developer, Memories, Store, User, sqlite_url
+from memframe.service.store import Store
+from memframe.service.store.accounts import Developer, User
+from memframe.service.store.engine import sqlite_url
 from memframe.service.store.listing import CURSOR_KEY_BYTES, CursorCipher
+from memframe.service.store.memories import Memories
 from memframe.service.throttle import ACCOUNTS_PER_ADDRESS, PER_EMAIL, Limit, Throttle
 from memframe.service.tokens import (
     API_KEY_PREFIX,
@@ -141,7 +143,6 @@ class Deployment:
         self.passwords = Passwords(password_hasher)
         self.cursors = CursorCipher(master_key.derive("cursors", n_bytes=CURSOR_KEY_BYTES))
         self.throttle = Throttle(store.engine, partial(master_key.digest, "attempts"), now=now)
-        self._unwrapper = KeyUnwrapper(master_key)
         self._token_calls = token_calls_per_minute
 
     def bearer_tokens(self, addresses: Addresses) -> BearerTokens:
@@ -247,7 +248,7 @@ class Deployment:
             raise _not_found("user", user_id)
         digest = self.master_key.digest("erasures", user_id.encode())
         erased = self.store.accounts.erase_user(user_id, digest, expected=expected)
-        self._unwrapper.forget()
+        self.master_key.user_key.cache_clear()
         self.throttle.forgive({("e-mail", user.email): PER_EMAIL}, {})
         return Receipt(
             digest,
@@ -271,7 +272,7 @@ class Deployment:
         return self.master_key.memory_key(**pair, generation=generation)
 
     def keyring(self, memories: Memories) -> UserKeyring:
-        return UserKeyring(self._unwrapper, memories)
+        return UserKeyring(self.master_key, memories)
 
     def rotate_key(self, user_id: str) -> KeyRotation:
         """Give a user a new version of the encryption key; `NotFoundError` where there is no such user."""

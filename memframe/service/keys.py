@@ -28,7 +28,7 @@ from memframe.envelope.detect import Rekeying, bind
 from memframe.errors import ConfigError, ConflictError
 from memframe.files import atomic_file
 from memframe.secret import Secret
-from memframe.service.store import Memories
+from memframe.service.store.memories import Memories
 
 KEY_FILE = "master.key"
 
@@ -66,6 +66,9 @@ class MasterKey:
         self.first = self
         self._derive = lru_cache(MAX_DERIVED)(partial(_derive, text))
         self._wrapping = AESGCM(self.derive("wrap user keys"))
+        cache: LRUCache[tuple[str, int], UserKey] = LRUCache(MAX_UNWRAPPED)
+        known_by = lambda memories, version: (memories.user_id, version)  # noqa: E731 - a key for `cached`
+        self.user_key = cached(cache, key=known_by, lock=Lock())(self._user_key)
 
     def __repr__(self) -> str:
         return "MasterKey(••••••)"
@@ -135,6 +138,13 @@ class MasterKey:
         """Generate a user's encryption key, wrapped."""
         return self.wrap(os.urandom(_KEY_BYTES), user_id=user_id, version=version)
 
+    def _user_key(self, memories: Memories, version: int) -> UserKey:
+        return self.open_user_key(memories.user_id, version, memories.wrapped_key(version))
+
+    def open_user_key(self, user_id: str, version: int, wrapped: bytes) -> UserKey:
+        """Unwrap a user's key without keeping it, as `user_key` does: its transaction may be rolled back."""
+        return UserKey(version, Secret(self.unwrap(wrapped, user_id=user_id, version=version).hex()), user_id)
+
     def wrap(self, key: bytes, *, user_id: str, version: int) -> bytes:
         """Encrypt a user's key, bound to user id and version."""
         nonce = os.urandom(_NONCE_BYTES)
@@ -200,34 +210,13 @@ class UserKey:
         return any(layout.open(content) is not None for layout in self._layouts)
 
 
-class KeyUnwrapper:
-    """Unwrap users' keys; those used last stay in memory."""
-
-    def __init__(self, master_key: MasterKey) -> None:
-        self.master_key = master_key
-        cache: LRUCache[tuple[str, int], UserKey] = LRUCache(MAX_UNWRAPPED)
-        known_by = lambda memories, version: (memories.user_id, version)  # noqa: E731 - a key for `cached`
-        self.unwrap = cached(cache, key=known_by, lock=Lock())(self._unwrap)
-
-    def _unwrap(self, memories: Memories, version: int) -> UserKey:
-        return self.unwrap_new(memories.user_id, version, memories.wrapped_key(version))
-
-    def forget(self) -> None:
-        self.unwrap.cache_clear()
-
-    def unwrap_new(self, user_id: str, version: int, wrapped: bytes) -> UserKey:
-        """Unwrap a key without keeping it: its transaction may be rolled back."""
-        raw = self.master_key.unwrap(wrapped, user_id=user_id, version=version)
-        return UserKey(version, Secret(raw.hex()), user_id)
-
-
 class UserKeyring:
     """The versions of one user's key, for the length of one transaction; content is sealed with the `present` one."""
 
-    def __init__(self, unwrapper: KeyUnwrapper, memories: Memories) -> None:
-        self._unwrapper = unwrapper
+    def __init__(self, master_key: MasterKey, memories: Memories) -> None:
+        self._master_key = master_key
         self._memories = memories
-        self.present = unwrapper.unwrap(memories, memories.key_version)
+        self.present = master_key.user_key(memories, memories.key_version)
 
     def seal(self, content: str) -> str:
         """Return content as it is stored.
@@ -239,7 +228,7 @@ class UserKeyring:
             if self.present.opens(content):
                 return content
             for version in range(self.present.version - 1, 0, -1):
-                if self._unwrapper.unwrap(self._memories, version).opens(content):
+                if self._master_key.user_key(self._memories, version).opens(content):
                     message = (
                         f"the content is sealed with version {version} of the user's key, and the current one is "
                         f"{self.present.version}; fetch the credentials again and seal it with the new key"
@@ -250,8 +239,8 @@ class UserKeyring:
     def rotate(self) -> Rekeying:
         """Add a version and make it the present one; return what converts content to it."""
         before, user_id, version = self.present, self._memories.user_id, self.present.version + 1
-        wrapped = self._unwrapper.master_key.new_user_key(user_id=user_id, version=version)
+        wrapped = self._master_key.new_user_key(user_id=user_id, version=version)
         self._memories.add_key(version, wrapped)
-        self.present = self._unwrapper.unwrap_new(user_id, version, wrapped)
+        self.present = self._master_key.open_user_key(user_id, version, wrapped)
         keys = (before.version, before.key), (version, self.present.key)
         return Rekeying(*keys, user_id=user_id, layouts=KNOWN_LAYOUTS)

@@ -41,7 +41,7 @@ from memframe.errors import InvalidError
 from memframe.secret import Secret
 from memframe.service.deployment import Deployment
 from memframe.service.logs import log_event
-from memframe.service.store import AuthorizationCode, Developer, User, UserToken
+from memframe.service.store.accounts import AuthorizationCode, Developer, User, UserToken
 from memframe.service.throttle import TooManyCallsError
 from memframe.service.tokens import is_secret_of, new_secret, secret_hash
 from memframe.wire import OAUTH_AUTHORIZE, OAUTH_TOKEN

@@ -23,7 +23,7 @@ from memframe.secret import Secret
 from memframe.service import validation
 from memframe.service.api import API_ROUTES, ApiRequest, route_of
 from memframe.service.http_errors import PROBLEM_TYPE
-from memframe.service.store import RESTORABLE
+from memframe.service.store.memories import RESTORABLE
 
 OPENAPI_PATH = "/schema/openapi.json"
 REFERENCE = "#/components/schemas/{name}"

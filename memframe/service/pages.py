@@ -35,7 +35,7 @@ from memframe.service.clock import parse_instant
 from memframe.service.deployment import Addresses, Deployment
 from memframe.service.http_errors import complete_allow
 from memframe.service.oauth import AuthorizationServer, RedirectToClient, read_form
-from memframe.service.store import User
+from memframe.service.store.accounts import User
 from memframe.service.throttle import (
     PASSWORD_CHECKS,
     PASSWORD_THREADS,

@@ -29,8 +29,9 @@ from memframe.service.clock import format_instant
 from memframe.service.deployment import Deployment
 from memframe.service.logs import log_event
 from memframe.service.pages import ACCOUNT, ACTIVITY, MEMORIES, TAGS, Visit, checks_password, page_headers
-from memframe.service.store import Memories, User
+from memframe.service.store.accounts import User
 from memframe.service.store.listing import MemoryFilter
+from memframe.service.store.memories import Memories
 from memframe.service.throttle import BoundedPool
 from memframe.service.validation import check_text
 from memframe.wire import MemoryBlob

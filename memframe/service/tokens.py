@@ -9,6 +9,7 @@ import hashlib
 import hmac
 import secrets
 from datetime import datetime, timedelta
+from functools import cached_property
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -64,7 +65,10 @@ class Passwords:
 
     def __init__(self, hasher: PasswordHasher | None = None) -> None:
         self._hasher = hasher or PasswordHasher()
-        self._no_password = self._hasher.hash(secrets.token_urlsafe())
+
+    @cached_property
+    def _no_password(self) -> str:
+        return self._hasher.hash(secrets.token_urlsafe())
 
     def hash(self, password: Secret) -> str:
         return self._hasher.hash(password.reveal())

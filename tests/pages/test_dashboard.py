@@ -13,7 +13,7 @@ from argon2 import PasswordHasher, extract_parameters
 from memframe.secret import Secret
 from memframe.service import run_local
 from memframe.service.pages import harmless
-from memframe.service.store import Developer, User
+from memframe.service.store.accounts import Developer, User
 from tests.conftest import CHEAP_HASHER
 from tests.pages.conftest import PASSWORD, call_token_endpoint, question_of
 from tests.service.conftest import Caller, assert_problem

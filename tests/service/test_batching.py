@@ -10,7 +10,8 @@ from sqlalchemy import create_engine, event, text
 from sqlalchemy.exc import OperationalError
 
 from memframe.errors import NotFoundError
-from memframe.service.store import Store, batching, sqlite_url
+from memframe.service.store import Store, batching
+from memframe.service.store.engine import sqlite_url
 from memframe.service.store.listing import MemoryFilter
 from memframe.service.tokens import Bearer
 

@@ -24,8 +24,8 @@ from memframe.service.keys import KEY_FILE, MasterKey, is_open_to_others
 from memframe.service.local import serving_in_thread
 from memframe.service.logs import JsonLines
 from memframe.service.server import listen
-from memframe.service.store import Store, sqlite_url
-from memframe.service.store.engine import writing
+from memframe.service.store import Store
+from memframe.service.store.engine import sqlite_url, writing
 from memframe.service.store.schema import memories
 from tests.conftest import CHEAP_HASHER
 from tests.service.conftest import Caller, Grant

@@ -22,7 +22,7 @@ from memframe.service.app import create_app
 from memframe.service.deployment import Addresses, open_deployment
 from memframe.service.local import serving_in_thread
 from memframe.service.server import listen, make_server, url_of
-from memframe.service.store import Developer
+from memframe.service.store.accounts import Developer
 from memframe.service.store.engine import writing
 from memframe.service.store.schema import users
 from memframe.service.tokens import Bearer

@@ -16,7 +16,9 @@ from memframe.errors import ConfigError, ConflictError
 from memframe.secret import Secret
 from memframe.service.deployment import open_deployment
 from memframe.service.keys import KEY_FILE, MasterKey
-from memframe.service.store import Store, UserToken, migrations, sqlite_url
+from memframe.service.store import Store, migrations
+from memframe.service.store.accounts import UserToken
+from memframe.service.store.engine import sqlite_url
 from memframe.service.store.listing import MemoryFilter
 from memframe.service.store.schema import REVISION, metadata
 from memframe.service.tokens import secret_hash

@@ -16,13 +16,8 @@ from memframe.service.clock import Clock, utc_now
 from memframe.service.store.accounts import (
     AccessRequests,
     Accounts,
-    AuthorizationCode,
     Authorizations,
-    Developer,
     Rewrap,
-    StoredRequest,
-    User,
-    UserToken,
     find_granted_keys,
     find_key_version,
     rewrap_keys,
@@ -35,27 +30,14 @@ from memframe.service.store.engine import (
     naming_database_errors,
     open_engine,
     read_meta,
-    sqlite_url,
     write_meta,
     writing,
     writing_alone,
 )
-from memframe.service.store.memories import RESTORABLE, Memories, read_granted
+from memframe.service.store.memories import Memories, read_granted
 from memframe.service.store.schema import meta
 from memframe.service.tokens import Bearer, bad_token
 from memframe.wire import MemoryBlob
-
-__all__ = [
-    "RESTORABLE",
-    "AuthorizationCode",
-    "Developer",
-    "Memories",
-    "Store",
-    "StoredRequest",
-    "User",
-    "UserToken",
-    "sqlite_url",
-]
 
 OTHER_KEY = "this database belongs to another master key; restore the key file that was beside it"
 
