@@ -111,9 +111,10 @@ def complete_allow(headers: Mapping[str, str] | None) -> dict[str, str]:
     """Return the headers of a refusal; `RequestGuard` answers HEAD where GET is allowed, and refuses OPTIONS.
 
     >>> complete_allow({"Allow": "GET, OPTIONS"})
-    {'Allow': 'GET, HEAD'}
+    {'allow': 'GET, HEAD'}
     """
-    headers = headers or {}
-    methods = set(headers.get("Allow", "").split(", ")) - {"", "OPTIONS"}
-    allowed = sorted(methods | ({"HEAD"} if "GET" in methods else set()))
-    return {**headers, "Allow": ", ".join(allowed)} if allowed else dict(headers)
+    kept = {name.lower(): value for name, value in (headers or {}).items()}
+    methods = set(kept.get("allow", "").split(", ")) - {"", "OPTIONS"}
+    if methods:
+        kept["allow"] = ", ".join(sorted(methods | ({"HEAD"} if "GET" in methods else set())))
+    return kept

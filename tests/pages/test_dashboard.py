@@ -16,14 +16,9 @@ from memframe.service.pages import harmless
 from memframe.service.store.accounts import Developer, User
 from tests.conftest import CHEAP_HASHER
 from tests.pages.conftest import PASSWORD, call_token_endpoint, question_of
-from tests.service.conftest import Caller, assert_problem
+from tests.service.conftest import assert_problem
 
 LINK = re.compile(r'href="([^"#]*)')
-
-
-@pytest.fixture(scope="module")
-def call(service):
-    return Caller(service.base_url, service.api_key)
 
 
 @pytest.fixture
@@ -613,12 +608,3 @@ def test_pages_have_no_script_and_load_nothing_from_elsewhere(reader, ask_for_ac
     ask_for_access(reader)
     for path, asked in (("/dashboard", {}), ("/login", {}), ("/oauth/authorize", question())):
         Sources().feed(reader.open(path, params=asked).text)
-
-
-@pytest.mark.any_database
-@pytest.mark.asvs("4.1.1")
-def test_style_and_mark_are_served(service):
-    for name, kind in (("style.css", "text/css"), ("mark.svg", "image/svg+xml")):
-        answer = requests.get(f"{service.auth_url}/static/{name}", timeout=20)
-        assert (answer.status_code, answer.headers["X-Content-Type-Options"]) == (200, "nosniff")
-        assert answer.headers["Content-Type"].startswith(kind)

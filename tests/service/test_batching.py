@@ -219,11 +219,6 @@ def test_who_waits_when_a_grant_is_revoked_finds_nothing_of_that_user(backend, l
     assert answers[1].result().title == "u-2"
 
 
-def test_a_lost_connection_is_replaced_and_nobody_is_told(backend, lookups):
-    backend.end_connections(lookups.store.engine)
-    assert [lookups.look("u-1").result().title for _ in range(2)] == ["u-1"] * 2
-
-
 def test_a_statement_that_is_cancelled_costs_nobody_who_did_not_share_it(backend, lookups):
     cancelled = text("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
     with lookups.holding_one(backend) as (first, connection):

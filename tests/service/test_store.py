@@ -22,27 +22,15 @@ from memframe.service.store.engine import sqlite_url
 from memframe.service.store.listing import MemoryFilter
 from memframe.service.store.schema import REVISION, metadata
 from memframe.service.tokens import secret_hash
+from tests.pages.conftest import SetClock
 
 FORMER = Path(__file__).with_name("former")
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
-class Clock:
-    """Time that stands still until it is moved."""
-
-    def __init__(self):
-        self.time = NOON
-
-    def __call__(self):
-        return self.time
-
-    def advance(self, **passed):
-        self.time += timedelta(**passed)
-
-
 @pytest.fixture
 def clock():
-    return Clock()
+    return SetClock()
 
 
 @pytest.fixture
@@ -106,14 +94,6 @@ def token_of(code, name):
     return UserToken(
         name * 64, "refresh", code.id, code.developer_id, code.user_id, NOON + timedelta(days=30)
     )
-
-
-def test_a_code_is_redeemed_once(store, code):
-    tokens = [token_of(code, f"{number:x}") for number in range(16)]
-    with ThreadPoolExecutor(8) as pool:
-        won = list(pool.map(lambda token: store.authorizations.redeem_code(code.id, (token,)), tokens))
-    assert sum(won) == 1
-    assert sum(store.authorizations.token(token.token_hash) is not None for token in tokens) == 1
 
 
 def test_a_code_whose_tokens_cannot_be_noted_stays_unused(store, code):
