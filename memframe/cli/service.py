@@ -196,7 +196,7 @@ def disable_account(deployment: Deployment, account: str, enable: bool) -> Shown
 def disable_tag(deployment: Deployment, email: str, name: str, enable: bool) -> Shown:
     """Disable a tag of a user: applications see `is_enabled` false; memories keep the tag."""
     with deployment.store.owned(deployment.user_id(email)) as memories:
-        tag = memories.tags.set_enabled(name, enabled=enable)
+        tag = memories.enable_tag(name, enabled=enable)
     words = f"the tag {printable(tag.name)} is {'enabled' if enable else 'disabled'}"
     return {"id": tag.id, "name": tag.name, "is_enabled": tag.is_enabled}, words
 

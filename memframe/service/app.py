@@ -38,6 +38,7 @@ from memframe.service.logs import RequestLog, log_as_json
 from memframe.service.openapi import get_openapi_document
 from memframe.service.pages import Site, http_error_page, is_for_people
 from memframe.service.server import end_with_parent, freeze_objects
+from memframe.service.store import is_bound
 from memframe.service.store.batching import WakeUps
 from memframe.service.throttle import SEARCH_THREADS, SEARCHES_PER_DEVELOPER, BoundedPool
 
@@ -115,7 +116,7 @@ def check_health() -> dict[str, str]:
 @get(READINESS, sync_to_thread=True)
 def check_readiness(request: ApiRequest) -> dict[str, str]:
     """Answer while the database does, else 503."""
-    deployment_of(request).store.is_bound()
+    is_bound(deployment_of(request).store.engine)
     return {"status": "ready"}
 
 

@@ -21,6 +21,7 @@ from uuid import uuid4
 
 from argon2 import PasswordHasher
 from msgspec import Struct
+from sqlalchemy import Engine
 
 from memframe.address import check_redirect_uri
 from memframe.errors import ConfigError, NotFoundError
@@ -28,19 +29,11 @@ from memframe.files import atomic_folder
 from memframe.secret import Secret
 from memframe.service import validation
 from memframe.service.clock import Clock, format_instant, utc_now
-from memframe.service.keys import (
-    KEY_FILE,
-    MasterKey,
-    UserKeyring,
-    is_open_to_others,
-    load_next_key,
-)
+from memframe.service.keys import KEY_FILE, MasterKey, is_open_to_others, load_next_key
 from memframe.service.logs import log_event
-from memframe.service.store import Store
+from memframe.service.store import Store, bind, is_bound
 from memframe.service.store.accounts import Developer, User
-from memframe.service.store.engine import sqlite_url
-from memframe.service.store.listing import CURSOR_KEY_BYTES, CursorCipher
-from memframe.service.store.memories import Memories
+from memframe.service.store.engine import naming_database_errors, open_engine, sqlite_url
 from memframe.service.throttle import ACCOUNTS_PER_ADDRESS, PER_EMAIL, Limit, Throttle
 from memframe.service.tokens import (
     API_KEY_PREFIX,
@@ -131,18 +124,16 @@ class Deployment:
     def __init__(
         self,
         store: Store,
-        master_key: MasterKey,
         *,
         now: Clock = utc_now,
         password_hasher: PasswordHasher | None = None,
         token_calls_per_minute: int = TOKEN_CALLS_PER_MINUTE,
     ) -> None:
         self.store = store
-        self.master_key = master_key
+        self.master_key = store.master_key
         self.now = now
         self.passwords = Passwords(password_hasher)
-        self.cursors = CursorCipher(master_key.derive("cursors", n_bytes=CURSOR_KEY_BYTES))
-        self.throttle = Throttle(store.engine, partial(master_key.digest, "attempts"), now=now)
+        self.throttle = Throttle(store.engine, partial(self.master_key.digest, "attempts"), now=now)
         self._token_calls = token_calls_per_minute
 
     def bearer_tokens(self, addresses: Addresses) -> BearerTokens:
@@ -271,23 +262,12 @@ class Deployment:
         generation = self.store.accounts.connect(**pair, key_hash=key_hash)
         return self.master_key.memory_key(**pair, generation=generation)
 
-    def keyring(self, memories: Memories) -> UserKeyring:
-        return UserKeyring(self.master_key, memories)
-
     def rotate_key(self, user_id: str) -> KeyRotation:
         """Give a user a new version of the encryption key; `NotFoundError` where there is no such user."""
-        n_sealed = n_unreadable = 0
         with self.store.owned(user_id) as memories:
-            keyring = self.keyring(memories)
-            rekeying = keyring.rotate()
-            for batch in memories.contents():
-                resealed = {seq: rekeying.reseal(content) for seq, content in batch}
-                opened = {seq: content for seq, content in resealed.items() if content is not None}
-                memories.replace_contents(opened)
-                n_sealed += len(opened)
-                n_unreadable += len(resealed) - len(opened)
+            n_sealed, n_unreadable = memories.rotate_key()
         log_event("user key rotated", user_id=user_id)
-        return KeyRotation(user_id, keyring.present.version, n_sealed, n_unreadable)
+        return KeyRotation(user_id, memories.key_version, n_sealed, n_unreadable)
 
     def rotate_master_key(self, key_file: Path) -> int:
         """Replace the master key, and wrap the keys of all users with the new one; return the number of keys.
@@ -296,16 +276,9 @@ class Deployment:
         rotation that is interrupted between the two is completed when the service is opened next. The deployment can
         only be closed afterwards. `ConfigError` while the service runs, or where the key file cannot be replaced.
         """
-        old, new = self.master_key, MasterKey.generate()
-
-        def rewrap(user_id: str, version: int, wrapped: bytes) -> bytes:
-            raw = old.unwrap(wrapped, user_id=user_id, version=version)
-            return new.wrap(raw, user_id=user_id, version=version)
-
+        new = MasterKey.generate()
         try:
-            n_keys = self.store.replace_master_key(
-                new.fingerprint(), new.wrap_first(old), rewrap, lambda: new.save_for_rotation(key_file)
-            )
+            n_keys = self.store.replace_master_key(new, key_file)
             new.complete_rotation(key_file)
         except OSError as error:
             message = f"the master key file {key_file} cannot be replaced: {error.strerror}"
@@ -379,16 +352,14 @@ class ServiceConfig(NamedTuple):
             )
         if key_file.parent == self.folder or not self.database:
             _make_private(self.folder)
-        store = Store(self.database or sqlite_url(database_file), now=options.get("now", utc_now))
+        engine = open_engine(self.database or sqlite_url(database_file))
         try:
-            with store.naming_errors():
-                master_key = _load_master_key(key_file, store)
-                first = store.bind(master_key.fingerprint())
-                if first is not None:
-                    master_key.unwrap_first(first)
-            return Deployment(store, master_key, **options)
+            with naming_database_errors(engine):
+                master_key = _load_master_key(key_file, engine)
+                bind(engine, master_key)
+            return Deployment(Store(engine, master_key, now=options.get("now", utc_now)), **options)
         except BaseException:  # Ctrl-C as well: nobody else could close the database
-            store.close()
+            engine.dispose()
             raise
 
 
@@ -411,12 +382,12 @@ def _make_private(folder: Path) -> None:
         raise ConfigError(f"the data folder {folder} is open to other users; close it: chmod 700 {folder}")
 
 
-def _load_master_key(path: Path, store: Store) -> MasterKey:
+def _load_master_key(path: Path, engine: Engine) -> MasterKey:
     # asked first: the key file of another first start is there before its database
-    was_bound = store.is_bound()
+    was_bound = is_bound(engine)
     if path.exists():
         master_key, following = MasterKey.load(path), load_next_key(path)
-        if following is not None and store.is_bound(following.fingerprint()):
+        if following is not None and is_bound(engine, following.fingerprint()):
             following.complete_rotation(path)  # it was interrupted before the file was replaced
             return following
         return master_key

@@ -60,13 +60,10 @@ class OwnMemory(Struct, frozen=True, kw_only=True):
     updated_at: str
 
 
-def _open(deployment: Deployment, mine: Memories, memories: list[MemoryBlob]) -> list[OwnMemory]:
-    opened = deployment.keyring(mine).present.envelope.open_many(
-        [memory.content or "" for memory in memories]
-    )
+def _open(mine: Memories, memories: list[MemoryBlob]) -> list[OwnMemory]:
     shown = []
-    for memory, content in zip(memories, opened.plain, strict=True):
-        fields = structs.asdict(memory) | {"content": None if content is None else content.decode()}
+    for memory, content in zip(memories, mine.open_contents(memories), strict=True):
+        fields = structs.asdict(memory) | {"content": content}
         shown.append(OwnMemory(**{name: fields[name] for name in OwnMemory.__struct_fields__}))
     return shown
 
@@ -82,26 +79,20 @@ async def show_memories(visit: NamedDependency[Visit]) -> Response[Any]:
 
 
 def _memories_page(visit: Visit, user: User) -> Response[Any]:
-    asked, deployment = visit.asked, visit.site.deployment
-    words, tag = (check_text(asked.get(name, ""), "the search").strip() for name in ("q", "tag"))
+    words, tag = (check_text(visit.asked.get(name, ""), "the search").strip() for name in ("q", "tag"))
     chosen = MemoryFilter(user.id, (tag,) if tag else (), words.casefold(), newest_first=True)
-    after = deployment.cursors.open(asked.get("after"), chosen)
-    with deployment.store.own(user.id) as mine:
-        search = partial(mine.search, deployment.keyring(mine).present.envelope) if words else mine.page
-        page, has_more = search(chosen, after=after, limit=MEMORIES_PER_PAGE)
-        memories = _open(deployment, mine, [memory for _, memory in page])
-        total = mine.count()
+    with visit.store.own(user.id) as mine:
+        page = mine.page(chosen, cursor=visit.asked.get("after"), limit=MEMORIES_PER_PAGE)
+        memories, total = _open(mine, page.memory_blobs), mine.count()
     kept = {name: value for name, value in (("q", words), ("tag", tag)) if value}
-    further = None
-    if has_more:
-        further = urlencode({**kept, "after": deployment.cursors.seal(page[-1][0], chosen)})
+    further = urlencode({**kept, "after": page.next_cursor}) if page.next_cursor else None
     return visit.page(
         "memories.html",
         memories=memories,
         total=total,
         words=words,
         tag=tag,
-        is_later="after" in asked,
+        is_later="after" in visit.asked,
         first=urlencode(kept),
         further=further,
     )
@@ -110,9 +101,9 @@ def _memories_page(visit: Visit, user: User) -> Response[Any]:
 @get(f"{MEMORIES}/{{memory_id:str}}/delete", sync_to_thread=True)
 def ask_deletion(visit: NamedDependency[Visit], memory_id: FromPath[str]) -> Response[Any]:
     """Show a memory, and ask whether it shall be deleted."""
-    user, deployment = visit.require_user(then=MEMORIES), visit.site.deployment
-    with deployment.store.own(user.id) as mine:
-        (memory,) = _open(deployment, mine, [mine.get(check_text(memory_id, "the memory id"))])
+    user = visit.require_user(then=MEMORIES)
+    with visit.store.own(user.id) as mine:
+        (memory,) = _open(mine, [mine.get(check_text(memory_id, "the memory id"))])
     return visit.page("delete_memory.html", memory=memory)
 
 
@@ -164,7 +155,7 @@ def _count(visit: Visit, *, then: str) -> int:
 def show_tags(visit: NamedDependency[Visit]) -> Response[Any]:
     user, number = visit.require_user(then=TAGS), _page_number(visit)
     with visit.store.own(user.id) as mine:
-        tags = mine.tags.all()
+        tags = mine.all_tags()
     some = tags[(number - 1) * TAGS_PER_PAGE : number * TAGS_PER_PAGE]
     has_more = len(tags) > number * TAGS_PER_PAGE
     return visit.page("tags.html", tags=some, total=len(tags), number=number, has_more=has_more)
@@ -229,7 +220,7 @@ def export_json(deployment: Deployment, user: User) -> Iterator[bytes]:
     """Yield a JSON document with all memories and tags."""
     head = {"user_id": user.id, "email": user.email, "exported_at": format_instant(deployment.now())}
     with deployment.store.own(user.id) as mine:
-        tags = mine.tags.all()
+        tags = mine.all_tags()
     yield msgspec.json.encode({**head, "tags": tags})[:-1] + b',"memories":['
     separator = b"\n"
     for memory in _all_memories(deployment, user.id):
@@ -256,13 +247,13 @@ MEDIA_TYPES = {".json": "application/json", ".md": "text/markdown; charset=utf-8
 
 
 def _all_memories(deployment: Deployment, user_id: str) -> Iterator[OwnMemory]:
-    after, has_more = 0, True
-    while has_more:
+    cursor: str | None = ""  # of the first page
+    while cursor is not None:
         with deployment.store.own(user_id) as mine:
-            page, has_more = mine.page(MemoryFilter(user_id), after=after, limit=EXPORT_BATCH)
-            memories = _open(deployment, mine, [memory for _, memory in page])
+            page = mine.page(MemoryFilter(user_id), cursor=cursor, limit=EXPORT_BATCH)
+            memories = _open(mine, page.memory_blobs)
         yield from memories
-        after = page[-1][0] if page else after
+        cursor = page.next_cursor
 
 
 def _as_section(number: int, memory: OwnMemory) -> str:

@@ -10,8 +10,9 @@ from sqlalchemy import create_engine, event, text
 from sqlalchemy.exc import OperationalError
 
 from memframe.errors import NotFoundError
+from memframe.service.keys import MasterKey
 from memframe.service.store import Store, batching
-from memframe.service.store.engine import sqlite_url
+from memframe.service.store.engine import open_engine, sqlite_url
 from memframe.service.store.listing import MemoryFilter
 from memframe.service.tokens import Bearer
 
@@ -20,7 +21,7 @@ class Line:
     """One thread that writes, for two users who have approved."""
 
     def __init__(self, url):
-        self.store = Store(url)
+        self.store = Store(open_engine(url), MasterKey.generate())
         self.developer_id = self.store.accounts.add_developer(
             name="Notes", api_key_hash="a" * 64, client_id="c", client_secret_hash="b" * 64, redirect_uris=()
         ).id
@@ -41,7 +42,7 @@ class Line:
 
     def titles(self, user_id="u-1"):
         with self.store.owned(user_id) as mine:
-            return [memory.title for _, memory in mine.page(MemoryFilter(user_id), after=0, limit=1000)[0]]
+            return [memory.title for memory in mine.page(MemoryFilter(user_id), limit=1000).memory_blobs]
 
     @contextmanager
     def gathering(self):
@@ -75,7 +76,7 @@ def test_what_waits_is_committed_at_once(line):
     assert len(line.commits) == 2, "the one that they waited for, and theirs"
     assert line.titles() == [str(number) for number in range(40)], "in the order in which they came"
     with line.store.owned("u-1") as mine:
-        assert [tag.name for tag in mine.tags.all()] == ["0", "1", "2", "tea"]
+        assert [tag.name for tag in mine.all_tags()] == ["0", "1", "2", "tea"]
 
 
 def test_nobody_is_answered_before_the_commit(line):
@@ -104,7 +105,7 @@ def test_a_write_that_is_refused_takes_nothing_of_the_others_with_it(line):
     assert all(answers[place].result() for place in (0, 2, 4))
     assert line.titles() == ["a", "b", "c"]
     with line.store.owned("u-1") as mine:
-        assert [tag.name for tag in mine.tags.all()] == ["tea"]
+        assert [tag.name for tag in mine.all_tags()] == ["tea"]
 
 
 def test_a_user_whose_lock_is_held_holds_up_nobody_else(backend, line):

@@ -19,13 +19,13 @@ from sqlalchemy.exc import DBAPIError
 
 from memframe.errors import ConfigError
 from memframe.service import run_local
-from memframe.service.deployment import DATABASE_FILE, Deployment, open_deployment
+from memframe.service.deployment import DATABASE_FILE, open_deployment
 from memframe.service.keys import KEY_FILE, MasterKey, is_open_to_others
 from memframe.service.local import serving_in_thread
 from memframe.service.logs import JsonLines
 from memframe.service.server import listen
-from memframe.service.store import Store
-from memframe.service.store.engine import sqlite_url, writing
+from memframe.service.store.engine import open_engine, sqlite_url, writing
+from memframe.service.store.memories import Memories
 from memframe.service.store.schema import memories
 from tests.conftest import CHEAP_HASHER
 from tests.service.conftest import Caller, Grant
@@ -137,9 +137,11 @@ def test_a_silent_network_is_not_waited_for_longer_than_the_address_says(backend
         pytest.skip("a file needs no network")
     address = backend.new_database()
     for own, waited in (("", {"connect_timeout": "10"}), ("&connect_timeout=7", {"connect_timeout": "7"})):
-        with closing(Store(address + own)) as store, store.engine.connect() as connection:
+        engine = open_engine(address + own)
+        with engine.connect() as connection:
             parameters = connection.connection.driver_connection.info.get_parameters()
-            assert parameters.items() >= {**waited, "tcp_user_timeout": "10000"}.items()
+        engine.dispose()
+        assert parameters.items() >= {**waited, "tcp_user_timeout": "10000"}.items()
 
 
 def test_a_temporary_service_leaves_nothing_behind():
@@ -241,7 +243,7 @@ def test_a_fault_is_logged_by_its_place_and_answered_without_its_words(
     def fail(*args, **kwargs):
         raise RuntimeError(f"INSERT of {content} failed")
 
-    monkeypatch.setattr(Deployment, "keyring", fail)
+    monkeypatch.setattr(Memories, "seal", fail)
     answer = grant.call.post("/memory-blobs", {**grant.keys, "content": content})
     refused(answer, 500, "internal_error")
     assert "RuntimeError in POST /api/v1/memory-blobs" in caplog.text
@@ -260,10 +262,10 @@ def test_what_is_logged_as_json_stays_one_line():
 
 
 def test_an_error_of_sqlite_does_not_quote_what_was_to_be_stored(tmp_path):
-    store = Store(sqlite_url(tmp_path / "service.db"))
-    with pytest.raises(DBAPIError) as failure, writing(store.engine) as connection:
+    engine = open_engine(sqlite_url(tmp_path / "service.db"))
+    with pytest.raises(DBAPIError) as failure, writing(engine) as connection:
         connection.execute(insert(memories).values(id="x", content="Likes tea"))
-    store.close()
+    engine.dispose()
     assert "NOT NULL" in str(failure.value)
     assert "Likes tea" not in str(failure.value)
 

@@ -81,9 +81,9 @@ def test_a_key_that_another_process_has_noted_meanwhile_is_in_flight(service, gr
 
     def remember_twice(memories):
         memories.remember_request(attempt, "m-1")
-        assert memories.find_repeated(attempt) == "m-1"
+        assert memories.find_created(attempt) == "m-1"
         with pytest.raises(InvalidError):
-            memories.find_repeated(IdempotentRequest(attempt.key_hash, "c" * 64))
+            memories.find_created(IdempotentRequest(attempt.key_hash, "c" * 64))
         memories.remember_request(attempt, "m-2")
 
     write = service._deployment.store.write(remember_twice, Bearer(developer_id, 0), grant.user_id)

@@ -129,7 +129,7 @@ def rotate_until_done(rotating, tmp_path, grant, expected, fingerprints):
         with closing(open_deployment(tmp_path)) as deployment:
             fingerprints.add(deployment.master_key.fingerprint())
             with deployment.store.owned(grant.user_id) as memories:
-                key = deployment.keyring(memories).present.key
+                key = memories.key.key
             assert key.reveal() == expected["encryption_key"]
         assert MasterKey.load(tmp_path / "master.key").fingerprint() in fingerprints
         if status == 0:
@@ -275,10 +275,10 @@ def test_what_was_begun_before_a_rotation_sees_one_moment(service, grant):
     grant.create("Likes tea")
     deployment = service._deployment
     developer_id = deployment.store.requests.get(grant.request_id).developer_id
-    with deployment.store.snapshot(Bearer(developer_id, 0), grant.user_id) as before:
+    bearer = Bearer(developer_id, 0)
+    with deployment.store.reading(bearer, grant.user_id, in_snapshot=True) as before:
         service.rotate_key(grant.user_id)
         grant.create("Likes coffee", tags=["drinks"])
-        keyring = deployment.keyring(before)
-        ((_, memory),), _ = before.page(MemoryFilter(grant.user_id), after=0, limit=10)
-        assert (keyring.present.version, keyring.present.envelope.open(memory.content)) == (1, "Likes tea")
-        assert before.tags.all() == []
+        found = before.page(MemoryFilter(grant.user_id), limit=10).memory_blobs
+        assert (before.key.version, before.open_contents(found)) == (1, ["Likes tea"])
+        assert before.all_tags() == []

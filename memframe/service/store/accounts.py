@@ -13,9 +13,7 @@ from msgspec.structs import asdict
 from sqlalchemy import (
     ColumnElement,
     Connection,
-    Select,
     Update,
-    bindparam,
     delete,
     func,
     insert,
@@ -55,9 +53,6 @@ _USED_CODE_KEPT = timedelta(minutes=10)
 
 Page = tuple[list["StoredRequest"], int, bool]
 """Requests, the number of all, and True where more follow."""
-
-Rewrap = Callable[[str, int, bytes], bytes]
-"""Wraps a user's key with another master key: takes user id, version and the old wrapping."""
 
 
 class Developer(Struct, frozen=True):
@@ -300,15 +295,6 @@ def _no_user(user_id: str) -> NotFoundError:
     return NotFoundError(f"there is no user {user_id}", status=404, code="not_found")
 
 
-def rewrap_keys(connection: Connection, rewrap: Rewrap) -> int:
-    """Replace the wrapping of all keys of all users; return their number."""
-    rows = connection.execute(select(user_keys.c.user_id, user_keys.c.version, user_keys.c.wrapped_key)).all()
-    for user_id, version, wrapped in rows:
-        this = update(user_keys).filter_by(user_id=user_id, version=version)
-        connection.execute(this.values(wrapped_key=rewrap(user_id, version, bytes(wrapped))))
-    return len(rows)
-
-
 # Access requests and the grants they become
 
 
@@ -338,28 +324,24 @@ _REQUESTS = (
 )
 
 
-def grant_of(
-    developer_id: ColumnElement[str], epoch: ColumnElement[int], user_id: ColumnElement[str]
-) -> Select[Any]:
-    """Select the user's key version where the memories are open to the developer, and the token's epoch is live."""
-    return (
-        select(users.c.key_version)
-        .select_from(access_requests)
-        .join(users, users.c.id == access_requests.c.user_id)
-        .join(developers, developers.c.id == access_requests.c.developer_id)
-        .where(access_requests.c.developer_id == developer_id)
-        .where(access_requests.c.user_id == user_id)
-        .where(access_requests.c.status == "approved")
-        .where(users.c.disabled.is_(False), developers.c.disabled.is_(False))
-        .where(developers.c.token_epoch == epoch)
-        .limit(1)
-    )
+def select_granted(columns: str, joins: str = "") -> str:
+    """Select columns where the memories of a user are open to a developer, and the token's epoch is live."""
+    return f"""SELECT {columns} FROM access_requests
+    JOIN users ON users.id = access_requests.user_id
+    JOIN developers ON developers.id = access_requests.developer_id {joins}
+    WHERE access_requests.developer_id = :developer_id AND access_requests.user_id = :user_id
+    AND access_requests.status = 'approved' AND NOT users.disabled AND NOT developers.disabled
+    AND developers.token_epoch = :epoch LIMIT 1"""  # noqa: S608 - our own names
 
 
-GRANT = grant_of(bindparam("developer_id"), bindparam("epoch"), bindparam("user_id"))
-_GRANTED_KEYS = GRANT.join(connections, _CONNECTED).add_columns(connections.c.generation)
+_GRANTED_KEYS = select_granted(
+    "users.key_version, connections.generation",
+    "JOIN connections ON connections.user_id = users.id AND connections.developer_id = developers.id",
+)
 _GRANTED = SqlStatement(_GRANTED_KEYS)
-_GRANTED_LOCKED = SqlStatement(_GRANTED_KEYS.with_for_update(of=(users, access_requests), key_share=True))
+_GRANTED_LOCKED = SqlStatement(
+    _GRANTED_KEYS, postgresql=f"{_GRANTED_KEYS} FOR NO KEY UPDATE OF users, access_requests"
+)
 
 
 def find_granted_keys(queries: Queries, *, lock: bool, **grant: Any) -> tuple[int, int] | None:
@@ -441,8 +423,10 @@ class AccessRequests(Records):
 
     def is_approved(self, *, developer_id: str, user_id: str) -> bool:
         """Return True where a user's memories are open to a developer."""
-        pair = (sa.literal(developer_id), developers.c.token_epoch, sa.literal(user_id))
-        return self._scalar(grant_of(*pair)) is not None
+        query = select_granted("1").replace(":epoch", "developers.token_epoch")
+        with self._engine.connect() as connection:
+            pair = {"developer_id": developer_id, "user_id": user_id}
+            return connection.scalar(sa.text(query), pair) is not None
 
     def decide(self, request_id: str, status: Status, *, user_id: str | None = None) -> StoredRequest:
         """Change the status of a request, as its user, or as the operator (`user_id` None).
