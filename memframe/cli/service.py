@@ -20,7 +20,7 @@ from memframe.files import atomic_file, raise_os_errors_as
 from memframe.secret import Secret
 from memframe.service.clock import format_instant
 from memframe.service.deployment import Deployment, ServiceConfig
-from memframe.service.importing import list_imports, preview_import, run_import, undo_import
+from memframe.service.importing import list_imports, run_import, undo_import
 from memframe.service.logs import log_as_json
 from memframe.service.person_pages import EXPORTS
 from memframe.service.store.accounts import User
@@ -287,7 +287,7 @@ def import_file(
         frame = read_memories(source, format=form, zone=zone)
     summary = frame.attrs[READ]["summary"]
     user = _find_user(deployment, email)
-    run = (run_import if applies else preview_import)(deployment, user.id, frame)
+    run = run_import(deployment, user.id, frame, applies=applies)
     new, known = (number_of(number, "memory", "memories") for number in (run.n_new, run.n_known))
     if run.id:
         done = f"imported, {known} known already.\nTo undo it: memframe service undo-import {run.id}"

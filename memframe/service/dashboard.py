@@ -22,11 +22,10 @@ from memframe.address import is_loopback
 from memframe.errors import ConfigError, ConflictError, InvalidError, ServiceError
 from memframe.secret import Secret
 from memframe.service.logs import log_event
-from memframe.service.oauth import InvalidClientLink, RedirectToClient, form_target, token_error
+from memframe.service.oauth import InvalidClientLink, RedirectInstead, form_target
 from memframe.service.pages import (
     DASHBOARD,
     PASSWORD,
-    RedirectInstead,
     Site,
     Visit,
     WebRequest,
@@ -48,7 +47,6 @@ _SECTIONS: dict[str, tuple[Status, ...]] = {
     "approved": ("approved",),
     "past": ("rejected", "revoked"),
 }
-_FORM = "application/x-www-form-urlencoded"
 _REFUSAL = "The e-mail address or the password is wrong. Check both and try again."
 _STATIC = Path(__file__).with_name("static")
 _FILES = {
@@ -206,12 +204,7 @@ def take_consent(visit: NamedDependency[Visit], body: RawBody) -> Response[Any]:
 @post(OAUTH_TOKEN, status_code=200, sync_to_thread=True)
 def exchange_code(request: WebRequest, body: RawBody) -> Response[bytes]:
     """Exchange a code or a refresh token for tokens and the memory key."""
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _FORM:
-        answer = token_error("invalid_request", f"The body must be {_FORM}.")
-    else:
-        authorization = request.headers.get("authorization")
-        server = _site_of(request).server
-        answer = server.exchange(body, address=address_of(request), authorization=authorization)
+    answer = _site_of(request).server.exchange(body, request.headers, address=address_of(request))
     headers = {"Cache-Control": "no-store", "Pragma": "no-cache", **answer.headers}
     return Response(answer.body, status_code=answer.status, media_type=MediaType.JSON, headers=headers)
 
@@ -232,7 +225,7 @@ def _sign_in_page(
     _, _, query = then.partition("?")
     try:  # the application on whose behalf somebody is asked to sign in
         client_name = visit.site.server.check_request(query.encode()).client.name if query else None
-    except (InvalidClientLink, RedirectToClient):
+    except (InvalidClientLink, RedirectInstead):
         client_name = None
     shown = {"next": then, "client_name": client_name, "entered_email": entered_email}
     return visit.form_page("sign_in.html", refusal, **shown)
@@ -266,7 +259,6 @@ def make_site_router() -> Router:
         exception_handlers={
             ServiceError: refusal_page,
             RedirectInstead: answer_redirect,
-            RedirectToClient: answer_redirect,
             InvalidClientLink: _answer_bad_link,
         },
     )

@@ -163,16 +163,10 @@ class ImportRun(Struct, frozen=True):
     n_known: int
 
 
-def preview_import(deployment: Deployment, user_id: str, memories: Iterable[object]) -> ImportRun:
-    """Check all rows, and count those that `run_import` would create; `InvalidError` names a row that is none."""
-    rows = list(_check_memories(deployment, user_id, memories))
-    with deployment.store.own(user_id) as mine:
-        n_new = len(_choose_new(mine, rows))
-    return ImportRun(None, len(rows), n_new, len(rows) - n_new)
-
-
-def run_import(deployment: Deployment, user_id: str, memories: Iterable[object]) -> ImportRun:
-    """Create the memories of a file that were not imported before.
+def run_import(
+    deployment: Deployment, user_id: str, memories: Iterable[object], *, applies: bool = True
+) -> ImportRun:
+    """Create the memories of a file that were not imported before, or only count them unless it `applies`.
 
     All rows are checked before the first is written. A run that is broken off goes on under its id when the same file
     is imported again.
@@ -182,8 +176,8 @@ def run_import(deployment: Deployment, user_id: str, memories: Iterable[object])
     file_digest = deployment.master_key.digest("imports", digests.encode())
     with deployment.store.owned(user_id) as mine:
         new = _choose_new(mine, rows)
-        if not new:
-            return ImportRun(None, len(rows), 0, len(rows))
+        if not (new and applies):
+            return ImportRun(None, len(rows), len(new), len(rows) - len(new))
         this = {"user_id": user_id, "file_digest": file_digest}
         if (broken_off := mine.queries.row(_UNFINISHED, **this)) is not None:
             import_id = str(broken_off[0])

@@ -34,7 +34,7 @@ from memframe.secret import Secret
 from memframe.service.clock import parse_instant
 from memframe.service.deployment import Addresses, Deployment
 from memframe.service.http_errors import complete_allow
-from memframe.service.oauth import AuthorizationServer, RedirectToClient, read_form
+from memframe.service.oauth import AuthorizationServer, RedirectInstead, read_form
 from memframe.service.store.accounts import User
 from memframe.service.throttle import (
     PASSWORD_CHECKS,
@@ -133,14 +133,6 @@ def page_headers(*, form_target: str | None = None) -> dict[str, str]:
         "Cross-Origin-Opener-Policy": "same-origin",
         "Cache-Control": "no-store",
     }
-
-
-class RedirectInstead(Exception):  # noqa: N818 - control flow, not an error of the program
-    """The page needs something else first: a sign-in, or another password."""
-
-    def __init__(self, address: str) -> None:
-        super().__init__(address)
-        self.address = address
 
 
 class Site:
@@ -318,7 +310,7 @@ def is_for_people(request: WebRequest) -> bool:
     return path.startswith(_PAGE_PATHS) or "text/html" in request.headers.get("accept", "")
 
 
-def answer_redirect(request: WebRequest, redirect: RedirectInstead | RedirectToClient) -> Response[str]:
+def answer_redirect(request: WebRequest, redirect: RedirectInstead) -> Response[str]:
     return Visit(request).redirect(redirect.address)
 
 

@@ -20,11 +20,10 @@ from typing import Any, NamedTuple, TypeVar
 
 from litestar import Request
 from msgspec import Struct
-from sqlalchemy import Connection, Engine, delete, select, update
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Connection, Engine, delete, select, text, update
 
 from memframe.errors import RateLimitError
-from memframe.service.clock import Clock
+from memframe.service.clock import Clock, format_instant
 from memframe.service.store.engine import fetch_all, writing
 from memframe.service.store.schema import attempts
 
@@ -116,6 +115,11 @@ Keys = dict[tuple[str, ...], Limit]
 """What an attempt is counted under: a kind and who, and the limit."""
 
 
+_ADD = text(
+    "INSERT INTO attempts (key_hash, n, began_at, last_at) VALUES (:key, 0, :now, :now) ON CONFLICT DO NOTHING"
+)
+
+
 class Throttle:
     """Counts of attempts in the database, under keyed digests."""
 
@@ -138,11 +142,8 @@ class Throttle:
             old = select(attempts.c.key_hash).where(attempts.c.last_at <= now - KEPT)
             unlocked = old.with_for_update(skip_locked=True)
             connection.execute(delete(attempts).where(attempts.c.key_hash.in_(unlocked)))
-            insert: Any = {"postgresql": postgresql.insert, "sqlite": sqlite.insert}[connection.dialect.name]
-            missing = [{"key_hash": key, "n": 0, "began_at": now, "last_at": now} for key in limits]
-            connection.execute(
-                insert(attempts).on_conflict_do_nothing(), missing
-            )  # so that there are rows to lock
+            # so that there are rows to lock
+            connection.execute(_ADD, [{"key": key, "now": format_instant(now)} for key in limits])
             counts = _read(connection, limits, lock=True)
             self._check(counts, limits)
             for count in counts:

@@ -54,13 +54,13 @@ def connected(local, timeout=20):
 
 
 def answered(connection):
-    """Everything that comes until the service closes the connection."""
+    """Everything that comes until the service closes the connection; nothing where a reset may have cut it."""
     parts = []
     try:
         while part := connection.recv(65536):
             parts.append(part)
     except ConnectionResetError:  # it was closed while it was still being sent to
-        pass
+        return b""
     return b"".join(parts)
 
 

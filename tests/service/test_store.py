@@ -100,8 +100,8 @@ def token_of(code, name):
 def test_a_code_whose_tokens_cannot_be_noted_stays_unused(store, code):
     broken = UserToken(None, "refresh", code.id, code.developer_id, code.user_id, NOON)
     with pytest.raises(IntegrityError):
-        store.authorizations.redeem_code(code.id, (broken,))
-    assert store.authorizations.redeem_code(code.id, (token_of(code, "1"),))
+        store.authorizations.redeem(code, (broken,))
+    assert store.authorizations.redeem(code, (token_of(code, "1"),))
 
 
 def add_code(store, clock, code, name):
@@ -117,7 +117,7 @@ def add_code(store, clock, code, name):
 
 def test_codes_and_tokens_that_are_over_are_forgotten_when_a_new_code_is_made(store, clock, code):
     token = token_of(code, "1")
-    assert store.authorizations.redeem_code(code.id, (token,))
+    assert store.authorizations.redeem(code, (token,))
     add_code(store, clock, code, "a")
     clock.advance(minutes=11)
     add_code(store, clock, code, "b")

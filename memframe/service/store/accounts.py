@@ -517,30 +517,26 @@ class Authorizations(Records):
         columns = (user_tokens.c[name] for name in UserToken.__struct_fields__)
         return self._one(UserToken, select(*columns).where(user_tokens.c.token_hash == token_hash))
 
-    def redeem_code(self, code_id: str, issued: tuple[UserToken, ...]) -> bool:
-        """Use a code and add its tokens, both or neither; False, with all revoked, if it was used before."""
-        codes, now = authorization_codes.c, self._now()
-        unused = update(authorization_codes).where(codes.id == code_id, codes.used_at.is_(None))
-        return self._redeem(unused.where(codes.expires_at > now).values(used_at=now), code_id, issued)
-
-    def redeem_token(self, token: UserToken, issued: tuple[UserToken, ...]) -> bool:
-        """Replace a refresh token; False, with all revoked, if it was replaced or revoked before."""
-        unused = update(user_tokens).filter_by(token_hash=token.token_hash, revoked_at=None)
-        return self._redeem(unused.values(revoked_at=self._now()), token.code_id, issued)
+    def redeem(self, used: AuthorizationCode | UserToken, issued: tuple[UserToken, ...]) -> bool:
+        """Use a code or refresh token and add its tokens, both or neither; False, with all revoked, if it is spent."""
+        now, codes = self._now(), authorization_codes
+        if isinstance(used, UserToken):
+            code_id, unused = used.code_id, {"token_hash": used.token_hash, "revoked_at": None}
+            use = update(user_tokens).filter_by(**unused).values(revoked_at=now)
+        else:
+            code_id, unused = used.id, {"id": used.id, "used_at": None}
+            use = update(codes).filter_by(**unused).where(codes.c.expires_at > now).values(used_at=now)
+        with writing(self._engine) as connection:
+            if connection.execute(use).rowcount != 1:
+                connection.execute(self._revocation(code_id))
+                return False
+            connection.execute(insert(user_tokens), [asdict(token) | {"created_at": now} for token in issued])
+        return True
 
     def revoke_tokens(self, code_id: str) -> None:
         """Revoke everything that was issued for a code."""
         with writing(self._engine) as connection:
             connection.execute(self._revocation(code_id))
-
-    def _redeem(self, use: Update, code_id: str, issued: tuple[UserToken, ...]) -> bool:
-        rows = [asdict(token) | {"created_at": self._now()} for token in issued]
-        with writing(self._engine) as connection:
-            if connection.execute(use).rowcount != 1:
-                connection.execute(self._revocation(code_id))
-                return False
-            connection.execute(insert(user_tokens), rows)
-        return True
 
     def _revocation(self, code_id: str) -> Update:
         return update(user_tokens).filter_by(code_id=code_id, revoked_at=None).values(revoked_at=self._now())
