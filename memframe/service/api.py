@@ -196,8 +196,8 @@ def list_requests(request: ApiRequest) -> Response[bytes]:
     call = Call(request)
     developer_id = call.check_account()
     limit = validation.parse_limit(call.query("limit"), default=validation.MAX_LIMIT)
-    found, total, has_more = call.store.requests.of_developer(
-        developer_id, after=call.query("cursor"), limit=limit
+    found, total, has_more = call.store.requests.page(
+        developer_id=developer_id, behind=call.query("cursor"), limit=limit
     )
     items = [_to_wire(call, stored) for stored in found]
     return answer(wire.AccessRequestList(items, total, items[-1].id if has_more else None))

@@ -101,8 +101,8 @@ def show_dashboard(visit: NamedDependency[Visit]) -> Response[Any]:
     sections = {}
     for name, statuses in _SECTIONS.items():
         before = visit.asked.get(name)
-        found, total, has_more = visit.store.requests.of_user(
-            user.id, *statuses, before=before, limit=REQUESTS_PER_PAGE
+        found, total, has_more = visit.store.requests.page(
+            *statuses, user_id=user.id, behind=before, limit=REQUESTS_PER_PAGE, newest_first=True
         )
         older = found[-1].id if has_more else None
         sections[name] = {"requests": found, "total": total, "older": older, "is_later": before is not None}

@@ -16,7 +16,7 @@ import sqlite3
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 from uuid import uuid4
 
 from argon2 import PasswordHasher
@@ -50,6 +50,8 @@ DATABASE_FILE = "memframe.db"
 DEFAULT_REDIRECT_URI = "http://127.0.0.1/callback"
 FIRST_DEVELOPER = "My application"
 TOKEN_CALLS_PER_MINUTE = 60
+
+Account = TypeVar("Account", bound=Developer | User)
 
 
 class Addresses(Struct, frozen=True):
@@ -198,25 +200,17 @@ class Deployment:
 
     def user_id(self, email: str) -> str:
         """Return the id of the person with an e-mail address; `NotFoundError` where there is none."""
-        user = self.store.accounts.user_by_email(email)
-        if user is None:
-            raise _not_found("user", email)
-        return user.id
+        return _existing(self.store.accounts.user_by_email(email), "user", email).id
 
     def developer(self, name: str) -> Developer:
         """Return the application with an id or client_id; `NotFoundError` where there is none."""
-        found = self._find_developer(name)
-        if found is None:
-            raise _not_found("developer", name)
-        return found
+        return _existing(self._find_developer(name), "developer", name)
 
     def account(self, name: str) -> Developer | User:
         """Return the person or application with an e-mail address or id; `NotFoundError` where there is none."""
         accounts = self.store.accounts
         found = accounts.user_by_email(name) or accounts.user(name) or self._find_developer(name)
-        if found is None:
-            raise _not_found("account", name)
-        return found
+        return _existing(found, "account", name)
 
     def _find_developer(self, name: str) -> Developer | None:
         return self.store.accounts.developer(id=name) or self.store.accounts.developer(client_id=name)
@@ -234,9 +228,7 @@ class Deployment:
         operator finds out, after a backup was put back, that this account has to be erased once more. `ConflictError`,
         with nothing deleted, where there are not as many memories as `expected`.
         """
-        user = self.store.accounts.user(user_id)
-        if user is None:
-            raise _not_found("user", user_id)
+        user = _existing(self.store.accounts.user(user_id), "user", user_id)
         digest = self.master_key.digest("erasures", user_id.encode())
         erased = self.store.accounts.erase_user(user_id, digest, expected=expected)
         self.master_key.user_key.cache_clear()
@@ -294,8 +286,8 @@ class Deployment:
         in a less safe place. `ConfigError` where the folder exists, the database is not SQLite's, or the copy is
         damaged.
         """
-        source = self.store.sqlite_file()
-        if source is None:
+        source = self.store.engine.url.database
+        if self.store.engine.dialect.name != "sqlite" or not source:
             raise ConfigError(
                 "the database is not SQLite's; back it up with its own tools, such as pg_dump, and the master key "
                 "file, without which it cannot be read"
@@ -320,9 +312,11 @@ class Deployment:
         self.store.close()
 
 
-def _not_found(kind: str, name: str) -> NotFoundError:
-    message = f"there is no {kind} {name}; `memframe service list` shows all"
-    return NotFoundError(message, status=404, code="not_found")
+def _existing(found: Account | None, kind: str, name: str) -> Account:
+    if found is None:
+        message = f"there is no {kind} {name}; `memframe service list` shows all"
+        raise NotFoundError(message, status=404, code="not_found")
+    return found
 
 
 class ServiceConfig(NamedTuple):

@@ -142,7 +142,7 @@ def test_of_many_writers_in_one_process_none_waits_for_the_lock_in_vain(store, d
     store.accounts.connect(**pair, key_hash=lambda _: "c" * 64)
     with ThreadPoolExecutor(16) as pool:
         added = list(pool.map(lambda n: store.requests.add(**pair, reason=str(n)), range(64)))
-    assert store.requests.of_user(user.id, "pending", limit=1)[1] == len(added) == 64
+    assert store.requests.page("pending", user_id=user.id, behind=None, limit=1)[1] == len(added) == 64
 
 
 def restore(url):

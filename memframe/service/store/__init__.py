@@ -154,11 +154,6 @@ class Store:
     def name(self) -> str:
         return name_of(self.engine)
 
-    def sqlite_file(self) -> Path | None:
-        """Return the database file, if it is SQLite's."""
-        name = self.engine.url.database
-        return Path(name) if self.engine.dialect.name == "sqlite" and name else None
-
     def replace_master_key(self, new: MasterKey, key_file: Path) -> int:
         """Wrap all user keys with another master key, in one transaction; return their number.
 

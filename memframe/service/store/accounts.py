@@ -11,7 +11,6 @@ import sqlalchemy as sa
 from msgspec import Struct
 from msgspec.structs import asdict
 from sqlalchemy import (
-    ColumnElement,
     Connection,
     Update,
     delete,
@@ -387,38 +386,28 @@ class AccessRequests(Records):
         with self._engine.connect() as connection:
             return _get_request(connection, request_id)
 
-    def of_developer(self, developer_id: str, *, after: str | None = None, limit: int) -> Page:
-        """Return a page of a developer's requests, oldest first, behind the one with the id `after`."""
-        theirs = access_requests.c.developer_id == developer_id
-        return self._page(theirs, theirs, after, limit, newest_first=False)
-
-    def of_user(self, user_id: str, *statuses: Status, before: str | None = None, limit: int) -> Page:
-        """Return a page of the requests to a user, newest first, behind the one with the id `before`."""
-        theirs = access_requests.c.user_id == user_id
-        chosen = theirs & access_requests.c.status.in_(statuses)
-        return self._page(theirs, chosen, before, limit, newest_first=True)
-
-    def _page(
-        self,
-        theirs: ColumnElement[bool],
-        chosen: ColumnElement[bool],
-        behind: str | None,
-        limit: int,
-        *,
-        newest_first: bool,
+    def page(
+        self, *statuses: Status, behind: str | None, limit: int, newest_first: bool = False, **owner: str
     ) -> Page:
-        seq = access_requests.c.seq
-        query = _REQUESTS.where(chosen).order_by(seq.desc() if newest_first else seq).limit(limit + 1)
+        """Return a page of the requests of a ``developer_id`` or to a ``user_id``, behind the one with an id.
+
+        Of all statuses where none is named.
+        """
+        requests, seq = access_requests.c, access_requests.c.seq
+        theirs = chosen = [requests[name] == value for name, value in owner.items()]
+        if statuses:
+            chosen = [*theirs, requests.status.in_(statuses)]
+        query = _REQUESTS.where(*chosen).order_by(seq.desc() if newest_first else seq).limit(limit + 1)
         with self._engine.connect() as connection:
             if behind is not None:
-                place = connection.scalar(select(seq).where(theirs, access_requests.c.id == behind))
+                place = connection.scalar(select(seq).where(*theirs, requests.id == behind))
                 if place is None:
                     raise invalid(
                         "the cursor does not belong to this list; start again without it", "invalid_cursor"
                     )
                 query = query.where(seq < place if newest_first else seq > place)
             found = fetch_all(connection, StoredRequest, query)
-            total = connection.scalar(select(func.count()).where(chosen))
+            total = connection.scalar(select(func.count()).where(*chosen))
         return found[:limit], int(total or 0), len(found) > limit
 
     def is_approved(self, *, developer_id: str, user_id: str) -> bool:
