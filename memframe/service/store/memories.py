@@ -249,9 +249,9 @@ class Memories:
         rekeying = Rekeying(*keys, user_id=user_id, layouts=KNOWN_LAYOUTS)
         n_sealed = n_rows = 0
         for batch in self.contents():
-            resealed = [{"seq": seq, "sealed": rekeying.reseal(content)} for seq, content in batch]
-            opened = [row for row in resealed if row["sealed"] is not None]
-            self.queries.run_many(_RESEAL, opened)
+            resealed = {seq: rekeying.reseal(content) for seq, content in batch}
+            opened = {seq: content for seq, content in resealed.items() if content is not None}
+            self.replace_contents(opened)
             n_sealed, n_rows = n_sealed + len(opened), n_rows + len(batch)
         return n_sealed, n_rows - n_sealed
 
@@ -313,6 +313,10 @@ class Memories:
             if batch:
                 yield batch
                 after = batch[-1][0]
+
+    def replace_contents(self, sealed: Mapping[int, str]) -> None:
+        """Replace sealed content by seq, and nothing else."""
+        self.queries.run_many(_RESEAL, [{"seq": seq, "sealed": content} for seq, content in sealed.items()])
 
     def get(self, memory_id: str) -> MemoryBlob:
         """Return a memory; `NotFoundError` where the user has none with this id."""
