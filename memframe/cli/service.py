@@ -31,10 +31,10 @@ from memframe.files import atomic_file, raise_os_errors_as
 from memframe.secret import Secret
 from memframe.service.clock import format_instant
 from memframe.service.deployment import Deployment, ServiceConfig
-from memframe.service.importing import list_imports, preview_import, run_import, undo_import
+from memframe.service.importing import list_imports, run_import, undo_import
 from memframe.service.logs import log_as_json
 from memframe.service.person_pages import EXPORTS
-from memframe.service.store import User
+from memframe.service.store.accounts import User
 
 Shown = tuple[Any, str | None]
 """The values that a command prints as JSON, and the same in words; None for a line of each value."""
@@ -205,7 +205,7 @@ def disable_account(deployment: Deployment, account: str, enable: bool) -> Shown
 def disable_tag(deployment: Deployment, email: str, name: str, enable: bool) -> Shown:
     """Disable a tag of a user: applications see `is_enabled` false; memories keep the tag."""
     with deployment.store.owned(deployment.user_id(email)) as memories:
-        tag = memories.tags.set_enabled(name, enabled=enable)
+        tag = memories.enable_tag(name, enabled=enable)
     words = f"the tag {printable(tag.name)} is {'enabled' if enable else 'disabled'}"
     return {"id": tag.id, "name": tag.name, "is_enabled": tag.is_enabled}, words
 
@@ -296,7 +296,7 @@ def import_file(
         frame = read_memories(source, format=form, zone=zone)
     summary = frame.attrs[READ]["summary"]
     user = _find_user(deployment, email)
-    run = (run_import if applies else preview_import)(deployment, user.id, frame)
+    run = run_import(deployment, user.id, frame, applies=applies)
     new, known = (number_of(number, "memory", "memories") for number in (run.n_new, run.n_known))
     if run.id:
         done = f"imported, {known} known already.\nTo undo it: memframe service undo-import {run.id}"

@@ -3,43 +3,40 @@
 Searches run in threads of their own, writes in those of the group commit; short reads run on the event loop only with
 SQLite, which answers at once.
 
-Memories are behind a live grant. Content is stored sealed: see `UserKeyring.seal`. Writes are committed in groups: see
+Memories are behind a live grant. Content is stored sealed: see `Memories.seal`. Writes are committed in groups: see
 `memframe.service.store.batching`.
 
 An ``Idempotency-Key`` is stored in the transaction that creates the memory. For 24 hours the same key with the same
 body gets the first answer again, and with another body 422. While the first request is being processed, a second one
-gets 409; if another process works on the first, it waits instead.
+waits for it.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import Future
 from functools import partial, wraps
-from threading import Lock
 from typing import Any, TypeVar
 
 import msgspec
 from litestar import Request, Response, Router, delete, get, patch, post
 from litestar.datastructures import State
 from litestar.params import FromPath, RawBody
-from msgspec import UNSET, Struct, structs
+from msgspec import UNSET, Struct
 
 from memframe import wire
 from memframe.errors import AccessError, AuthError, InvalidError
 from memframe.secret import Secret, secret_from_wire
 from memframe.service import validation
 from memframe.service.deployment import API_PREFIX, Deployment
-from memframe.service.http_errors import options_handlers
-from memframe.service.keys import UserKeyring
 from memframe.service.logs import log_event
-from memframe.service.store import RESTORABLE, Memories, StoredRequest
+from memframe.service.store.accounts import StoredRequest
 from memframe.service.store.activity import Action
 from memframe.service.store.batching import WakeUps
 from memframe.service.store.listing import MemoryFilter
-from memframe.service.store.memories import IdempotentRequest, still_in_flight
-from memframe.service.throttle import SearchPool, address_of
+from memframe.service.store.memories import RESTORABLE, IdempotentRequest, Memories, wrong_memory_key
+from memframe.service.throttle import BoundedPool, address_of
 from memframe.service.tokens import Bearer, BearerTokens, bad_token, secret_hash
 from memframe.service.validation import check_text, invalid
 
@@ -60,28 +57,55 @@ def route_of(endpoint: wire.Endpoint) -> str:
     return endpoint.path.replace("}", ":str}")
 
 
+class Call:
+    """A call of the API by a developer: its bearer token is checked when it is made, else `AuthError`.
+
+    The query for a grant checks that the account is enabled, and the token's epoch; `check_account` where none is made.
+    """
+
+    def __init__(self, request: ApiRequest) -> None:
+        self.request = request
+        self.deployment = deployment_of(request)
+        self.store = self.deployment.store
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        if scheme.casefold() != "bearer" or not token:
+            raise bad_token()
+        tokens: BearerTokens = request.app.state.bearer_tokens
+        self.bearer = tokens.check(Secret(token.strip()))
+
+    def check_account(self) -> str:
+        """Check that the account is enabled; return the developer's id."""
+        self.store.check_bearer(self.bearer)
+        return self.bearer.developer_id
+
+    def query(self, name: str) -> str | None:
+        """Return a query parameter, None where it is absent or empty; `InvalidError` where it comes twice."""
+        values = self.request.query_params.getall(name, [])
+        if len(values) > 1:
+            raise invalid(f"the query parameter {name} is given {len(values)} times; give it once")
+        return check_text(values[0], name) if values and values[0] else None
+
+    @property
+    def user_id(self) -> str:
+        """The query parameter of this name; `InvalidError` where it is absent."""
+        value = self.query("user_id")
+        if value is None:
+            raise invalid("the query parameter user_id is missing", "missing_parameter")
+        return value
+
+    async def wait(self, answer: Future[Result]) -> Result:
+        """Wait for the result of a batch, such as a write that reaches the disk."""
+        wake_ups: WakeUps = self.request.app.state.wake_ups
+        return await wake_ups.wait(answer)
+
+    def count(self, user_id: str, action: Action, n: int = 1) -> None:
+        """Count memories that the developer has read or changed."""
+        self.store.activity.count(user_id, self.bearer.developer_id, action, n)
+
+
 def deployment_of(request: ApiRequest) -> Deployment:
     deployment: Deployment = request.app.state.deployment
     return deployment
-
-
-def bearer_of(request: ApiRequest) -> Bearer:
-    """Check the bearer token of a request; `AuthError` where it has none that is valid.
-
-    The query for the grant checks that the account is enabled, and the token's epoch.
-    """
-    scheme, _, token = request.headers.get("authorization", "").partition(" ")
-    if scheme.casefold() != "bearer" or not token:
-        raise bad_token()
-    tokens: BearerTokens = request.app.state.bearer_tokens
-    return tokens.check(Secret(token.strip()))
-
-
-def developer_of(request: ApiRequest) -> str:
-    """Check the bearer token and the account where no grant is queried; return the developer's id."""
-    bearer = bearer_of(request)
-    deployment_of(request).store.check_bearer(bearer)
-    return bearer.developer_id
 
 
 def decode(kind: type[Body], request: ApiRequest, body: bytes) -> Body:
@@ -100,22 +124,6 @@ def decode(kind: type[Body], request: ApiRequest, body: bytes) -> Body:
         raise invalid("the body is nested too deeply", "malformed_json") from None
 
 
-def query(request: ApiRequest, name: str) -> str | None:
-    """Return a query parameter, None where it is absent or empty; `InvalidError` where it comes twice."""
-    values = request.query_params.getall(name, [])
-    if len(values) > 1:
-        raise invalid(f"the query parameter {name} is given {len(values)} times; give it once")
-    return check_text(values[0], name) if values and values[0] else None
-
-
-def required_query(request: ApiRequest, name: str) -> str:
-    """Return a query parameter; `InvalidError` where it is absent."""
-    value = query(request, name)
-    if value is None:
-        raise invalid(f"the query parameter {name} is missing", "missing_parameter")
-    return value
-
-
 async def read(request: ApiRequest, do: Callable[[], Result]) -> Result:
     """Read little: on the event loop with SQLite, else in a thread."""
     threads = deployment_of(request).store.reading_threads
@@ -132,14 +140,6 @@ def quick_read(handler: Callable[..., Response[bytes]]) -> Callable[..., Awaitab
         return await read(given["request"], partial(handler, **given))
 
     return run
-
-
-async def write(
-    request: ApiRequest, do: Callable[[Memories], Result], bearer: Bearer, user_id: str
-) -> Result:
-    """Write to one user's memories, and wait until it is on the disk."""
-    wake_ups: WakeUps = request.app.state.wake_ups
-    return await wake_ups.wait(deployment_of(request).store.write(do, bearer, user_id))
 
 
 def answer(body: Struct, status: int = 200, *, headers: Mapping[str, str] | None = None) -> Response[bytes]:
@@ -172,16 +172,17 @@ def issue_token(request: ApiRequest, body: RawBody) -> Response[bytes]:
 @post(route_of(wire.CREATE_REQUEST), sync_to_thread=True)
 def create_request(request: ApiRequest, body: RawBody) -> Response[bytes]:
     """Ask a user for access to the memories."""
-    deployment, developer_id = deployment_of(request), developer_of(request)
+    call = Call(request)
+    developer_id = call.check_account()
     asked = decode(wire.AccessRequestCreate, request, body)
     reason = check_text(asked.reason, "reason", max_chars=validation.MAX_REASON_CHARS)
-    user_id = deployment.store.accounts.connected_user(
+    user_id = call.store.accounts.connected_user(
         developer_id=developer_id, memory_key_hash=secret_hash(asked.memory_key)
     )
     if user_id is None:
         raise wrong_memory_key()
-    stored = deployment.store.requests.add(developer_id=developer_id, user_id=user_id, reason=reason)
-    return answer(_to_wire(deployment, stored), status=201)
+    stored = call.store.requests.add(developer_id=developer_id, user_id=user_id, reason=reason)
+    return answer(_to_wire(call, stored), status=201)
 
 
 @get(route_of(wire.LIST_REQUESTS))
@@ -192,11 +193,13 @@ def list_requests(request: ApiRequest) -> Response[bytes]:
     The specification gives this list no parameters; ``limit`` (by default the maximum) and ``cursor`` are those of the
     memories.
     """
-    deployment, developer_id = deployment_of(request), developer_of(request)
-    size = validation.parse_limit(query(request, "limit"), default=validation.MAX_LIMIT)
-    after = query(request, "cursor")
-    found, total, has_more = deployment.store.requests.of_developer(developer_id, after=after, limit=size)
-    items = [_to_wire(deployment, stored) for stored in found]
+    call = Call(request)
+    developer_id = call.check_account()
+    limit = validation.parse_limit(call.query("limit"), default=validation.MAX_LIMIT)
+    found, total, has_more = call.store.requests.page(
+        developer_id=developer_id, behind=call.query("cursor"), limit=limit
+    )
+    items = [_to_wire(call, stored) for stored in found]
     return answer(wire.AccessRequestList(items, total, items[-1].id if has_more else None))
 
 
@@ -204,56 +207,48 @@ def list_requests(request: ApiRequest) -> Response[bytes]:
 @quick_read
 def get_request(request: ApiRequest, request_id: FromPath[str]) -> Response[bytes]:
     """Read one access request."""
-    stored = _own_request(request, developer_of(request), request_id)
-    return answer(_to_wire(deployment_of(request), stored))
+    call = Call(request)
+    return answer(_to_wire(call, _own_request(call, request_id)))
 
 
 @get(route_of(wire.GET_CREDENTIALS))
 @quick_read
 def get_credentials(request: ApiRequest, request_id: FromPath[str]) -> Response[bytes]:
     """Fetch the keys of an approved access request."""
-    deployment, bearer = deployment_of(request), bearer_of(request)
-    deployment.store.check_bearer(bearer)
-    stored = _own_request(request, bearer.developer_id, request_id)
+    call = Call(request)
+    stored = _own_request(call, request_id)
     if stored.status != "approved":
         message = (
             f"the access request is {stored.status}; credentials are available only while it is approved"
         )
         raise AccessError(message, status=403, code="not_approved")
-    memories = deployment.store.granted(bearer, stored.user_id)
-    key = deployment.keyring(memories).present
+    key = call.store.granted(call.bearer, stored.user_id).key
     pair = {"developer_id": stored.developer_id, "user_id": stored.user_id}
     log_event("keys given", request_id=stored.id, **pair, address=address_of(request))
-    keys = wire.Credentials(stored.user_id, _memory_key(deployment, stored), key.key, key.version)
+    keys = wire.Credentials(stored.user_id, _memory_key(call, stored), key.key, key.version)
     return answer(keys, headers={wire.RESTORE_DAYS: str(RESTORABLE.days)})
 
 
-def wrong_memory_key() -> AccessError:
-    """Make the refusal of a memory key that is not this developer's for this user."""
-    message = "the memory key was not issued to you for this user"
-    return AccessError(message, status=403, code="wrong_memory_key")
-
-
-def _own_request(request: ApiRequest, developer_id: str, request_id: str) -> StoredRequest:
-    stored = deployment_of(request).store.requests.get(check_text(request_id, "the request id"))
+def _own_request(call: Call, request_id: str) -> StoredRequest:
+    developer_id = call.check_account()
+    stored = call.store.requests.get(check_text(request_id, "the request id"))
     if stored.developer_id != developer_id:
         message = "this access request was made by another developer account"
         raise AccessError(message, status=403, code="not_your_request")
     return stored
 
 
-def _memory_key(deployment: Deployment, stored: StoredRequest) -> Secret:
-    return deployment.master_key.memory_key(
-        user_id=stored.user_id, developer_id=stored.developer_id, generation=stored.generation
-    )
+def _memory_key(call: Call, stored: StoredRequest) -> Secret:
+    pair = {"user_id": stored.user_id, "developer_id": stored.developer_id}
+    return call.store.master_key.memory_key(**pair, generation=stored.generation)
 
 
-def _to_wire(deployment: Deployment, stored: StoredRequest) -> wire.AccessRequest:
+def _to_wire(call: Call, stored: StoredRequest) -> wire.AccessRequest:
     return wire.AccessRequest(
         id=stored.id,
         status=stored.status,
         reason=stored.reason,
-        memory_key=_memory_key(deployment, stored),
+        memory_key=_memory_key(call, stored),
         user_id=stored.user_id,
         ai_connector_id=stored.developer_id,
         created_at=stored.created_at,
@@ -267,29 +262,39 @@ def _to_wire(deployment: Deployment, stored: StoredRequest) -> wire.AccessReques
 @get(route_of(wire.LIST_MEMORIES))
 async def list_memories(request: ApiRequest) -> Response[bytes]:
     """List a user's memories, a page at a time, in the order of creation."""
-    list_page = partial(_list, request)
-    if query(request, "searchQuery"):  # may take long
-        searches: SearchPool = request.app.state.searches
-        return await searches.run(bearer_of(request).developer_id, list_page)
-    return await read(request, list_page)
+    call = Call(request)
+    if call.query("searchQuery"):  # may take long
+        searches: BoundedPool = request.app.state.searches
+        return await searches.run(call.bearer.developer_id, partial(_list, call))
+    return await read(request, partial(_list, call))
+
+
+def _list(call: Call) -> Response[bytes]:
+    chosen = MemoryFilter(
+        user_id=call.user_id,
+        tags=validation.parse_tags(call.query("tags")),
+        search=(call.query("searchQuery") or "").casefold(),
+        min_importance=validation.parse_importance(call.query("importance")),
+    )
+    limit, cursor = validation.parse_limit(call.query("limit")), call.query("cursor")
+    with call.store.reading(call.bearer, chosen.user_id, in_snapshot=bool(chosen.search)) as memories:
+        page = memories.page(chosen, cursor=cursor, limit=limit)
+    call.count(chosen.user_id, "reads", len(page.memory_blobs))
+    return answer(page)
 
 
 @get(route_of(wire.GET_MEMORY))
 async def get_memory(request: ApiRequest, memory_id: FromPath[str]) -> Response[bytes]:
     """Read one memory."""
-    store, bearer, user_id = (
-        deployment_of(request).store,
-        bearer_of(request),
-        required_query(request, "user_id"),
-    )
+    call = Call(request)
+    store, bearer, user_id = call.store, call.bearer, call.user_id
     check_text(memory_id, "the memory id")
     found = None
     if store.lookups:
-        wake_ups: WakeUps = request.app.state.wake_ups
-        found = await wake_ups.wait(store.lookups.submit(memory_id, **bearer._asdict(), user_id=user_id))
+        found = await call.wait(store.lookups.submit(memory_id, **bearer._asdict(), user_id=user_id))
     if found is None:  # it is read from SQLite; or from PostgreSQL, to find out why there was none
         found = await read(request, partial(store.memory, memory_id, bearer, user_id))
-    _count(request, bearer, user_id, "reads")
+    call.count(user_id, "reads")
     return answer(found)
 
 
@@ -299,42 +304,26 @@ async def create_memory(request: ApiRequest, body: RawBody) -> Response[bytes]:
 
     With ``Restores`` it is a deleted one, with its id and times where its tombstone is kept.
     """
-    deployment, bearer = deployment_of(request), bearer_of(request)
+    call = Call(request)
     new = decode(wire.MemoryCreate, request, body)
     fields, tag_names = validation.check_columns(new), _tag_names(new) or ()
     content = check_text(new.content, "content")
-    attempt, restores = _idempotent_request(request, body), request.headers.get(wire.RESTORES)
+    attempt, restores = _idempotent_request(call, body), request.headers.get(wire.RESTORES)
     check_text(new.user_id, "user_id")
 
     def create(memories: Memories) -> tuple[wire.MemoryBlobResponse, bool]:
-        _check_memory_key(deployment, bearer.developer_id, new, memories.key_generation)
-        before = memories.find_repeated(attempt) if attempt else None
-        if before:
-            was_restored = before == restores
-            return memories.repeat_added(before, fields, tag_names, was_restored=was_restored), False
-        keyring = deployment.keyring(memories)
-        columns = {**fields, "content": keyring.seal(content)}
-        tombstone = memories.take_tombstone(restores) if restores else None
-        if restores and tombstone:
-            columns |= {"id": restores, "created_at": tombstone.created_at}
-            if tombstone.digest == _digest(deployment, keyring, restores, {**columns, "tags": tag_names}):
-                columns["updated_at"] = tombstone.updated_at
-        created = memories.add(columns, tag_names)
-        if attempt:
-            memories.remember_request(attempt, created.id)
-        return created, True
+        memories.check_memory_key(new.memory_key)
+        return memories.create(content, fields, tag_names, request=attempt, restores=restores)
 
-    in_flight: InFlightKeys = request.app.state.in_flight
-    with in_flight.hold(bearer.developer_id, attempt):
-        created, is_new = await write(request, create, bearer, new.user_id)
-    _count(request, bearer, new.user_id, "creates", int(is_new))
+    created, is_new = await call.wait(call.store.write(create, call.bearer, new.user_id))
+    call.count(new.user_id, "creates", int(is_new))
     return answer(created, status=201)
 
 
 @patch(route_of(wire.UPDATE_MEMORY))
 async def update_memory(request: ApiRequest, memory_id: FromPath[str], body: RawBody) -> Response[bytes]:
     """Change the fields of a memory that are sent."""
-    deployment, bearer = deployment_of(request), bearer_of(request)
+    call = Call(request)
     sent = decode(wire.MemoryPatch, request, body)
     fields, tag_names = validation.check_columns(sent), _tag_names(sent)
     content = None if sent.content is UNSET else check_text(sent.content, "content")
@@ -342,31 +331,27 @@ async def update_memory(request: ApiRequest, memory_id: FromPath[str], body: Raw
     check_text(sent.user_id, "user_id")
 
     def change(memories: Memories) -> wire.MemoryBlobResponse:
-        _check_memory_key(deployment, bearer.developer_id, sent, memories.key_generation)
-        if content is None:
-            return memories.change(memory_id, fields, tag_names)
-        sealed = deployment.keyring(memories).seal(content)
-        return memories.change(memory_id, {**fields, "content": sealed}, tag_names)
+        memories.check_memory_key(sent.memory_key)
+        sealed = {} if content is None else {"content": memories.seal(content)}
+        return memories.change(memory_id, {**fields, **sealed}, tag_names)
 
-    changed = await write(request, change, bearer, sent.user_id)
-    _count(request, bearer, sent.user_id, "patches")
+    changed = await call.wait(call.store.write(change, call.bearer, sent.user_id))
+    call.count(sent.user_id, "patches")
     return answer(changed)
 
 
 @delete(route_of(wire.DELETE_MEMORY), status_code=200)
 async def delete_memory(request: ApiRequest, memory_id: FromPath[str]) -> Response[bytes]:
     """Delete a memory for good."""
-    deployment, bearer = deployment_of(request), bearer_of(request)
-    user_id = required_query(request, "user_id")
+    call = Call(request)
+    user_id = call.user_id
     check_text(memory_id, "the memory id")
 
     def remove(memories: Memories) -> None:
-        deleted = memories.delete(memory_id)
-        keyring = deployment.keyring(memories)
-        memories.add_tombstone(deleted, _digest(deployment, keyring, memory_id, structs.asdict(deleted)))
+        memories.delete(memory_id, is_restorable=True)
 
-    await write(request, remove, bearer, user_id)
-    _count(request, bearer, user_id, "deletes")
+    await call.wait(call.store.write(remove, call.bearer, user_id))
+    call.count(user_id, "deletes")
     return answer(wire.Deleted(success=True))
 
 
@@ -374,44 +359,17 @@ async def delete_memory(request: ApiRequest, memory_id: FromPath[str]) -> Respon
 @quick_read
 def list_tags(request: ApiRequest) -> Response[bytes]:
     """List the tags of a user."""
-    memories = deployment_of(request).store.granted(bearer_of(request), required_query(request, "user_id"))
-    return answer(wire.TagList(memories.tags.all()))
+    call = Call(request)
+    return answer(wire.TagList(call.store.granted(call.bearer, call.user_id).all_tags()))
 
 
 @get(route_of(wire.TAG))
 @quick_read
 def get_tag(request: ApiRequest, tag_id: FromPath[str]) -> Response[bytes]:
     """Read one tag."""
-    memories = deployment_of(request).store.granted(bearer_of(request), required_query(request, "user_id"))
-    return answer(memories.tags.get(check_text(tag_id, "the tag id")))
-
-
-def _count(request: ApiRequest, bearer: Bearer, user_id: str, action: Action, n: int = 1) -> None:
-    deployment_of(request).store.activity.count(user_id, bearer.developer_id, action, n)
-
-
-def _list(request: ApiRequest) -> Response[bytes]:
-    deployment, bearer = deployment_of(request), bearer_of(request)
-    chosen = MemoryFilter(
-        user_id=required_query(request, "user_id"),
-        tags=validation.parse_tags(query(request, "tags")),
-        search=(query(request, "searchQuery") or "").casefold(),
-        min_importance=validation.parse_importance(query(request, "importance")),
-    )
-    limit = validation.parse_limit(query(request, "limit"))
-    cursor = query(request, "cursor")
-    if chosen.search:
-        with deployment.store.snapshot(bearer, chosen.user_id) as memories:
-            after = deployment.cursors.open(cursor, chosen)
-            envelope = deployment.keyring(memories).present.envelope
-            page, has_more = memories.search(envelope, chosen, after=after, limit=limit)
-    else:
-        memories = deployment.store.granted(bearer, chosen.user_id)
-        after = deployment.cursors.open(cursor, chosen)
-        page, has_more = memories.page(chosen, after=after, limit=limit)
-    _count(request, bearer, chosen.user_id, "reads", len(page))
-    further = deployment.cursors.seal(page[-1][0], chosen) if has_more else None
-    return answer(wire.MemoryPage([memory for _, memory in page], further))
+    call = Call(request)
+    memories = call.store.granted(call.bearer, call.user_id)
+    return answer(memories.get_tag(check_text(tag_id, "the tag id")))
 
 
 def _tag_names(sent: wire.MemoryFields) -> tuple[str, ...] | None:
@@ -419,64 +377,17 @@ def _tag_names(sent: wire.MemoryFields) -> tuple[str, ...] | None:
     return None if sent.tags is UNSET else validation.check_tag_names(sent.tags or ())
 
 
-def _digest(deployment: Deployment, keyring: UserKeyring, memory_id: str, columns: Mapping[str, Any]) -> str:
-    """Make a keyed digest of a memory's fields, which does not depend on how the content is sealed."""
-    plain = keyring.present.envelope.open_many([columns["content"]]).plain[0]
-    scores = [columns.get(name) for name in ("importance", "confidence")]
-    fields = [
-        memory_id,  # so that equal memories have different digests
-        columns["content"] if plain is None else plain.decode(),
-        *(columns.get(name) for name in ("title", "summary", "source")),
-        *(None if score is None else float(score) for score in scores),
-        *sorted(columns["tags"]),
-    ]
-    return deployment.master_key.digest("tombstones", msgspec.json.encode(fields))
-
-
-def _check_memory_key(
-    deployment: Deployment, developer_id: str, sent: wire.MemoryFields, generation: int
-) -> None:
-    pair = {"user_id": sent.user_id, "developer_id": developer_id}
-    if deployment.master_key.memory_key(**pair, generation=generation) != sent.memory_key:
-        raise wrong_memory_key()
-
-
-def _idempotent_request(request: ApiRequest, body: bytes) -> IdempotentRequest | None:
-    key = request.headers.get("idempotency-key")
+def _idempotent_request(call: Call, body: bytes) -> IdempotentRequest | None:
+    key = call.request.headers.get("idempotency-key")
     if key is None:
         return None
     if not 0 < len(key) <= validation.MAX_IDEMPOTENCY_KEY_CHARS:
         message = f"Idempotency-Key must have 1 to {validation.MAX_IDEMPOTENCY_KEY_CHARS} characters"
         raise invalid(message, "invalid_idempotency_key")
-    restores = request.headers.get(wire.RESTORES)
+    restores = call.request.headers.get(wire.RESTORES)
     asked = body if restores is None else b"\0".join((body, restores.encode()))  # no JSON has a NUL
-    digest = partial(deployment_of(request).master_key.digest, "idempotency")
+    digest = partial(call.store.master_key.digest, "idempotency")
     return IdempotentRequest(digest(key.encode()), digest(asked))
-
-
-class InFlightKeys:
-    """Idempotency keys that this process is working on."""
-
-    def __init__(self) -> None:
-        self._keys: set[tuple[str, str]] = set()
-        self._lock = Lock()
-
-    @contextmanager
-    def hold(self, developer_id: str, attempt: IdempotentRequest | None) -> Iterator[None]:
-        """Refuse other requests of the developer with this key during the block."""
-        if attempt is None:
-            yield
-            return
-        key = (developer_id, attempt.key_hash)
-        with self._lock:
-            if key in self._keys:
-                raise still_in_flight()
-            self._keys.add(key)
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._keys.remove(key)
 
 
 API_ROUTES = [
@@ -488,6 +399,6 @@ API_ROUTES = [
 def make_api_router() -> Router:
     return Router(
         API_PREFIX,
-        route_handlers=[*options_handlers(API_ROUTES), *API_ROUTES],
+        route_handlers=API_ROUTES,
         response_headers={"Cache-Control": "no-store"},
     )

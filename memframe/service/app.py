@@ -16,12 +16,11 @@ from litestar import Litestar, Request, Response, get
 from litestar.datastructures import State
 from litestar.exceptions import HTTPException
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
-from sqlalchemy import event
 from sqlalchemy.exc import InterfaceError, InternalError, OperationalError
 
 from memframe.address import is_loopback
 from memframe.errors import ServiceError
-from memframe.service.api import ApiRequest, InFlightKeys, deployment_of, make_api_router
+from memframe.service.api import ApiRequest, deployment_of, make_api_router
 from memframe.service.dashboard import make_site_router
 from memframe.service.deployment import Addresses, Deployment, ServiceConfig
 from memframe.service.http_errors import (
@@ -39,8 +38,9 @@ from memframe.service.logs import RequestLog, log_as_json
 from memframe.service.openapi import get_openapi_document
 from memframe.service.pages import Site, http_error_page, is_for_people
 from memframe.service.server import end_with_parent, freeze_objects
+from memframe.service.store import is_bound
 from memframe.service.store.batching import WakeUps
-from memframe.service.throttle import SearchPool
+from memframe.service.throttle import SEARCH_THREADS, SEARCHES_PER_DEVELOPER, BoundedPool
 
 MAX_BODY_BYTES = 1_000_000
 MAX_HOSTS = 100
@@ -52,6 +52,10 @@ HEALTH, READINESS = "/healthz", "/readyz"
 UNAVAILABLE = (OperationalError, InterfaceError, InternalError)
 """Errors of a database that is away, busy, full or, as a replica, read-only."""
 
+_SERVED_AS: dict[str, str] = {
+    "HEAD": "GET",
+    "OPTIONS": "TRACE",
+}  # the server leaves the body of an answer to HEAD out
 _ENCODED_SLASH = re.compile(rb"%(2f|5c)", re.IGNORECASE)
 
 
@@ -74,9 +78,8 @@ class AppFactory(NamedTuple):
 
 def create_app(deployment: Deployment, addresses: Addresses) -> ASGIApp:
     """Return the service at its public addresses as an ASGI application."""
-    searches = SearchPool()
-    errors = DatabaseErrorLog(deployment.store.name, now=deployment.now)
-    event.listen(deployment.store.engine, "connect", lambda *_: errors.log_recovery())
+    limits = {"n_threads": SEARCH_THREADS, "per_caller": SEARCHES_PER_DEVELOPER}
+    searches, site = BoundedPool("memframe-search", **limits), Site(deployment, addresses)
     app = Litestar(
         [make_api_router(), get_openapi_document, make_site_router(), check_health, check_readiness],
         state=State(
@@ -84,11 +87,10 @@ def create_app(deployment: Deployment, addresses: Addresses) -> ASGIApp:
                 "deployment": deployment,
                 "addresses": addresses,
                 "bearer_tokens": deployment.bearer_tokens(addresses),
-                "in_flight": InFlightKeys(),
                 "wake_ups": WakeUps(),
-                "database_errors": errors,
+                "database_errors": DatabaseErrorLog(deployment.store.name, now=deployment.now),
                 "searches": searches,
-                "site": Site(deployment, addresses),
+                "site": site,
             }
         ),
         exception_handlers={
@@ -97,7 +99,7 @@ def create_app(deployment: Deployment, addresses: Addresses) -> ASGIApp:
             **dict.fromkeys(UNAVAILABLE, answer_database_error),
             Exception: answer_failure,
         },
-        on_shutdown=[searches.close, deployment.close],
+        on_shutdown=[searches.close, site.password_checks.close, deployment.close],
         request_max_body_size=MAX_BODY_BYTES,
         openapi_config=None,
         logging_config=None,
@@ -114,7 +116,7 @@ def check_health() -> dict[str, str]:
 @get(READINESS, sync_to_thread=True)
 def check_readiness(request: ApiRequest) -> dict[str, str]:
     """Answer while the database does, else 503."""
-    deployment_of(request).store.is_bound()
+    is_bound(deployment_of(request).store.engine)
     return {"status": "ready"}
 
 
@@ -124,6 +126,8 @@ def _answer_http_error(request: Request[Any, Any, Any], error: HTTPException) ->
 
 class RequestGuard:
     """ASGI middleware that checks host and path, protects every answer by headers, and serves HEAD as GET.
+
+    OPTIONS is refused like TRACE, by a 405 that lists the methods: Litestar's own answer lists only some.
 
     Requests must name the host of the public address, or a loopback address.
     """
@@ -157,8 +161,8 @@ class RequestGuard:
             detail = "the path has an encoded slash or backslash, which no address of this service has; leave it out"
             await _refuse(send_protected, 400, "encoded_slash", detail)
         else:
-            if scope.get("method") == "HEAD":  # the server leaves the body out
-                scope = cast("Scope", {**scope, "method": "GET"})
+            if method := _SERVED_AS.get(str(scope.get("method"))):
+                scope = cast("Scope", {**scope, "method": method})
             await self._app(scope, receive, send_protected)
 
     def _check_host(self, value: bytes) -> bool:

@@ -14,30 +14,29 @@ from urllib.parse import urlsplit
 
 import msgspec
 from litestar import MediaType, Response, Router, get, post
-from litestar.concurrency import sync_to_thread
+from litestar.di import NamedDependency, Provide
 from litestar.exceptions import NotFoundException
 from litestar.params import FromPath, RawBody
 
 from memframe.address import is_loopback
 from memframe.errors import ConfigError, ConflictError, InvalidError, ServiceError
 from memframe.secret import Secret
-from memframe.service.http_errors import options_handlers
 from memframe.service.logs import log_event
-from memframe.service.oauth import InvalidClientLink, RedirectToClient, client_id_of, form_target, token_error
+from memframe.service.oauth import InvalidClientLink, RedirectInstead, form_target
 from memframe.service.pages import (
     DASHBOARD,
     PASSWORD,
-    RedirectInstead,
     Site,
     Visit,
     WebRequest,
     answer_redirect,
     as_sentence,
+    checks_password,
     own_address,
     refusal_page,
 )
 from memframe.service.person_pages import PERSON_ROUTES
-from memframe.service.throttle import TooManyCallsError, address_of
+from memframe.service.throttle import address_of
 from memframe.service.validation import check_new_password, check_text, invalid
 from memframe.wire import OAUTH_AUTHORIZE, OAUTH_TOKEN, Status
 
@@ -48,7 +47,6 @@ _SECTIONS: dict[str, tuple[Status, ...]] = {
     "approved": ("approved",),
     "past": ("rejected", "revoked"),
 }
-_FORM = "application/x-www-form-urlencoded"
 _REFUSAL = "The e-mail address or the password is wrong. Check both and try again."
 _STATIC = Path(__file__).with_name("static")
 _FILES = {
@@ -58,28 +56,21 @@ _FILES = {
 
 
 @get("/", sync_to_thread=True)
-def show_start(request: WebRequest) -> Response[Any]:
-    return Visit(request).redirect(DASHBOARD)
+def show_start(visit: NamedDependency[Visit]) -> Response[Any]:
+    return visit.redirect(DASHBOARD)
 
 
 @get("/login", sync_to_thread=True)
-def show_sign_in(request: WebRequest) -> Response[Any]:
-    visit = Visit(request)
-    then = own_address(request.query_params.get("next", DASHBOARD))
+def show_sign_in(visit: NamedDependency[Visit]) -> Response[Any]:
+    then = own_address(visit.asked.get("next"))
     return _sign_in_page(visit, then) if visit.user is None else visit.redirect(then)
 
 
 @post("/login")
-async def sign_in(request: WebRequest, body: RawBody) -> Response[Any]:
-    """Check e-mail and password; few at once, as argon2id takes memory."""
-    async with _site_of(request).password_checks.slot():
-        return await sync_to_thread(_sign_in, request, body)
-
-
-def _sign_in(request: WebRequest, body: bytes) -> Response[Any]:
-    visit = Visit(request)
+@checks_password
+def sign_in(visit: NamedDependency[Visit], body: RawBody) -> Response[Any]:
     form = visit.read_form(body)
-    then, email = own_address(form.get("next", DASHBOARD)), form.get("email", "").strip()
+    then, email = own_address(form.get("next")), form.get("email", "").strip()
     user = visit.store.accounts.user_by_email(email)
     stored = user.password_hash if user and not user.disabled else None
     if not visit.check_password(email, form.get("password", ""), stored) or user is None:
@@ -93,8 +84,7 @@ def _sign_in(request: WebRequest, body: bytes) -> Response[Any]:
 
 
 @post("/logout", sync_to_thread=True)
-def sign_out(request: WebRequest, body: RawBody) -> Response[Any]:
-    visit = Visit(request)
+def sign_out(visit: NamedDependency[Visit], body: RawBody) -> Response[Any]:
     visit.read_form(body)
     if visit.user:
         log_event("signed out", user_id=visit.user.id, address=visit.address)
@@ -105,15 +95,14 @@ def sign_out(request: WebRequest, body: RawBody) -> Response[Any]:
 
 
 @get(DASHBOARD, sync_to_thread=True)
-def show_dashboard(request: WebRequest) -> Response[Any]:
+def show_dashboard(visit: NamedDependency[Visit]) -> Response[Any]:
     """Show who asks, who has access, and what was decided earlier, each in pages with the latest first."""
-    visit = Visit(request)
     user = visit.require_user()
     sections = {}
     for name, statuses in _SECTIONS.items():
-        before = request.query_params.get(name)
-        found, total, has_more = visit.store.requests.of_user(
-            user.id, *statuses, before=before, limit=REQUESTS_PER_PAGE
+        before = visit.asked.get(name)
+        found, total, has_more = visit.store.requests.page(
+            *statuses, user_id=user.id, behind=before, limit=REQUESTS_PER_PAGE, newest_first=True
         )
         older = found[-1].id if has_more else None
         sections[name] = {"requests": found, "total": total, "older": older, "is_later": before is not None}
@@ -122,8 +111,7 @@ def show_dashboard(request: WebRequest) -> Response[Any]:
 
 
 @post("/dashboard/requests/{request_id:str}", sync_to_thread=True)
-def decide(request: WebRequest, request_id: FromPath[str], body: RawBody) -> Response[Any]:
-    visit = Visit(request)
+def decide(visit: NamedDependency[Visit], request_id: FromPath[str], body: RawBody) -> Response[Any]:
     form, user = visit.read_form(body), visit.require_user()
     try:
         status = msgspec.convert(form.get("status"), Status)
@@ -137,34 +125,26 @@ def decide(request: WebRequest, request_id: FromPath[str], body: RawBody) -> Res
 
 
 @post("/dashboard/developers/{developer_id:str}/disconnect", sync_to_thread=True)
-def disconnect(request: WebRequest, developer_id: FromPath[str], body: RawBody) -> Response[Any]:
+def disconnect(visit: NamedDependency[Visit], developer_id: FromPath[str], body: RawBody) -> Response[Any]:
     """End all access of an application."""
-    visit = Visit(request)
-    visit.read_form(body)
-    user = visit.require_user()
-    developer_id = check_text(developer_id, "the application's id")
-    visit.store.accounts.disconnect(user_id=user.id, developer_id=developer_id)
+    _, user = visit.read_form(body), visit.require_user()
+    application = check_text(developer_id, "the application's id")
+    visit.store.accounts.disconnect(user_id=user.id, developer_id=application)
     return visit.redirect(DASHBOARD)
 
 
 @get(PASSWORD, sync_to_thread=True)
-def show_password_form(request: WebRequest) -> Response[Any]:
-    visit = Visit(request)
+def show_password_form(visit: NamedDependency[Visit]) -> Response[Any]:
     visit.require_user(changes_password=True)
-    return _password_page(visit, own_address(request.query_params.get("next", DASHBOARD)))
+    return _password_page(visit, own_address(visit.asked.get("next")))
 
 
 @post(PASSWORD)
-async def change_password(request: WebRequest, body: RawBody) -> Response[Any]:
-    """Change the user's password and end all other sessions; few at once, as argon2id takes memory."""
-    async with _site_of(request).password_checks.slot():
-        return await sync_to_thread(_change_password, request, body)
-
-
-def _change_password(request: WebRequest, body: bytes) -> Response[Any]:
-    visit = Visit(request)
+@checks_password
+def change_password(visit: NamedDependency[Visit], body: RawBody) -> Response[Any]:
+    """Change the user's password and end all other sessions."""
     form, user = visit.read_form(body), visit.require_user(changes_password=True)
-    then, current = own_address(form.get("next", DASHBOARD)), form.get("current", "")
+    then, current = own_address(form.get("next")), form.get("current", "")
     try:
         if not visit.check_password(user.email, current, user.password_hash):
             log_event("password change refused", user_id=user.id, address=visit.address)
@@ -192,13 +172,10 @@ def serve_file(name: FromPath[str]) -> Response[bytes]:
 
 
 @get(OAUTH_AUTHORIZE, sync_to_thread=True)
-def ask_consent(request: WebRequest) -> Response[Any]:
+def ask_consent(visit: NamedDependency[Visit]) -> Response[Any]:
     """Show the consent page of an authorization request, after the sign-in."""
-    visit, query = Visit(request), request.scope["query_string"]
-    try:
-        asked = visit.site.server.check_request(query)
-    except (InvalidClientLink, RedirectToClient) as refused:
-        return _refuse_authorization(refused, visit)
+    query = visit.request.scope["query_string"]
+    asked = visit.site.server.check_request(query)
     user = visit.require_user(then=_authorize_address(query))
     target = urlsplit(asked.redirect_uri)
     return visit.page(
@@ -213,33 +190,21 @@ def ask_consent(request: WebRequest) -> Response[Any]:
 
 
 @post(OAUTH_AUTHORIZE, sync_to_thread=True)
-def take_consent(request: WebRequest, body: RawBody) -> Response[Any]:
+def take_consent(visit: NamedDependency[Visit], body: RawBody) -> Response[Any]:
     """Redirect to the client with the user's decision."""
-    visit, query = Visit(request), request.scope["query_string"]
+    query = visit.request.scope["query_string"]
     form, user = visit.read_form(body), visit.require_user(then=_authorize_address(query))
-    try:
-        if form.get("decision") == "allow":
-            return visit.redirect(visit.site.server.allow(query, user))
-        if form.get("decision") == "deny":
-            return visit.redirect(visit.site.server.deny(query, user))
-    except (InvalidClientLink, RedirectToClient) as refused:
-        return _refuse_authorization(refused, visit)
+    if form.get("decision") == "allow":
+        return visit.redirect(visit.site.server.allow(query, user))
+    if form.get("decision") == "deny":
+        return visit.redirect(visit.site.server.deny(query, user))
     raise invalid("the form says neither allow nor deny")
 
 
 @post(OAUTH_TOKEN, status_code=200, sync_to_thread=True)
 def exchange_code(request: WebRequest, body: RawBody) -> Response[bytes]:
     """Exchange a code or a refresh token for tokens and the memory key."""
-    site, authorization = _site_of(request), request.headers.get("authorization")
-    try:
-        site.deployment.count_token_call(address_of(request), client_id_of(body, authorization))
-        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _FORM:
-            answer = token_error("invalid_request", f"The body must be {_FORM}.")
-        else:
-            answer = site.server.exchange(body, authorization=authorization)
-    except TooManyCallsError as refused:
-        words = f"Too many calls; try again in {refused.retry_after_s} s."
-        answer = token_error("too_many_requests", words, {"Retry-After": str(refused.retry_after_s)})
+    answer = _site_of(request).server.exchange(body, request.headers, address=address_of(request))
     headers = {"Cache-Control": "no-store", "Pragma": "no-cache", **answer.headers}
     return Response(answer.body, status_code=answer.status, media_type=MediaType.JSON, headers=headers)
 
@@ -260,7 +225,7 @@ def _sign_in_page(
     _, _, query = then.partition("?")
     try:  # the application on whose behalf somebody is asked to sign in
         client_name = visit.site.server.check_request(query.encode()).client.name if query else None
-    except (InvalidClientLink, RedirectToClient):
+    except (InvalidClientLink, RedirectInstead):
         client_name = None
     shown = {"next": then, "client_name": client_name, "entered_email": entered_email}
     return visit.form_page("sign_in.html", refusal, **shown)
@@ -275,10 +240,8 @@ def _authorize_address(query: bytes) -> str:
     return f"{OAUTH_AUTHORIZE}?{query.decode('ascii', 'replace')}"
 
 
-def _refuse_authorization(refused: InvalidClientLink | RedirectToClient, visit: Visit) -> Response[Any]:
-    if isinstance(refused, RedirectToClient):
-        return visit.redirect(refused.address)
-    return visit.page("bad_link.html", status=400, said=str(refused))
+def _answer_bad_link(request: WebRequest, refused: InvalidClientLink) -> Response[Any]:
+    return Visit(request).page("bad_link.html", status=400, said=str(refused))
 
 
 ROUTES = [
@@ -291,6 +254,11 @@ def make_site_router() -> Router:
     """Return all pages, and the OAuth endpoints."""
     return Router(
         "/",
-        route_handlers=[*options_handlers(ROUTES), *ROUTES],
-        exception_handlers={ServiceError: refusal_page, RedirectInstead: answer_redirect},
+        route_handlers=ROUTES,
+        dependencies={"visit": Provide(Visit, sync_to_thread=True)},
+        exception_handlers={
+            ServiceError: refusal_page,
+            RedirectInstead: answer_redirect,
+            InvalidClientLink: _answer_bad_link,
+        },
     )

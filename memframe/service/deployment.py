@@ -16,11 +16,12 @@ import sqlite3
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 from uuid import uuid4
 
 from argon2 import PasswordHasher
 from msgspec import Struct
+from sqlalchemy import Engine
 
 from memframe.address import check_redirect_uri
 from memframe.errors import ConfigError, NotFoundError
@@ -28,17 +29,11 @@ from memframe.files import atomic_folder
 from memframe.secret import Secret
 from memframe.service import validation
 from memframe.service.clock import Clock, format_instant, utc_now
-from memframe.service.keys import (
-    KEY_FILE,
-    KeyUnwrapper,
-    MasterKey,
-    UserKeyring,
-    is_open_to_others,
-    load_next_key,
-)
+from memframe.service.keys import KEY_FILE, MasterKey, is_open_to_others, load_next_key
 from memframe.service.logs import log_event
-from memframe.service.store import Developer, Memories, Store, User, sqlite_url
-from memframe.service.store.listing import CURSOR_KEY_BYTES, CursorCipher
+from memframe.service.store import Store, bind, is_bound
+from memframe.service.store.accounts import Developer, User
+from memframe.service.store.engine import naming_database_errors, open_engine, sqlite_url
 from memframe.service.throttle import ACCOUNTS_PER_ADDRESS, PER_EMAIL, Limit, Throttle
 from memframe.service.tokens import (
     API_KEY_PREFIX,
@@ -55,6 +50,8 @@ DATABASE_FILE = "memframe.db"
 DEFAULT_REDIRECT_URI = "http://127.0.0.1/callback"
 FIRST_DEVELOPER = "My application"
 TOKEN_CALLS_PER_MINUTE = 60
+
+Account = TypeVar("Account", bound=Developer | User)
 
 
 class Addresses(Struct, frozen=True):
@@ -129,19 +126,16 @@ class Deployment:
     def __init__(
         self,
         store: Store,
-        master_key: MasterKey,
         *,
         now: Clock = utc_now,
         password_hasher: PasswordHasher | None = None,
         token_calls_per_minute: int = TOKEN_CALLS_PER_MINUTE,
     ) -> None:
         self.store = store
-        self.master_key = master_key
+        self.master_key = store.master_key
         self.now = now
         self.passwords = Passwords(password_hasher)
-        self.cursors = CursorCipher(master_key.derive("cursors", n_bytes=CURSOR_KEY_BYTES))
-        self.throttle = Throttle(store.engine, partial(master_key.digest, "attempts"), now=now)
-        self._unwrapper = KeyUnwrapper(master_key)
+        self.throttle = Throttle(store.engine, partial(self.master_key.digest, "attempts"), now=now)
         self._token_calls = token_calls_per_minute
 
     def bearer_tokens(self, addresses: Addresses) -> BearerTokens:
@@ -206,25 +200,17 @@ class Deployment:
 
     def user_id(self, email: str) -> str:
         """Return the id of the person with an e-mail address; `NotFoundError` where there is none."""
-        user = self.store.accounts.user_by_email(email)
-        if user is None:
-            raise _not_found("user", email)
-        return user.id
+        return _existing(self.store.accounts.user_by_email(email), "user", email).id
 
     def developer(self, name: str) -> Developer:
         """Return the application with an id or client_id; `NotFoundError` where there is none."""
-        found = self._find_developer(name)
-        if found is None:
-            raise _not_found("developer", name)
-        return found
+        return _existing(self._find_developer(name), "developer", name)
 
     def account(self, name: str) -> Developer | User:
         """Return the person or application with an e-mail address or id; `NotFoundError` where there is none."""
         accounts = self.store.accounts
         found = accounts.user_by_email(name) or accounts.user(name) or self._find_developer(name)
-        if found is None:
-            raise _not_found("account", name)
-        return found
+        return _existing(found, "account", name)
 
     def _find_developer(self, name: str) -> Developer | None:
         return self.store.accounts.developer(id=name) or self.store.accounts.developer(client_id=name)
@@ -242,12 +228,10 @@ class Deployment:
         operator finds out, after a backup was put back, that this account has to be erased once more. `ConflictError`,
         with nothing deleted, where there are not as many memories as `expected`.
         """
-        user = self.store.accounts.user(user_id)
-        if user is None:
-            raise _not_found("user", user_id)
+        user = _existing(self.store.accounts.user(user_id), "user", user_id)
         digest = self.master_key.digest("erasures", user_id.encode())
         erased = self.store.accounts.erase_user(user_id, digest, expected=expected)
-        self._unwrapper.forget()
+        self.master_key.user_key.cache_clear()
         self.throttle.forgive({("e-mail", user.email): PER_EMAIL}, {})
         return Receipt(
             digest,
@@ -270,23 +254,12 @@ class Deployment:
         generation = self.store.accounts.connect(**pair, key_hash=key_hash)
         return self.master_key.memory_key(**pair, generation=generation)
 
-    def keyring(self, memories: Memories) -> UserKeyring:
-        return UserKeyring(self._unwrapper, memories)
-
     def rotate_key(self, user_id: str) -> KeyRotation:
         """Give a user a new version of the encryption key; `NotFoundError` where there is no such user."""
-        n_sealed = n_unreadable = 0
         with self.store.owned(user_id) as memories:
-            keyring = self.keyring(memories)
-            rekeying = keyring.rotate()
-            for batch in memories.contents():
-                resealed = {seq: rekeying.reseal(content) for seq, content in batch}
-                opened = {seq: content for seq, content in resealed.items() if content is not None}
-                memories.replace_contents(opened)
-                n_sealed += len(opened)
-                n_unreadable += len(resealed) - len(opened)
+            n_sealed, n_unreadable = memories.rotate_key()
         log_event("user key rotated", user_id=user_id)
-        return KeyRotation(user_id, keyring.present.version, n_sealed, n_unreadable)
+        return KeyRotation(user_id, memories.key_version, n_sealed, n_unreadable)
 
     def rotate_master_key(self, key_file: Path) -> int:
         """Replace the master key, and wrap the keys of all users with the new one; return the number of keys.
@@ -295,16 +268,9 @@ class Deployment:
         rotation that is interrupted between the two is completed when the service is opened next. The deployment can
         only be closed afterwards. `ConfigError` while the service runs, or where the key file cannot be replaced.
         """
-        old, new = self.master_key, MasterKey.generate()
-
-        def rewrap(user_id: str, version: int, wrapped: bytes) -> bytes:
-            raw = old.unwrap(wrapped, user_id=user_id, version=version)
-            return new.wrap(raw, user_id=user_id, version=version)
-
+        new = MasterKey.generate()
         try:
-            n_keys = self.store.replace_master_key(
-                new.fingerprint(), new.wrap_first(old), rewrap, lambda: new.save_for_rotation(key_file)
-            )
+            n_keys = self.store.replace_master_key(new, key_file)
             new.complete_rotation(key_file)
         except OSError as error:
             message = f"the master key file {key_file} cannot be replaced: {error.strerror}"
@@ -320,8 +286,8 @@ class Deployment:
         in a less safe place. `ConfigError` where the folder exists, the database is not SQLite's, or the copy is
         damaged.
         """
-        source = self.store.sqlite_file()
-        if source is None:
+        source = self.store.engine.url.database
+        if self.store.engine.dialect.name != "sqlite" or not source:
             raise ConfigError(
                 "the database is not SQLite's; back it up with its own tools, such as pg_dump, and the master key "
                 "file, without which it cannot be read"
@@ -346,9 +312,11 @@ class Deployment:
         self.store.close()
 
 
-def _not_found(kind: str, name: str) -> NotFoundError:
-    message = f"there is no {kind} {name}; `memframe service list` shows all"
-    return NotFoundError(message, status=404, code="not_found")
+def _existing(found: Account | None, kind: str, name: str) -> Account:
+    if found is None:
+        message = f"there is no {kind} {name}; `memframe service list` shows all"
+        raise NotFoundError(message, status=404, code="not_found")
+    return found
 
 
 class ServiceConfig(NamedTuple):
@@ -378,16 +346,14 @@ class ServiceConfig(NamedTuple):
             )
         if key_file.parent == self.folder or not self.database:
             _make_private(self.folder)
-        store = Store(self.database or sqlite_url(database_file), now=options.get("now", utc_now))
+        engine = open_engine(self.database or sqlite_url(database_file))
         try:
-            with store.naming_errors():
-                master_key = _load_master_key(key_file, store)
-                first = store.bind(master_key.fingerprint())
-                if first is not None:
-                    master_key.unwrap_first(first)
-            return Deployment(store, master_key, **options)
+            with naming_database_errors(engine):
+                master_key = _load_master_key(key_file, engine)
+                bind(engine, master_key)
+            return Deployment(Store(engine, master_key, now=options.get("now", utc_now)), **options)
         except BaseException:  # Ctrl-C as well: nobody else could close the database
-            store.close()
+            engine.dispose()
             raise
 
 
@@ -410,12 +376,12 @@ def _make_private(folder: Path) -> None:
         raise ConfigError(f"the data folder {folder} is open to other users; close it: chmod 700 {folder}")
 
 
-def _load_master_key(path: Path, store: Store) -> MasterKey:
+def _load_master_key(path: Path, engine: Engine) -> MasterKey:
     # asked first: the key file of another first start is there before its database
-    was_bound = store.is_bound()
+    was_bound = is_bound(engine)
     if path.exists():
         master_key, following = MasterKey.load(path), load_next_key(path)
-        if following is not None and store.is_bound(following.fingerprint()):
+        if following is not None and is_bound(engine, following.fingerprint()):
             following.complete_rotation(path)  # it was interrupted before the file was replaced
             return following
         return master_key

@@ -1,30 +1,23 @@
-"""Answer errors as ``application/problem+json`` (RFC 9457) with a stable ``code``; headers of every answer.
-
-HEAD and OPTIONS are answered here, too: Litestar's own OPTIONS handler names only the methods of the first function
-of a path, and it has no HEAD.
-"""
+"""Answer errors as ``application/problem+json`` (RFC 9457) with a stable ``code``; headers of every answer."""
 
 from __future__ import annotations
 
 import logging
 import traceback
-from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from http import HTTPStatus
 from threading import Lock
 from typing import Any
 
-from litestar import Request, Response, route
+from litestar import Request, Response
 from litestar.exceptions import HTTPException
-from litestar.handlers import HTTPRouteHandler
-from litestar.types import Method
 from sqlalchemy.exc import DBAPIError
 
 from memframe import wire
 from memframe.errors import ServiceError
 from memframe.service.clock import Clock
-from memframe.service.store.engine import cause_of, is_unreachable
+from memframe.service.store.engine import cause_of
 from memframe.service.throttle import TooManyCallsError
 
 PROBLEM_TYPE = "application/problem+json"
@@ -93,17 +86,13 @@ def answer_failure(request: Request[Any, Any, Any], error: Exception) -> Respons
 
 
 class DatabaseErrorLog:
-    """Log errors of the database every few seconds, and its recovery.
-
-    A line for each refused call would fill the disk during an outage.
-    """
+    """Log errors of the database every few seconds: a line for each refused call would fill the disk."""
 
     def __init__(self, database: str, *, now: Clock) -> None:
         self._database = database
         self._now = now
         self._lock = Lock()
         self._logged_at: datetime | None = None
-        self._away_since: datetime | None = None
         self._n_refused = 0
 
     def log(self, error: DBAPIError) -> None:
@@ -111,64 +100,21 @@ class DatabaseErrorLog:
         now = self._now()
         with self._lock:
             self._n_refused += 1
-            if self._away_since is None and is_unreachable(error):
-                self._away_since = now
             if self._logged_at is not None and now - self._logged_at < DATABASE_LOG_INTERVAL:
                 return
-            self._logged_at = now
-            state = "cannot be used" if self._away_since is None else "is away"
-            _log.error("%s %s: %s; %s answered 503", self._database, state, cause_of(error), self._count())
-            if self._away_since is None:
-                self._n_refused = 0
-
-    def log_recovery(self) -> None:
-        """Log, after an outage, that a connection was made."""
-        with self._lock:
-            if self._away_since is None:
-                return
-            seconds = (self._now() - self._away_since).total_seconds()
-            _log.warning("%s is back after %.0f s; %s answered 503", self._database, seconds, self._count())
-            self._away_since = self._logged_at = None
-            self._n_refused = 0
-
-    def _count(self) -> str:
-        return f"{self._n_refused:,} {'call was' if self._n_refused == 1 else 'calls were'}"
-
-
-def format_allow(methods: Collection[str]) -> str:
-    """Format the header ``Allow``, with the methods that the framework does not know of.
-
-    >>> format_allow(["POST", "GET"])
-    'GET, HEAD, OPTIONS, POST'
-    """
-    head = {"HEAD"} if "GET" in methods else set()
-    return ", ".join(sorted({*methods, *head, "OPTIONS"}))
+            n_refused, self._n_refused, self._logged_at = self._n_refused, 0, now
+        said = (self._database, cause_of(error), n_refused)
+        _log.error("%s cannot be used: %s; calls answered 503: %d", *said)
 
 
 def complete_allow(headers: Mapping[str, str] | None) -> dict[str, str]:
-    """Complete the header ``Allow`` of a refusal.
+    """Return the headers of a refusal; `RequestGuard` answers HEAD where GET is allowed, and refuses OPTIONS.
 
-    >>> complete_allow({"Allow": "GET, POST"})
-    {'Allow': 'GET, HEAD, OPTIONS, POST'}
+    >>> complete_allow({"Allow": "GET, OPTIONS"})
+    {'allow': 'GET, HEAD'}
     """
-    return {
-        name: format_allow(value.split(", ")) if name.lower() == "allow" else value
-        for name, value in (headers or {}).items()
-    }
-
-
-def options_handlers(handlers: Sequence[HTTPRouteHandler]) -> list[HTTPRouteHandler]:
-    """Make a handler of OPTIONS for each path of some handlers."""
-    methods: dict[str, set[Method]] = defaultdict(set)
-    for handler in handlers:
-        for path in handler.paths:
-            methods[path] |= handler.http_methods
-    return [_options_handler(path, format_allow(found)) for path, found in methods.items()]
-
-
-def _options_handler(path: str, allow: str) -> HTTPRouteHandler:
-    @route(path, http_method="OPTIONS", status_code=204, sync_to_thread=False)
-    def answer_options() -> Response[None]:
-        return Response(None, headers={"Allow": allow})
-
-    return answer_options
+    kept = {name.lower(): value for name, value in (headers or {}).items()}
+    methods = set(kept.get("allow", "").split(", ")) - {"", "OPTIONS"}
+    if methods:
+        kept["allow"] = ", ".join(sorted(methods | ({"HEAD"} if "GET" in methods else set())))
+    return kept

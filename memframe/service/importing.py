@@ -18,14 +18,14 @@ from uuid import uuid4
 
 import msgspec
 from msgspec import Meta, Struct
-from sqlalchemy import bindparam, delete, func, insert, select, update
+from sqlalchemy import func, select
 
-from memframe.errors import InvalidError
+from memframe.errors import InvalidError, NotFoundError
 from memframe.service import validation
 from memframe.service.clock import format_instant
 from memframe.service.deployment import Deployment
 from memframe.service.logs import log_event
-from memframe.service.store.engine import SqlStatement, fetch_all
+from memframe.service.store.engine import SqlStatement, fetch_all, insert_into
 from memframe.service.store.memories import TAG_COLOR, Memories
 from memframe.service.store.schema import imported_memories, imports
 
@@ -71,16 +71,15 @@ def import_memories(
     missing is now; what is missing in a frame (None, NaN, NaT, NA) is missing.
     """
     with deployment.store.owned(user_id) as mine:
-        envelope = deployment.keyring(mine).present.envelope
         for name, record in _records(tags, "tag"):
             with _naming(name):
                 tag = msgspec.convert(record, ForeignTag, from_attributes=True)
                 (tag_name,) = validation.check_tag_names([tag.name])
                 described = {"color": tag.color or TAG_COLOR, "description": tag.description or ""}
                 times = _times(tag, deployment.now())
-                mine.tags.add(name=tag_name, is_enabled=tag.is_enabled, **described, **times)
+                mine.add_tag(name=tag_name, is_enabled=tag.is_enabled, **described, **times)
         for row in _check_memories(deployment, user_id, memories):
-            mine.add({**row.columns, "content": envelope.seal(row.content)}, row.tags)
+            mine.add({**row.columns, "content": mine.key.envelope.seal(row.content)}, row.tags)
 
 
 class CheckedMemory(NamedTuple):
@@ -114,25 +113,22 @@ def _times(record: ForeignMemory | ForeignTag, now: datetime) -> dict[str, str]:
 
 # Runs
 
-_OF_USER = imported_memories.c.user_id == bindparam("user_id")
-_ROW = _OF_USER & (imported_memories.c.digest == bindparam("digest"))
-_RUN = imports.c.id == bindparam("import_id")
-_DIGESTS = SqlStatement(select(imported_memories.c.digest).where(_OF_USER))
-_FIND_ROW = SqlStatement(select(imported_memories.c.import_id).where(_ROW))
-_ADD_ROW = SqlStatement(insert(imported_memories))
-_FORGET_ROW = SqlStatement(delete(imported_memories).where(_ROW))
-_ROWS_OF_RUN = SqlStatement(
-    select(imported_memories.c.digest, imported_memories.c.memory_id, imported_memories.c.updated_at)
-    .where(_OF_USER, imported_memories.c.import_id == bindparam("import_id"))
-)  # fmt: skip
-_UNFINISHED = SqlStatement(
-    select(imports.c.id)
-    .where(imports.c.user_id == bindparam("user_id"), imports.c.file_digest == bindparam("file_digest"))
-    .where(imports.c.finished_at.is_(None))
+_DIGESTS = SqlStatement("SELECT digest FROM imported_memories WHERE user_id = :user_id")
+_FIND_ROW = SqlStatement(
+    "SELECT import_id FROM imported_memories WHERE user_id = :user_id AND digest = :digest"
 )
-_BEGIN = SqlStatement(insert(imports))
-_FINISH = SqlStatement(update(imports).where(_RUN).values(finished_at=bindparam("now")))
-_FORGET_RUN = SqlStatement(delete(imports).where(_RUN))
+_ADD_ROW = insert_into(imported_memories)
+_FORGET_ROW = SqlStatement("DELETE FROM imported_memories WHERE user_id = :user_id AND digest = :digest")
+_ROWS_OF_RUN = SqlStatement(
+    "SELECT digest, memory_id, updated_at FROM imported_memories "
+    "WHERE user_id = :user_id AND import_id = :import_id"
+)
+_UNFINISHED = SqlStatement(
+    "SELECT id FROM imports WHERE user_id = :user_id AND file_digest = :file_digest AND finished_at IS NULL"
+)
+_BEGIN = insert_into(imports)
+_FINISH = SqlStatement("UPDATE imports SET finished_at = :now WHERE id = :import_id")
+_FORGET_RUN = SqlStatement("DELETE FROM imports WHERE id = :import_id")
 
 
 class StoredImport(Struct, frozen=True):
@@ -167,16 +163,10 @@ class ImportRun(Struct, frozen=True):
     n_known: int
 
 
-def preview_import(deployment: Deployment, user_id: str, memories: Iterable[object]) -> ImportRun:
-    """Check all rows, and count those that `run_import` would create; `InvalidError` names a row that is none."""
-    rows = list(_check_memories(deployment, user_id, memories))
-    with deployment.store.own(user_id) as mine:
-        n_new = len(_choose_new(mine, rows))
-    return ImportRun(None, len(rows), n_new, len(rows) - n_new)
-
-
-def run_import(deployment: Deployment, user_id: str, memories: Iterable[object]) -> ImportRun:
-    """Create the memories of a file that were not imported before.
+def run_import(
+    deployment: Deployment, user_id: str, memories: Iterable[object], *, applies: bool = True
+) -> ImportRun:
+    """Create the memories of a file that were not imported before, or only count them unless it `applies`.
 
     All rows are checked before the first is written. A run that is broken off goes on under its id when the same file
     is imported again.
@@ -186,8 +176,8 @@ def run_import(deployment: Deployment, user_id: str, memories: Iterable[object])
     file_digest = deployment.master_key.digest("imports", digests.encode())
     with deployment.store.owned(user_id) as mine:
         new = _choose_new(mine, rows)
-        if not new:
-            return ImportRun(None, len(rows), 0, len(rows))
+        if not (new and applies):
+            return ImportRun(None, len(rows), len(new), len(rows) - len(new))
         this = {"user_id": user_id, "file_digest": file_digest}
         if (broken_off := mine.queries.row(_UNFINISHED, **this)) is not None:
             import_id = str(broken_off[0])
@@ -197,7 +187,7 @@ def run_import(deployment: Deployment, user_id: str, memories: Iterable[object])
     n_created = 0
     for first in range(0, len(new), IMPORT_BATCH):
         with deployment.store.owned(user_id) as mine:
-            n_created += _import_batch(deployment, mine, import_id, new[first : first + IMPORT_BATCH])
+            n_created += _import_batch(mine, import_id, new[first : first + IMPORT_BATCH])
     with deployment.store.owned(user_id) as mine:
         mine.queries.run(_FINISH, import_id=import_id, now=format_instant(mine.now))
     log_event("memories imported", user_id=user_id, import_id=import_id)
@@ -210,16 +200,13 @@ def _choose_new(mine: Memories, rows: Iterable[CheckedMemory]) -> list[CheckedMe
     return [row for digest, row in {row.digest: row for row in rows}.items() if digest not in known]
 
 
-def _import_batch(
-    deployment: Deployment, mine: Memories, import_id: str, batch: Iterable[CheckedMemory]
-) -> int:
+def _import_batch(mine: Memories, import_id: str, batch: Iterable[CheckedMemory]) -> int:
     """Create memories; return the number of those that no other process has imported meanwhile."""
-    envelope = deployment.keyring(mine).present.envelope
     number = 0
     for row in batch:
         this = {"user_id": mine.user_id, "digest": row.digest}
         if mine.queries.row(_FIND_ROW, **this) is None:
-            new = mine.add({**row.columns, "content": envelope.seal(row.content)}, row.tags)
+            new = mine.add({**row.columns, "content": mine.key.envelope.seal(row.content)}, row.tags)
             created = {"memory_id": new.id, "updated_at": str(new.updated_at)}
             mine.queries.run(_ADD_ROW, **this, **created, import_id=import_id)
             number += 1
@@ -244,16 +231,17 @@ def undo_import(deployment: Deployment, run: StoredImport) -> UndoneImport:
     with deployment.store.owned(run.user_id) as mine:
         rows = mine.queries.rows(_ROWS_OF_RUN, user_id=run.user_id, import_id=run.id)
         for digest, memory_id, imported_at in rows:
-            updated_at = mine.updated_at(memory_id)
-            if updated_at not in (None, imported_at):
-                changed += 1
-                continue
-            mine.queries.run(_FORGET_ROW, user_id=run.user_id, digest=digest)
-            if updated_at is None:
+            try:
+                updated_at = mine.get(memory_id).updated_at
+            except NotFoundError:
                 gone += 1
             else:
+                if updated_at != imported_at:
+                    changed += 1
+                    continue
                 mine.delete(memory_id)
                 deleted += 1
+            mine.queries.run(_FORGET_ROW, user_id=run.user_id, digest=digest)
         if not changed:
             mine.queries.run(_FORGET_RUN, import_id=run.id)
     log_event("import undone", user_id=run.user_id, import_id=run.id)

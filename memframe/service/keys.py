@@ -1,4 +1,4 @@
-"""The master key, the users' encryption keys, and what seals and opens a user's content.
+"""The master key and the users' encryption keys.
 
 The master key wraps the users' keys, and HKDF (RFC 5869) derives all other keys from it: those of bearer tokens, of
 page cursors and the memory keys. It has 256 bits and is kept apart from the database. After a rotation, what
@@ -12,6 +12,7 @@ import hmac
 import os
 import re
 import secrets
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
@@ -24,13 +25,16 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from memframe.envelope import Envelope
-from memframe.envelope.detect import Rekeying, bind
-from memframe.errors import ConfigError, ConflictError
+from memframe.envelope.detect import bind
+from memframe.errors import ConfigError
 from memframe.files import atomic_file
 from memframe.secret import Secret
-from memframe.service.store import Memories
+from memframe.service.tokens import CURSOR_KEY_BYTES, CursorCipher
 
 KEY_FILE = "master.key"
+
+SEALED_SPELLING = re.compile(r"[A-Za-z0-9+/=_:.-]+", re.ASCII)
+"""Characters of `KNOWN_LAYOUTS`: a text with any other, such as a blank, is plain for certain."""
 
 KNOWN_LAYOUTS = ("memframe", "gcm-iv-ct-tag", "gcm-iv:tag:ct")
 """Layouts of sealed content that a write may bring; such content is stored as it came."""
@@ -42,8 +46,6 @@ _KEY_BYTES = 32
 _NONCE_BYTES = 12
 _FIRST = "the first master key"  # in the place of a user id, which never looks like that
 _HEX_KEY = re.compile(r"[0-9a-f]{64}", re.ASCII)
-_SEALED_SPELLING = re.compile(r"[A-Za-z0-9+/=_:.-]+", re.ASCII)
-"""Characters of these layouts: a text with any other, such as a blank, is plain for certain."""
 
 
 class MasterKey:
@@ -66,6 +68,9 @@ class MasterKey:
         self.first = self
         self._derive = lru_cache(MAX_DERIVED)(partial(_derive, text))
         self._wrapping = AESGCM(self.derive("wrap user keys"))
+        cache: LRUCache[tuple[str, int], UserKey] = LRUCache(MAX_UNWRAPPED)
+        known_by = lambda user_id, version, _: (user_id, version)  # noqa: E731 - a key for `cached`
+        self.user_key = cached(cache, key=known_by, lock=Lock())(self._load_user_key)
 
     def __repr__(self) -> str:
         return "MasterKey(••••••)"
@@ -105,6 +110,10 @@ class MasterKey:
         self.save(path, may_replace=True)
         _path_of_next(path).unlink(missing_ok=True)
 
+    @cached_property
+    def cursors(self) -> CursorCipher:
+        return CursorCipher(self.derive("cursors", n_bytes=CURSOR_KEY_BYTES))
+
     def derive(self, *purpose: str, n_bytes: int = _KEY_BYTES) -> bytes:
         return self._derive(purpose, n_bytes)
 
@@ -134,6 +143,13 @@ class MasterKey:
     def new_user_key(self, *, user_id: str, version: int) -> bytes:
         """Generate a user's encryption key, wrapped."""
         return self.wrap(os.urandom(_KEY_BYTES), user_id=user_id, version=version)
+
+    def _load_user_key(self, user_id: str, version: int, load: Callable[[int], bytes]) -> UserKey:
+        return self.open_user_key(user_id, version, load(version))
+
+    def open_user_key(self, user_id: str, version: int, wrapped: bytes) -> UserKey:
+        """Unwrap a user's key without keeping it, as `user_key` does: its transaction may be rolled back."""
+        return UserKey(version, Secret(self.unwrap(wrapped, user_id=user_id, version=version).hex()), user_id)
 
     def wrap(self, key: bytes, *, user_id: str, version: int) -> bytes:
         """Encrypt a user's key, bound to user id and version."""
@@ -198,60 +214,3 @@ class UserKey:
     def opens(self, content: str) -> bool:
         """Return True where content is sealed with this key."""
         return any(layout.open(content) is not None for layout in self._layouts)
-
-
-class KeyUnwrapper:
-    """Unwrap users' keys; those used last stay in memory."""
-
-    def __init__(self, master_key: MasterKey) -> None:
-        self.master_key = master_key
-        cache: LRUCache[tuple[str, int], UserKey] = LRUCache(MAX_UNWRAPPED)
-        known_by = lambda memories, version: (memories.user_id, version)  # noqa: E731 - a key for `cached`
-        self.unwrap = cached(cache, key=known_by, lock=Lock())(self._unwrap)
-
-    def _unwrap(self, memories: Memories, version: int) -> UserKey:
-        return self.unwrap_new(memories.user_id, version, memories.wrapped_key(version))
-
-    def forget(self) -> None:
-        self.unwrap.cache_clear()
-
-    def unwrap_new(self, user_id: str, version: int, wrapped: bytes) -> UserKey:
-        """Unwrap a key without keeping it: its transaction may be rolled back."""
-        raw = self.master_key.unwrap(wrapped, user_id=user_id, version=version)
-        return UserKey(version, Secret(raw.hex()), user_id)
-
-
-class UserKeyring:
-    """The versions of one user's key, for the length of one transaction; content is sealed with the `present` one."""
-
-    def __init__(self, unwrapper: KeyUnwrapper, memories: Memories) -> None:
-        self._unwrapper = unwrapper
-        self._memories = memories
-        self.present = unwrapper.unwrap(memories, memories.key_version)
-
-    def seal(self, content: str) -> str:
-        """Return content as it is stored.
-
-        Content that is sealed with the present key in one of `KNOWN_LAYOUTS` is kept byte for byte; what an earlier
-        key opens is refused with `ConflictError`; everything else is plain text, and sealed here.
-        """
-        if _SEALED_SPELLING.fullmatch(content):
-            if self.present.opens(content):
-                return content
-            for version in range(self.present.version - 1, 0, -1):
-                if self._unwrapper.unwrap(self._memories, version).opens(content):
-                    message = (
-                        f"the content is sealed with version {version} of the user's key, and the current one is "
-                        f"{self.present.version}; fetch the credentials again and seal it with the new key"
-                    )
-                    raise ConflictError(message, status=409, code="key_version_changed")
-        return self.present.envelope.seal(content)
-
-    def rotate(self) -> Rekeying:
-        """Add a version and make it the present one; return what converts content to it."""
-        before, user_id, version = self.present, self._memories.user_id, self.present.version + 1
-        wrapped = self._unwrapper.master_key.new_user_key(user_id=user_id, version=version)
-        self._memories.add_key(version, wrapped)
-        self.present = self._unwrapper.unwrap_new(user_id, version, wrapped)
-        keys = (before.version, before.key), (version, self.present.key)
-        return Rekeying(*keys, user_id=user_id, layouts=KNOWN_LAYOUTS)

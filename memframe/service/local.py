@@ -212,32 +212,29 @@ def run_local(
 def serving_in_thread(server: uvicorn.Server, listening: socket.socket) -> Iterator[None]:
     """Run a server in a thread for the length of a block."""
     ended: Future[None] = Future()
-    thread = Thread(target=_run, args=(server, listening, ended), name="memframe-service", daemon=True)
+
+    def run() -> None:
+        try:
+            server.run([listening])
+        except BaseException as error:  # for the thread that waits; a SystemExit of uvicorn's, too
+            ended.set_exception(error)
+        else:
+            ended.set_result(None)
+
+    thread = Thread(target=run, name="memframe-service", daemon=True)
     thread.start()
+    what = "did not start"
     try:
         for _ in range(int(START_TIMEOUT_S / _LOOK_EVERY_S)):
             if server.started or wait([ended], _LOOK_EVERY_S).done:
                 break
-        if not server.started:
-            _name_failure(ended, "did not start")
+        if server.started:
+            what = "has stopped unexpectedly"
+            yield
+        elif not (ended.done() and ended.exception()):
             raise ConfigError(f"the service did not start within {START_TIMEOUT_S} seconds; its log says why")
-        yield
     finally:
         server.should_exit = True
         thread.join()
-    _name_failure(ended, "has stopped unexpectedly")
-
-
-def _run(server: uvicorn.Server, listening: socket.socket, ended: Future[None]) -> None:
-    try:
-        server.run([listening])
-    except BaseException as error:  # for the thread that waits; a SystemExit of uvicorn's, too
-        ended.set_exception(error)
-    else:
-        ended.set_result(None)
-
-
-def _name_failure(ended: Future[None], what: str) -> None:
-    error = ended.exception() if ended.done() else None
-    if error is not None:
+    if error := ended.exception():
         raise ConfigError(f"the service {what}: {type(error).__name__}: {error}") from error

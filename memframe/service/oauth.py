@@ -16,10 +16,11 @@ from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
 from http import HTTPStatus
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote_plus, urlencode, urlsplit
 
 import msgspec
+from litestar.datastructures import Headers
 from oauthlib.common import Request
 from oauthlib.oauth2 import (
     AccessDeniedError,
@@ -41,7 +42,8 @@ from memframe.errors import InvalidError
 from memframe.secret import Secret
 from memframe.service.deployment import Deployment
 from memframe.service.logs import log_event
-from memframe.service.store import AuthorizationCode, Developer, User, UserToken
+from memframe.service.store.accounts import AuthorizationCode, Developer, User, UserToken
+from memframe.service.throttle import TooManyCallsError
 from memframe.service.tokens import is_secret_of, new_secret, secret_hash
 from memframe.wire import OAUTH_AUTHORIZE, OAUTH_TOKEN
 
@@ -52,6 +54,7 @@ CONSENT_LIFETIME = timedelta(days=180)
 """After it tokens are not refreshed any more: the application asks for consent again."""
 
 MAX_CLIENT_ID_CHARS = 64
+FORM_TYPE = "application/x-www-form-urlencoded"
 
 _VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}", re.ASCII)
 _NO_SECRET_HASH = secret_hash(Secret(""))
@@ -78,11 +81,11 @@ class InvalidClientLink(Exception):  # noqa: N818 - a page for the user, not an 
     """The client is unknown, or the redirect address is not its own: answer with a page, redirect nowhere."""
 
 
-class RedirectToClient(Exception):  # noqa: N818 - control flow, not an error of the program
-    """The request is refused: redirect to ``address``, which has the error for the client."""
+class RedirectInstead(Exception):  # noqa: N818 - control flow, not an error of the program
+    """Redirect to ``address``: a client's with an error, or that of a page which has to come first."""
 
     def __init__(self, address: str) -> None:
-        super().__init__("the request is answered at the client")
+        super().__init__("the request is answered at another address")
         self.address = address
 
 
@@ -97,21 +100,31 @@ class TokenAnswer(NamedTuple):
     headers: dict[str, str] = {}  # noqa: RUF012 - of a tuple, which nobody changes
 
 
-class AuthorizationServer:
+def _always(value: object) -> Callable[..., Any]:
+    """Make a callback that has one answer."""
+    return lambda *_: value
+
+
+class AuthorizationServer(RequestValidator):  # type: ignore[misc]  # oauthlib has no types
     """Check authorization requests, record consents, exchange codes and refresh tokens.
 
-    `issuer` is the public address of the authorization server.
+    `issuer` is the public address of the authorization server. It answers the callbacks of oauthlib from the database;
+    the code or refresh token that a request redeems is stored on it as ``request.redeems``.
     """
 
     def __init__(self, deployment: Deployment, *, issuer: str) -> None:
-        self._validator = validator = ClientValidator(deployment)
+        super().__init__()
+        self._deployment = deployment
+        self._accounts = deployment.store.accounts
+        self._authorizations = deployment.store.authorizations
+        self._now = deployment.now
         self.issuer = issuer
-        code_grant = _CodeGrant(validator, issuer=issuer, pre_auth=[_check_strictly])
-        refresh_grant = RefreshTokenGrant(validator)
+        code_grant = _CodeGrant(self, issuer=issuer, pre_auth=[_check_strictly])
+        refresh_grant = RefreshTokenGrant(self)
         for grant in (code_grant, refresh_grant):
             grant.register_token_modifier(self._finish_tokens)
         bearer = BearerToken(
-            validator,
+            self,
             token_generator=lambda _: new_secret("mfa_").reveal(),
             refresh_token_generator=lambda _: new_secret("mfr_").reveal(),
             expires_in=int(ACCESS_LIFETIME.total_seconds()),
@@ -121,7 +134,7 @@ class AuthorizationServer:
         self._exchanging = TokenEndpoint("authorization_code", bearer, grants)
 
     def check_request(self, query: bytes) -> ConsentRequest:
-        """Check an authorization request; `InvalidClientLink` or `RedirectToClient` where it is refused."""
+        """Check an authorization request; `InvalidClientLink` or `RedirectInstead` where it is refused."""
         _, details = self._run(self._authorizing.validate_authorization_request, query)
         return ConsentRequest(details["request"].client, details["redirect_uri"])
 
@@ -137,24 +150,28 @@ class AuthorizationServer:
         log_event("consent refused", developer_id=details["request"].client.id, user_id=user.id)
         return self._refusal(AccessDeniedError("The user did not allow it.", request=details["request"]))
 
-    def exchange(self, form: bytes, *, authorization: str | None = None) -> TokenAnswer:
-        """Answer a call of the token endpoint, given its form and ``Authorization`` header."""
+    def exchange(self, form: bytes, headers: Headers, *, address: str) -> TokenAnswer:
+        """Answer a call of the token endpoint, given its form, its headers and the network address."""
+        if headers.get("content-type", "").partition(";")[0].strip().lower() != FORM_TYPE:
+            return _refuse("invalid_request", f"The body must be {FORM_TYPE}.")
         try:
             fields = read_form(form)
+            _add_basic_credentials(fields, headers.get("authorization"))
+            self._deployment.count_token_call(address, fields.get("client_id", "")[:MAX_CLIENT_ID_CHARS])
             if "grant_type" not in fields:
-                return token_error("invalid_request", "The field grant_type is missing.")
-            headers = {} if authorization is None else {"Authorization": authorization}
-            _, body, status = self._exchanging.create_token_response(
-                OAUTH_TOKEN, body=urlencode(fields), headers=headers
-            )
+                return _refuse("invalid_request", "The field grant_type is missing.")
+            _, body, status = self._exchanging.create_token_response(OAUTH_TOKEN, body=urlencode(fields))
         except InvalidError as error:
-            return token_error("invalid_request", str(error))
+            return _refuse("invalid_request", str(error))
+        except TooManyCallsError as refused:
+            words = f"Too many calls; try again in {refused.retry_after_s} s."
+            return _refuse("too_many_requests", words, {"Retry-After": str(refused.retry_after_s)})
         except OAuth2Error as error:
-            return token_error(error.error, error.description)
+            return _refuse(error.error, error.description)
         if status == HTTPStatus.OK:
             return TokenAnswer(status, body.encode())
         refusal = msgspec.json.decode(body)
-        return token_error(refusal["error"], refusal.get("error_description", ""))
+        return _refuse(refusal["error"], refusal.get("error_description", ""))
 
     def metadata(self) -> dict[str, Any]:
         return {
@@ -177,82 +194,10 @@ class AuthorizationServer:
         except FatalClientError as error:
             raise InvalidClientLink(error.description) from None
         except OAuth2Error as error:
-            raise RedirectToClient(self._refusal(error)) from None
+            raise RedirectInstead(self._refusal(error)) from None
 
     def _refusal(self, error: OAuth2Error) -> str:
         return _extended(error.redirect_uri, [*error.twotuples, ("iss", self.issuer)])
-
-    def _finish_tokens(self, token: dict[str, Any], _: BearerToken, request: Request) -> dict[str, Any]:
-        return {
-            "access_token": token["access_token"],
-            "token_type": "bearer",
-            "expires_in": token["expires_in"],
-            "refresh_token": token["refresh_token"],
-            "memory_key": self._validator.memory_key(request).reveal(),
-        }
-
-
-class _CodeGrant(AuthorizationCodeGrant):  # type: ignore[misc]  # oauthlib has no types
-    """Name the issuer in redirects, and leave the registered address unchanged otherwise."""
-
-    issuer: str
-
-    def create_authorization_code(self, request: Request) -> dict[str, str]:
-        code = {"code": new_secret().reveal()}
-        return code if request.state is None else code | {"state": request.state}
-
-    def prepare_authorization_response(
-        self, request: Request, token: dict[str, str], headers: dict[str, str], body: None, status: int
-    ) -> tuple[dict[str, str], None, int]:
-        location = _extended(request.redirect_uri, [*token.items(), ("iss", self.issuer)])
-        return headers | {"Location": location}, body, status
-
-
-def _check_strictly(request: Request) -> dict[str, str]:
-    """Refuse response types, response modes and challenges that oauthlib would accept."""
-    if request.response_type not in (None, "code"):
-        raise UnsupportedResponseTypeError(request=request)
-    if request.response_mode not in (None, "query"):
-        raise InvalidRequestError("Only response_mode=query is supported.", request=request)
-    if (request.code_challenge, request.code_challenge_method) == (None, None):
-        return {}
-    if request.code_challenge_method != "S256":
-        raise InvalidRequestError("code_challenge_method must be S256.", request=request)
-    if not _CHALLENGE.fullmatch(request.code_challenge or ""):
-        raise InvalidRequestError("code_challenge must be 43 characters of base64url.", request=request)
-    return {}
-
-
-def _extended(uri: str, fields: list[tuple[str, str]]) -> str:
-    return f"{uri}{'&' if '?' in uri else '?'}{urlencode(fields)}"
-
-
-def token_error(code: str, description: str = "", headers: dict[str, str] | None = None) -> TokenAnswer:
-    """Make the answer of the token endpoint to a call that is refused."""
-    words = re.sub(r"[^ !#-\[\]-~]", "?", description or _REASONS.get(code, "The request is refused."))
-    body = {"error": code, "error_description": words}
-    if code == "invalid_client":
-        headers = {"WWW-Authenticate": 'Basic realm="memframe"'}
-    return TokenAnswer(_STATUSES.get(code, 400), msgspec.json.encode(body), headers or {})
-
-
-def _always(value: object) -> Callable[..., Any]:
-    """Make a callback that has one answer."""
-    return lambda *_: value
-
-
-class ClientValidator(RequestValidator):  # type: ignore[misc]  # oauthlib has no types
-    """The callbacks of oauthlib, answered from the database.
-
-    The code or refresh token that a request redeems is stored on it as ``request.redeems``.
-    """
-
-    def __init__(self, deployment: Deployment) -> None:
-        super().__init__()
-        self._deployment = deployment
-        self._accounts = deployment.store.accounts
-        self._authorizations = deployment.store.authorizations
-        self._now = deployment.now
 
     get_default_scopes = get_original_scopes = _always([])
     validate_scopes = is_within_original_scope = _always(True)  # scopes are ignored
@@ -296,10 +241,10 @@ class ClientValidator(RequestValidator):  # type: ignore[misc]  # oauthlib has n
     # The token endpoint
 
     def authenticate_client(self, request: Request) -> bool:
-        """Check the client secret, sent in the form or by HTTP Basic, not both."""
-        client_id, client_secret = _client_credentials(request)
-        client = self._accounts.developer(client_id=client_id)
-        fits = is_secret_of(Secret(client_secret), client.client_secret_hash if client else _NO_SECRET_HASH)
+        """Check the client secret."""
+        client = self._accounts.developer(client_id=request.client_id or "")
+        secret = Secret(request.client_secret or "")
+        fits = is_secret_of(secret, client.client_secret_hash if client else _NO_SECRET_HASH)
         if client is None or client.disabled or not fits:
             log_event("client refused", developer_id=client.id if client else None)
             return False
@@ -358,17 +303,20 @@ class ClientValidator(RequestValidator):  # type: ignore[misc]  # oauthlib has n
             )
             for kind, lifetime in (("access", ACCESS_LIFETIME), ("refresh", REFRESH_LIFETIME))
         )
-        if isinstance(redeems, UserToken):
-            kind, is_done = "refresh token", self._authorizations.redeem_token(redeems, issued)
-        else:
-            kind, is_done = "code", self._authorizations.redeem_code(code.id, issued)
-        if not is_done:
+        if not self._authorizations.redeem(redeems, issued):
             raise InvalidGrantError(request=request)
+        kind = "refresh token" if isinstance(redeems, UserToken) else "code"
         log_event(f"{kind} exchanged", developer_id=code.developer_id, user_id=code.user_id)
 
-    def memory_key(self, request: Request) -> Secret:
-        redeems: AuthorizationCode | UserToken = request.redeems
-        return self._deployment.memory_key(user_id=redeems.user_id, developer_id=redeems.developer_id)
+    def _finish_tokens(self, token: dict[str, Any], _: BearerToken, request: Request) -> dict[str, Any]:
+        pair = {"user_id": request.redeems.user_id, "developer_id": request.redeems.developer_id}
+        return {
+            "access_token": token["access_token"],
+            "token_type": "bearer",
+            "expires_in": token["expires_in"],
+            "refresh_token": token["refresh_token"],
+            "memory_key": self._deployment.memory_key(**pair).reveal(),
+        }
 
     def _revoke(self, code_id: str, replayed: AuthorizationCode | UserToken) -> None:
         self._authorizations.revoke_tokens(code_id)
@@ -379,40 +327,64 @@ class ClientValidator(RequestValidator):  # type: ignore[misc]  # oauthlib has n
         return user is not None and not user.disabled
 
 
-def client_id_of(form: bytes, authorization: str | None) -> str:
-    """Return the client_id of a call of the token endpoint, unchecked; empty where it cannot be read."""
+class _CodeGrant(AuthorizationCodeGrant):  # type: ignore[misc]  # oauthlib has no types
+    """Name the issuer in redirects, and leave the registered address unchanged otherwise."""
+
+    issuer: str
+
+    def create_authorization_code(self, request: Request) -> dict[str, str]:
+        code = {"code": new_secret().reveal()}
+        return code if request.state is None else code | {"state": request.state}
+
+    def prepare_authorization_response(
+        self, request: Request, token: dict[str, str], headers: dict[str, str], body: None, status: int
+    ) -> tuple[dict[str, str], None, int]:
+        location = _extended(request.redirect_uri, [*token.items(), ("iss", self.issuer)])
+        return headers | {"Location": location}, body, status
+
+
+def _check_strictly(request: Request) -> dict[str, str]:
+    """Refuse response types, response modes and challenges that oauthlib would accept."""
+    if request.response_type not in (None, "code"):
+        raise UnsupportedResponseTypeError(request=request)
+    if request.response_mode not in (None, "query"):
+        raise InvalidRequestError("Only response_mode=query is supported.", request=request)
+    if (request.code_challenge, request.code_challenge_method) == (None, None):
+        return {}
+    if request.code_challenge_method != "S256":
+        raise InvalidRequestError("code_challenge_method must be S256.", request=request)
+    if not _CHALLENGE.fullmatch(request.code_challenge or ""):
+        raise InvalidRequestError("code_challenge must be 43 characters of base64url.", request=request)
+    return {}
+
+
+def _extended(uri: str, fields: list[tuple[str, str]]) -> str:
+    return f"{uri}{'&' if '?' in uri else '?'}{urlencode(fields)}"
+
+
+def _refuse(code: str, description: str = "", headers: dict[str, str] | None = None) -> TokenAnswer:
+    """Make the answer of the token endpoint to a call that is refused."""
+    words = re.sub(r"[^ !#-\[\]-~]", "?", description or _REASONS.get(code, "The request is refused."))
+    body = {"error": code, "error_description": words}
+    if code == "invalid_client":
+        headers = {"WWW-Authenticate": 'Basic realm="memframe"'}
+    return TokenAnswer(_STATUSES.get(code, 400), msgspec.json.encode(body), headers or {})
+
+
+def _add_basic_credentials(fields: dict[str, str], authorization: str | None) -> None:
+    """Add the client's id and secret from an ``Authorization`` header to the form, which must not have the secret."""
+    if authorization is None or authorization[:6].lower() != "basic ":
+        return
+    if "client_secret" in fields:
+        raise InvalidRequestError("Send the client secret in one place, not in two.")
     try:
-        claimed = read_form(form).get("client_id", "")
-        if _is_basic(authorization):
-            claimed = _basic_credentials(authorization[6:])[0]
-    except (InvalidError, InvalidClientError):
-        return ""
-    return claimed[:MAX_CLIENT_ID_CHARS]
-
-
-def _client_credentials(request: Request) -> tuple[str, str]:
-    header = request.headers.get("Authorization")
-    if not _is_basic(header):
-        return request.client_id or "", request.client_secret or ""
-    if request.client_secret is not None:
-        raise InvalidRequestError("Send the client secret in one place, not in two.", request=request)
-    client_id, client_secret = _basic_credentials(header[6:])
-    if request.client_id not in (None, client_id):
-        raise InvalidClientError("The client_id of the form is not that of the header.", request=request)
-    return client_id, client_secret
-
-
-def _is_basic(authorization: str | None) -> TypeGuard[str]:
-    return authorization is not None and authorization[:6].lower() == "basic "
-
-
-def _basic_credentials(encoded: str) -> tuple[str, str]:
-    try:
-        text = base64.b64decode(encoded, validate=True).decode()
+        text = base64.b64decode(authorization[6:], validate=True).decode()
     except ValueError:
         raise InvalidClientError("The Basic credentials are malformed.") from None
-    client_id, _, client_secret = text.partition(":")
-    return unquote_plus(client_id), unquote_plus(client_secret)
+    client_id, _, client_secret = map(unquote_plus, text.partition(":"))
+    if fields.get("client_id", client_id) != client_id:
+        raise InvalidClientError("The client_id of the form is not that of the header.")
+    fields |= {"client_id": client_id, "client_secret": client_secret}
 
 
 def _repeats_redirect(code: AuthorizationCode, sent: str | None, client: Developer) -> bool:

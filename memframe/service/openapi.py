@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from functools import cache
 from http import HTTPStatus
+from itertools import starmap
 from typing import Any, NamedTuple
 
 import msgspec
@@ -22,7 +23,7 @@ from memframe.secret import Secret
 from memframe.service import validation
 from memframe.service.api import API_ROUTES, ApiRequest, route_of
 from memframe.service.http_errors import PROBLEM_TYPE
-from memframe.service.store import RESTORABLE
+from memframe.service.store.memories import RESTORABLE
 
 OPENAPI_PATH = "/schema/openapi.json"
 REFERENCE = "#/components/schemas/{name}"
@@ -65,8 +66,8 @@ REQUEST_LISTING = (_limit("requests", ", which is the default."), CURSOR)
 CREATE_HEADERS = (
     _parameter(
         "Idempotency-Key",
-        "The same key and body within 24 hours create no second record: they receive the first answer again, or 409 "
-        "while the first is under way. The same key with another body is refused with 422.",
+        "The same key and body within 24 hours create no second record: they receive the first answer again. The same "
+        "key with another body is refused with 422.",
         place="header",
         type="string",
         minLength=1,
@@ -107,7 +108,7 @@ _READ, _ONE, _BODY = (400, 401, 403), (400, 401, 403, 404), (413, 415)
 _NEW, _PATCHED = wire.MemoryCreate, wire.MemoryPatch
 _ASKED, _REQUEST, _MEMORY = wire.AccessRequestCreate, wire.AccessRequest, wire.MemoryBlobResponse
 
-_OPERATIONS: tuple[tuple[Any, ...], ...] = (
+OPERATIONS = list(starmap(ApiOperation, (
     (wire.ISSUE_TOKEN, "issueToken", wire.TokenResponse, (400, 401, *_BODY, 429), wire.TokenRequest),
     (wire.CREATE_REQUEST, "createAccessRequest", _REQUEST, (*_READ, 409, *_BODY), _ASKED, (), {}, 201),
     (wire.LIST_REQUESTS, "listAccessRequests", wire.AccessRequestList, (400, 401), None, REQUEST_LISTING),
@@ -120,8 +121,7 @@ _OPERATIONS: tuple[tuple[Any, ...], ...] = (
     (wire.DELETE_MEMORY, "deleteMemoryBlob", wire.Deleted, _ONE, None, (USER_ID,)),
     (wire.LIST_TAGS, "listTags", wire.TagList, _READ, None, (USER_ID,)),
     (wire.TAG, "getTag", wire.Tag, _ONE, None, (USER_ID,)),
-)  # fmt: skip
-OPERATIONS = [ApiOperation(*row) for row in _OPERATIONS]
+)))  # fmt: skip
 """Every endpoint of the specification."""
 
 BODY_BOUNDS: dict[str, dict[str, Any]] = {

@@ -16,7 +16,9 @@ from __future__ import annotations
 import hmac
 import re
 import unicodedata
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial, wraps
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -32,13 +34,15 @@ from memframe.secret import Secret
 from memframe.service.clock import parse_instant
 from memframe.service.deployment import Addresses, Deployment
 from memframe.service.http_errors import complete_allow
-from memframe.service.oauth import AuthorizationServer, read_form
-from memframe.service.store import User
+from memframe.service.oauth import AuthorizationServer, RedirectInstead, read_form
+from memframe.service.store.accounts import User
 from memframe.service.throttle import (
+    PASSWORD_CHECKS,
+    PASSWORD_THREADS,
     PER_ADDRESS,
     PER_ADDRESS_AND_EMAIL,
     PER_EMAIL,
-    ConcurrencyLimiter,
+    BoundedPool,
     Keys,
     TooManyCallsError,
     address_of,
@@ -50,9 +54,6 @@ DASHBOARD, PASSWORD = "/dashboard", "/dashboard/password"
 MEMORIES, TAGS, ACTIVITY, ACCOUNT = (
     f"{DASHBOARD}/{name}" for name in ("memories", "tags", "activity", "account")
 )
-
-PASSWORD_CHECKS_AT_ONCE, PASSWORD_CHECKS_WAITING = 2, 50
-"""Each takes the memory and the time that argon2id is meant to take."""
 
 KNOWN_BROWSER_LIFETIME = timedelta(days=180)
 
@@ -134,21 +135,14 @@ def page_headers(*, form_target: str | None = None) -> dict[str, str]:
     }
 
 
-class RedirectInstead(Exception):  # noqa: N818 - control flow, not an error of the program
-    """The page needs something else first: a sign-in, or another password."""
-
-    def __init__(self, address: str) -> None:
-        super().__init__(address)
-        self.address = address
-
-
 class Site:
     """State that all pages of a service share."""
 
     def __init__(self, deployment: Deployment, addresses: Addresses) -> None:
         self.deployment = deployment
         self.server = AuthorizationServer(deployment, issuer=addresses.auth_url)
-        self.password_checks = ConcurrencyLimiter(PASSWORD_CHECKS_AT_ONCE, PASSWORD_CHECKS_WAITING)
+        limits = {"n_threads": PASSWORD_THREADS, "per_caller": PASSWORD_CHECKS}
+        self.password_checks = BoundedPool("memframe-password", **limits)
         self.is_https = addresses.public_url.startswith("https:")
         self.cookie_name = "__Host-memframe" if self.is_https else "memframe"
 
@@ -160,7 +154,7 @@ class Site:
 class Visit:
     """A request to a page: its browser, who is signed in there, its form, and the answers to it.
 
-    `address` is the network address that the request is counted for.
+    `address` is the network address that the request is counted for, `asked` are the query parameters.
     """
 
     def __init__(self, request: WebRequest) -> None:
@@ -168,7 +162,7 @@ class Visit:
         self.store = self.site.deployment.store
         self.address = address_of(request)
         self.user: User | None = None
-        self._request = request
+        self.request, self.asked = request, request.query_params
         value = request.cookies.get(self.site.cookie_name, "")
         self._is_new = not _COOKIE_VALUE.fullmatch(value)
         self._token = new_secret() if self._is_new else Secret(value)
@@ -202,7 +196,7 @@ class Visit:
         form = read_form(body)
         token = form.pop("csrf_token", "").encode()
         own = hmac.compare_digest(token, self._form_token().encode())
-        if not (own and is_own_origin(self._request.headers, self.site.server.issuer)):
+        if not (own and is_own_origin(self.request.headers, self.site.server.issuer)):
             raise AccessError(
                 "This form is out of date or did not come from this site. Nothing was changed. "
                 "Open the page again and repeat the action.",
@@ -233,7 +227,7 @@ class Visit:
         return True
 
     def _known_browser(self, email: str) -> str | None:
-        match = _KNOWN_BROWSER.fullmatch(self._request.cookies.get(f"{self.site.cookie_name}-known", ""))
+        match = _KNOWN_BROWSER.fullmatch(self.request.cookies.get(f"{self.site.cookie_name}-known", ""))
         is_genuine = match and hmac.compare_digest(match[2], self.site.sign_browser(match[1], email))
         return match[1] if match and is_genuine else None
 
@@ -280,9 +274,19 @@ class Visit:
         )
 
 
-def own_address(address: str) -> str:
+def own_address(address: str | None) -> str:
     """Return where to go after the sign-in: an address of ours, whoever wrote the link."""
-    return address if _OWN_ADDRESS.fullmatch(address) else DASHBOARD
+    return address if address and _OWN_ADDRESS.fullmatch(address) else DASHBOARD
+
+
+def checks_password(handler: Callable[..., Response[Any]]) -> Callable[..., Awaitable[Response[Any]]]:
+    """Make a handler of one that checks a password: few run at once."""
+
+    @wraps(handler)
+    async def run(visit: Visit, **given: Any) -> Response[Any]:
+        return await visit.site.password_checks.run("", partial(handler, visit, **given))
+
+    return run
 
 
 def is_own_origin(headers: Headers, public_url: str) -> bool:

@@ -20,17 +20,19 @@ from urllib.parse import urlencode
 import msgspec
 from litestar import Response, get, post
 from litestar.concurrency import sync_to_thread
+from litestar.di import NamedDependency
 from litestar.params import FromPath, RawBody
 from litestar.response import Stream
 from msgspec import Struct, structs
 
-from memframe.service.api import deployment_of
 from memframe.service.clock import format_instant
 from memframe.service.deployment import Deployment
 from memframe.service.logs import log_event
-from memframe.service.pages import ACCOUNT, ACTIVITY, MEMORIES, TAGS, Visit, WebRequest, page_headers
-from memframe.service.store import Memories, User
+from memframe.service.pages import ACCOUNT, ACTIVITY, MEMORIES, TAGS, Visit, checks_password, page_headers
+from memframe.service.store.accounts import User
 from memframe.service.store.listing import MemoryFilter
+from memframe.service.store.memories import Memories
+from memframe.service.throttle import BoundedPool
 from memframe.service.validation import check_text
 from memframe.wire import MemoryBlob
 
@@ -58,70 +60,56 @@ class OwnMemory(Struct, frozen=True, kw_only=True):
     updated_at: str
 
 
-def _open(deployment: Deployment, mine: Memories, memories: list[MemoryBlob]) -> list[OwnMemory]:
-    opened = deployment.keyring(mine).present.envelope.open_many(
-        [memory.content or "" for memory in memories]
-    )
+def _open(mine: Memories, memories: list[MemoryBlob]) -> list[OwnMemory]:
     shown = []
-    for memory, content in zip(memories, opened.plain, strict=True):
-        fields = structs.asdict(memory) | {"content": None if content is None else content.decode()}
+    for memory, content in zip(memories, mine.open_contents(memories), strict=True):
+        fields = structs.asdict(memory) | {"content": content}
         shown.append(OwnMemory(**{name: fields[name] for name in OwnMemory.__struct_fields__}))
     return shown
 
 
 @get(MEMORIES)
-async def show_memories(request: WebRequest) -> Response[Any]:
+async def show_memories(visit: NamedDependency[Visit]) -> Response[Any]:
     """Show memories, all or those that a search or a tag chooses, the latest first."""
-    visit = await sync_to_thread(Visit, request)
     user = visit.require_user(then=MEMORIES)
-    if not request.query_params.get("q"):
-        return await sync_to_thread(_memories_page, visit, request)
-    searches = request.app.state.searches  # it may take long
-    page: Response[Any] = await searches.run(f"user {user.id}", partial(_memories_page, visit, request))
-    return page
+    if not visit.asked.get("q"):
+        return await sync_to_thread(_memories_page, visit, user)
+    searches: BoundedPool = visit.request.app.state.searches  # it may take long
+    return await searches.run(f"user {user.id}", partial(_memories_page, visit, user))
 
 
-def _memories_page(visit: Visit, request: WebRequest) -> Response[Any]:
-    user, asked, deployment = visit.require_user(), request.query_params, visit.site.deployment
-    words, tag = (check_text(asked.get(name, ""), "the search").strip() for name in ("q", "tag"))
+def _memories_page(visit: Visit, user: User) -> Response[Any]:
+    words, tag = (check_text(visit.asked.get(name, ""), "the search").strip() for name in ("q", "tag"))
     chosen = MemoryFilter(user.id, (tag,) if tag else (), words.casefold(), newest_first=True)
-    after = deployment.cursors.open(asked.get("after"), chosen)
-    with deployment.store.own(user.id) as mine:
-        search = partial(mine.search, deployment.keyring(mine).present.envelope) if words else mine.page
-        page, has_more = search(chosen, after=after, limit=MEMORIES_PER_PAGE)
-        memories = _open(deployment, mine, [memory for _, memory in page])
-        total = mine.count()
+    with visit.store.own(user.id) as mine:
+        page = mine.page(chosen, cursor=visit.asked.get("after"), limit=MEMORIES_PER_PAGE)
+        memories, total = _open(mine, page.memory_blobs), mine.count()
     kept = {name: value for name, value in (("q", words), ("tag", tag)) if value}
-    further = None
-    if has_more:
-        further = urlencode({**kept, "after": deployment.cursors.seal(page[-1][0], chosen)})
+    further = urlencode({**kept, "after": page.next_cursor}) if page.next_cursor else None
     return visit.page(
         "memories.html",
         memories=memories,
         total=total,
         words=words,
         tag=tag,
-        is_later="after" in asked,
+        is_later="after" in visit.asked,
         first=urlencode(kept),
         further=further,
     )
 
 
 @get(f"{MEMORIES}/{{memory_id:str}}/delete", sync_to_thread=True)
-def ask_deletion(request: WebRequest, memory_id: FromPath[str]) -> Response[Any]:
+def ask_deletion(visit: NamedDependency[Visit], memory_id: FromPath[str]) -> Response[Any]:
     """Show a memory, and ask whether it shall be deleted."""
-    visit, deployment = Visit(request), deployment_of(request)
     user = visit.require_user(then=MEMORIES)
-    with deployment.store.own(user.id) as mine:
-        (memory,) = _open(deployment, mine, [mine.get(check_text(memory_id, "the memory id"))])
+    with visit.store.own(user.id) as mine:
+        (memory,) = _open(mine, [mine.get(check_text(memory_id, "the memory id"))])
     return visit.page("delete_memory.html", memory=memory)
 
 
 @post(f"{MEMORIES}/{{memory_id:str}}/delete", sync_to_thread=True)
-def delete_memory(request: WebRequest, memory_id: FromPath[str], body: RawBody) -> Response[Any]:
-    visit = Visit(request)
-    visit.read_form(body)
-    user = visit.require_user()
+def delete_memory(visit: NamedDependency[Visit], memory_id: FromPath[str], body: RawBody) -> Response[Any]:
+    _, user = visit.read_form(body), visit.require_user()
     check_text(memory_id, "the memory id")
     with visit.store.owned(user.id) as mine:
         mine.delete(memory_id)
@@ -130,15 +118,14 @@ def delete_memory(request: WebRequest, memory_id: FromPath[str], body: RawBody) 
 
 
 @get(f"{MEMORIES}/delete-all", sync_to_thread=True)
-def ask_deletion_of_all(request: WebRequest) -> Response[Any]:
+def ask_deletion_of_all(visit: NamedDependency[Visit]) -> Response[Any]:
     """Ask whether all memories and tags shall be deleted."""
-    return _delete_all_page(Visit(request))
+    return _delete_all_page(visit)
 
 
 @post(f"{MEMORIES}/delete-all", sync_to_thread=True)
-def delete_memories(request: WebRequest, body: RawBody) -> Response[Any]:
+def delete_memories(visit: NamedDependency[Visit], body: RawBody) -> Response[Any]:
     """Delete all memories and tags, if the number of memories is the one that was typed."""
-    visit = Visit(request)
     form, user = visit.read_form(body), visit.require_user()
     typed = re.sub(r"[\s,.]", "", form.get("number", ""))
     if not (typed.isascii() and typed.isdecimal() and len(typed) < 20):
@@ -165,61 +152,52 @@ def _count(visit: Visit, *, then: str) -> int:
 
 
 @get(TAGS, sync_to_thread=True)
-def show_tags(request: WebRequest) -> Response[Any]:
-    visit = Visit(request)
-    user, number = visit.require_user(then=TAGS), _page_number(request)
+def show_tags(visit: NamedDependency[Visit]) -> Response[Any]:
+    user, number = visit.require_user(then=TAGS), _page_number(visit)
     with visit.store.own(user.id) as mine:
-        tags = mine.tags.all()
+        tags = mine.all_tags()
     some = tags[(number - 1) * TAGS_PER_PAGE : number * TAGS_PER_PAGE]
     has_more = len(tags) > number * TAGS_PER_PAGE
     return visit.page("tags.html", tags=some, total=len(tags), number=number, has_more=has_more)
 
 
 @get(ACTIVITY, sync_to_thread=True)
-def show_activity(request: WebRequest) -> Response[Any]:
+def show_activity(visit: NamedDependency[Visit]) -> Response[Any]:
     """Show how many memories each application has read and changed, by day, the latest first."""
-    visit = Visit(request)
-    user, number = visit.require_user(then=ACTIVITY), _page_number(request)
+    user, number = visit.require_user(then=ACTIVITY), _page_number(visit)
     offset = (number - 1) * DAYS_PER_PAGE
     found, has_more = visit.store.activity.of_user(user.id, offset=offset, limit=DAYS_PER_PAGE)
     return visit.page("activity.html", days=found, number=number, has_more=has_more)
 
 
-def _page_number(request: WebRequest) -> int:
+def _page_number(visit: Visit) -> int:
     """Return the page that is asked for, from 1 on."""
-    asked = request.query_params.get("page", "1")
+    asked = visit.asked.get("page", "1")
     return int(asked) if re.fullmatch("[1-9][0-9]{0,5}", asked, re.ASCII) else 1
 
 
 @get(ACCOUNT, sync_to_thread=True)
-def show_account(request: WebRequest) -> Response[Any]:
-    visit = Visit(request)
+def show_account(visit: NamedDependency[Visit]) -> Response[Any]:
     total, user = _count(visit, then=ACCOUNT), visit.require_user()
     return visit.page("account.html", created_at=user.created_at, total=total)
 
 
 @get(f"{ACCOUNT}/delete", sync_to_thread=True)
-def ask_erasure(request: WebRequest) -> Response[Any]:
+def ask_erasure(visit: NamedDependency[Visit]) -> Response[Any]:
     """Say what the deletion of an account deletes, and ask for the password."""
-    visit = Visit(request)
     visit.require_user(then=ACCOUNT)
     return visit.form_page("delete_account.html")
 
 
 @post(f"{ACCOUNT}/delete")
-async def erase_account(request: WebRequest, body: RawBody) -> Response[Any]:
-    """Delete the account and answer with the receipt; few at once, as argon2id takes memory."""
-    async with request.app.state.site.password_checks.slot():
-        return await sync_to_thread(_erase_account, request, body)
-
-
-def _erase_account(request: WebRequest, body: bytes) -> Response[Any]:
-    visit = Visit(request)
+@checks_password
+def erase_account(visit: NamedDependency[Visit], body: RawBody) -> Response[Any]:
+    """Delete the account and answer with the receipt."""
     form, user = visit.read_form(body), visit.require_user()
     if not visit.check_password(user.email, form.get("password", ""), user.password_hash):
         log_event("deletion of an account refused", user_id=user.id, address=visit.address)
         return visit.form_page("delete_account.html", "The password is wrong. Nothing was deleted.")
-    receipt = deployment_of(request).erase_user(user.id)
+    receipt = visit.site.deployment.erase_user(user.id)
     visit.sign_out()
     answer = visit.page("receipt.html", receipt=receipt, email_of_erased=user.email)
     answer.headers["Clear-Site-Data"] = '"cache", "storage"'
@@ -229,30 +207,20 @@ def _erase_account(request: WebRequest, body: bytes) -> Response[Any]:
 # Downloads
 
 
-@get(f"{MEMORIES}.json", sync_to_thread=True)
-def download_json(request: WebRequest) -> Response[Any]:
-    """Send all memories and tags as JSON."""
-    return _download(request, ".json", "application/json")
-
-
-@get(f"{MEMORIES}.md", sync_to_thread=True)
-def download_markdown(request: WebRequest) -> Response[Any]:
-    """Send all memories as Markdown."""
-    return _download(request, ".md", "text/markdown; charset=utf-8")
-
-
-def _download(request: WebRequest, ending: str, media_type: str) -> Response[Any]:
-    """Send a file that is made while it is sent."""
-    user = Visit(request).require_user(then=ACCOUNT)
+@get([f"{MEMORIES}.json", f"{MEMORIES}.md"])
+async def download(visit: NamedDependency[Visit]) -> Response[Any]:
+    """Send all memories as JSON, with the tags, or as Markdown, in a file that is made while it is sent."""
+    user, path = visit.require_user(then=ACCOUNT), visit.request.scope["path"]
+    ending, media_type = next(kind for kind in MEDIA_TYPES.items() if path.endswith(kind[0]))
     headers = page_headers() | {"Content-Disposition": f'attachment; filename="memories{ending}"'}
-    return Stream(EXPORTS[ending](deployment_of(request), user), media_type=media_type, headers=headers)
+    return Stream(EXPORTS[ending](visit.site.deployment, user), media_type=media_type, headers=headers)
 
 
 def export_json(deployment: Deployment, user: User) -> Iterator[bytes]:
     """Yield a JSON document with all memories and tags."""
     head = {"user_id": user.id, "email": user.email, "exported_at": format_instant(deployment.now())}
     with deployment.store.own(user.id) as mine:
-        tags = mine.tags.all()
+        tags = mine.all_tags()
     yield msgspec.json.encode({**head, "tags": tags})[:-1] + b',"memories":['
     separator = b"\n"
     for memory in _all_memories(deployment, user.id):
@@ -275,15 +243,17 @@ EXPORTS: dict[str, Callable[[Deployment, User], Iterator[bytes]]] = {
 }
 """By the ending of the file's name."""
 
+MEDIA_TYPES = {".json": "application/json", ".md": "text/markdown; charset=utf-8"}
+
 
 def _all_memories(deployment: Deployment, user_id: str) -> Iterator[OwnMemory]:
-    after, has_more = 0, True
-    while has_more:
+    cursor: str | None = ""  # of the first page
+    while cursor is not None:
         with deployment.store.own(user_id) as mine:
-            page, has_more = mine.page(MemoryFilter(user_id), after=after, limit=EXPORT_BATCH)
-            memories = _open(deployment, mine, [memory for _, memory in page])
+            page = mine.page(MemoryFilter(user_id), cursor=cursor, limit=EXPORT_BATCH)
+            memories = _open(mine, page.memory_blobs)
         yield from memories
-        after = page[-1][0] if page else after
+        cursor = page.next_cursor
 
 
 def _as_section(number: int, memory: OwnMemory) -> str:
@@ -317,6 +287,6 @@ def _escape(text: str) -> str:
 
 
 PERSON_ROUTES = [
-    show_memories, download_json, download_markdown, ask_deletion, delete_memory, ask_deletion_of_all, delete_memories,
+    show_memories, download, ask_deletion, delete_memory, ask_deletion_of_all, delete_memories,
     show_tags, show_activity, show_account, ask_erasure, erase_account,
 ]  # fmt: skip

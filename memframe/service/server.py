@@ -297,7 +297,11 @@ def make_server(
     connections_per_address: int = CONNECTIONS_PER_ADDRESS,
     **options: Any,
 ) -> uvicorn.Server:
-    """Make a server of the application; `options` are uvicorn's."""
+    """Make a server of the application; `options` are uvicorn's.
+
+    The ``X-Forwarded-For`` of `trusted_proxies` (addresses and networks) is believed, and their connections are not
+    counted.
+    """
     bounds = ConnectionBounds(public_url, connections_per_address, trusted_proxies)
     protocol: Any = partial(BoundedProtocol, bounds=bounds)
     config = uvicorn.Config(
@@ -322,32 +326,14 @@ def serve_with(
     *,
     public_url: str,
     workers: int = 1,
-    trusted_proxies: Sequence[str] = (),
-    connections_per_address: int = CONNECTIONS_PER_ADDRESS,
+    **options: Any,
 ) -> None:
     """Serve at a socket until a signal; requests that are being processed are finished.
 
-    Parameters
-    ----------
-    make_app : callable
-        Makes the application, once in each process; other processes must be able to import it.
-    listening : socket
-    public_url : str
-    workers : int, default 1
-        Processes that serve. One is this process itself; with more, this one supervises and restarts them.
-    trusted_proxies : sequence of str
-        Addresses and networks whose ``X-Forwarded-For`` is believed, and whose connections are not counted.
-    connections_per_address : int, optional
-        Most connections of one address, for each process.
+    `make_app` makes the application, once in each process; other processes must be able to import it. One of `workers`
+    is this process itself; with more, it supervises and restarts them. `options` are those of `make_server`.
     """
-    server = make_server(
-        make_app,
-        public_url,
-        factory=True,
-        workers=workers,
-        trusted_proxies=trusted_proxies,
-        connections_per_address=connections_per_address,
-    )
+    server = make_server(make_app, public_url, factory=True, workers=workers, **options)
     if workers == 1:
         server.run([listening])
     else:

@@ -12,20 +12,18 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from ipaddress import IPv6Network
 from typing import Any, NamedTuple, TypeVar
 
 from litestar import Request
 from msgspec import Struct
-from sqlalchemy import Connection, Engine, delete, select, update
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Connection, Engine, delete, select, text, update
 
 from memframe.errors import RateLimitError
-from memframe.service.clock import Clock
+from memframe.service.clock import Clock, format_instant
 from memframe.service.store.engine import fetch_all, writing
 from memframe.service.store.schema import attempts
 
@@ -34,6 +32,10 @@ MAX_ADDRESS_CHARS = 64
 SEARCH_THREADS = 2
 SEARCHES_PER_DEVELOPER = 8
 """Searches of one developer that run or wait at the same moment."""
+
+PASSWORD_THREADS = 2
+PASSWORD_CHECKS = 52
+"""Password checks that run or wait. Each takes the memory and the time that argon2id is meant to take."""
 
 MAX_WAIT = timedelta(minutes=15)
 KEPT = timedelta(days=1)
@@ -113,6 +115,11 @@ Keys = dict[tuple[str, ...], Limit]
 """What an attempt is counted under: a kind and who, and the limit."""
 
 
+_ADD = text(
+    "INSERT INTO attempts (key_hash, n, began_at, last_at) VALUES (:key, 0, :now, :now) ON CONFLICT DO NOTHING"
+)
+
+
 class Throttle:
     """Counts of attempts in the database, under keyed digests."""
 
@@ -135,11 +142,8 @@ class Throttle:
             old = select(attempts.c.key_hash).where(attempts.c.last_at <= now - KEPT)
             unlocked = old.with_for_update(skip_locked=True)
             connection.execute(delete(attempts).where(attempts.c.key_hash.in_(unlocked)))
-            insert: Any = {"postgresql": postgresql.insert, "sqlite": sqlite.insert}[connection.dialect.name]
-            missing = [{"key_hash": key, "n": 0, "began_at": now, "last_at": now} for key in limits]
-            connection.execute(
-                insert(attempts).on_conflict_do_nothing(), missing
-            )  # so that there are rows to lock
+            # so that there are rows to lock
+            connection.execute(_ADD, [{"key": key, "now": format_instant(now)} for key in limits])
             counts = _read(connection, limits, lock=True)
             self._check(counts, limits)
             for count in counts:
@@ -190,48 +194,29 @@ def group_address(host: str) -> str:
         return host
 
 
-class ConcurrencyLimiter:
-    """Let few do something at the same moment and some wait; refuse more."""
-
-    def __init__(self, at_once: int, waiting: int) -> None:
-        self._free = asyncio.Semaphore(at_once)
-        self._room = at_once + waiting
-
-    @asynccontextmanager
-    async def slot(self) -> AsyncIterator[None]:
-        """Run a block in one of the slots; `TooManyCallsError` where too many wait."""
-        if self._room == 0:
-            raise TooManyCallsError(1)
-        self._room -= 1
-        try:
-            async with self._free:
-                yield
-        finally:
-            self._room += 1
-
-
-class SearchPool:
-    """Run searches in threads of their own, few at once for each developer.
+class BoundedPool:
+    """Run what takes long in threads of its own, and refuse callers that have too much running or waiting.
 
     In the threads that sign people in, revoke and answer readiness, some dozens of searches would delay all of that.
     """
 
-    def __init__(self) -> None:
-        self._threads = ThreadPoolExecutor(SEARCH_THREADS, "memframe-search")
+    def __init__(self, name: str, *, n_threads: int, per_caller: int) -> None:
+        self._threads = ThreadPoolExecutor(n_threads, name)
+        self._per_caller = per_caller
         self._running: Counter[str] = Counter()
 
-    async def run(self, developer_id: str, search: Callable[[], Result]) -> Result:
-        """Return the result of a search; `TooManyCallsError` where the developer has too many running or waiting."""
-        if self._running[developer_id] >= SEARCHES_PER_DEVELOPER:
+    async def run(self, caller: str, do: Callable[[], Result]) -> Result:
+        """Return the result of `do`; `TooManyCallsError` where too much of the caller's is running or waiting."""
+        if self._running[caller] >= self._per_caller:
             raise TooManyCallsError(1)
-        self._running[developer_id] += 1
+        self._running[caller] += 1
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._threads, search)
+            return await asyncio.get_running_loop().run_in_executor(self._threads, do)
         finally:
-            self._running -= Counter([developer_id])  # which drops those at zero
+            self._running -= Counter([caller])  # which drops those at zero
 
     def close(self) -> None:
-        """Wait for running searches, and drop waiting ones."""
+        """Wait for what is running, and drop what is waiting."""
         self._threads.shutdown(cancel_futures=True)
 
 

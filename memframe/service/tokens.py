@@ -1,4 +1,4 @@
-"""Make and check bearer tokens, API keys and passwords.
+"""Make and check bearer tokens, API keys, passwords and the cursors of pages.
 
 Secrets made here have 256 random bits, so that plain SHA-256 protects them at rest; passwords are hashed with argon2id.
 """
@@ -6,17 +6,22 @@ Secrets made here have 256 random bits, so that plain SHA-256 protects them at r
 from __future__ import annotations
 
 import base64
+import binascii
 import hashlib
 import hmac
 import secrets
+from contextlib import suppress
 from datetime import datetime, timedelta
+from functools import cached_property
 from threading import Lock
 from typing import Any, NamedTuple
 
+import msgspec
 from argon2 import PasswordHasher
 from argon2.exceptions import VerificationError
-from argon2.low_level import ARGON2_VERSION
 from cachetools import LRUCache, cached
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 from joserfc import jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import OctKey
@@ -24,10 +29,14 @@ from joserfc.jwk import OctKey
 from memframe.errors import AuthError
 from memframe.secret import Secret
 from memframe.service.clock import Clock
+from memframe.service.validation import invalid
 
 API_KEY_PREFIX = "mfk_"
 CLIENT_ID_PREFIX = "mfc_"
 CLIENT_SECRET_PREFIX = "mfs_"
+
+CURSOR_KEY_BYTES = 64
+_PLACE_BYTES = 8
 
 _ALGORITHM = "HS256"
 _TYPE = "at+jwt"
@@ -66,7 +75,10 @@ class Passwords:
 
     def __init__(self, hasher: PasswordHasher | None = None) -> None:
         self._hasher = hasher or PasswordHasher()
-        self._no_password = _unmatchable_hash(self._hasher)
+
+    @cached_property
+    def _no_password(self) -> str:
+        return self._hasher.hash(secrets.token_urlsafe())
 
     def hash(self, password: Secret) -> str:
         return self._hasher.hash(password.reveal())
@@ -78,14 +90,6 @@ class Passwords:
         except (VerificationError, UnicodeEncodeError):
             return False
         return stored_hash is not None
-
-
-def _unmatchable_hash(hasher: PasswordHasher) -> str:
-    """Make a hash of no password, which takes as long to check as any other."""
-    digest = base64.b64encode(secrets.token_bytes(hasher.hash_len)).rstrip(b"=").decode()
-    salt = base64.b64encode(secrets.token_bytes(hasher.salt_len)).rstrip(b"=").decode()
-    costs = f"m={hasher.memory_cost},t={hasher.time_cost},p={hasher.parallelism}"
-    return f"$argon2id$v={ARGON2_VERSION}${costs}${salt}${digest}"
 
 
 class Bearer(NamedTuple):
@@ -157,3 +161,37 @@ class BearerTokens:
 def bad_token() -> AuthError:
     """Make the one refusal of every bearer token that is not valid."""
     return AuthError(_BAD_TOKEN, status=401, code="invalid_token")
+
+
+class CursorCipher:
+    """Seal and open cursors: the place of the last record of a page, for one user and one filter.
+
+    They are sealed with AES-SIV (RFC 5297) and a key of `CURSOR_KEY_BYTES`: a cursor reveals nothing about how many
+    records the service holds; altered ones, and those of another user or filter, do not open. AES-SIV needs no nonce,
+    so that the same place always gives the same cursor.
+
+    >>> cursors = CursorCipher(bytes(range(64)))
+    >>> cursors.open(cursors.seal(4711, ["u-1"]), ["u-1"])
+    4711
+    """
+
+    def __init__(self, key: bytes) -> None:
+        self._cipher = AESSIV(key)
+
+    def seal(self, place: int, chosen: object) -> str:
+        """Make the cursor of the page after a place."""
+        sealed = self._cipher.encrypt(place.to_bytes(_PLACE_BYTES), [msgspec.json.encode(chosen)])
+        return base64.urlsafe_b64encode(sealed).decode()
+
+    def open(self, cursor: str, chosen: object) -> int:
+        """Return the place in a cursor that was made for this filter; `InvalidError` for any other."""
+        with suppress(binascii.Error, ValueError, InvalidTag):
+            sealed = base64.b64decode(cursor, altchars=b"-_", validate=True)
+            place = int.from_bytes(self._cipher.decrypt(sealed, [msgspec.json.encode(chosen)]))
+            if self.seal(place, chosen) == cursor:  # not another spelling of the same bytes
+                return place
+        raise invalid(
+            "the cursor was not made for this user and these filters; repeat the call that gave it "
+            "with the same parameters, or start without a cursor",
+            "invalid_cursor",
+        )

@@ -43,9 +43,6 @@ MAX_IMPORTANCE_FILTER = 1.0
 MAX_PENDING = 100
 """Pending access requests of one developer to one user."""
 
-MAX_REQUESTS = 1000
-"""Access requests kept for one developer and one user; beyond it the oldest without access are deleted."""
-
 MAX_REASON_CHARS = 2000
 MAX_NAME_CHARS = 200
 MAX_EMAIL_CHARS = 320

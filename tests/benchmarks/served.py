@@ -67,7 +67,7 @@ class Running:
         with self.deployment.store.owned(self.user_id) as mine:
             from memframe.service.store.listing import MemoryFilter
 
-            return [memory.id for _, memory in mine.page(MemoryFilter(self.user_id), after=0, limit=1000)[0]]
+            return [memory.id for memory in mine.page(MemoryFilter(self.user_id), limit=1000).memory_blobs]
 
     def copy_to_strangers(self, n_users):
         """Give others, whose content nobody will ever open, what the user has."""

@@ -12,6 +12,7 @@ import requests
 from memframe.demo.sample_service import forms_of
 from memframe.service import run_local
 from tests.conftest import CHEAP_HASHER, serving_tests
+from tests.service.conftest import Caller
 
 PASSWORD = "correct horse battery"
 CALLBACK = "http://127.0.0.1:51004/callback"
@@ -127,6 +128,12 @@ def email(service, new_email):
     address = new_email()
     service.add_user(address, PASSWORD)
     return address
+
+
+@pytest.fixture(scope="session")
+def call(service):
+    """The developer of the shared service."""
+    return Caller(service.base_url, service.api_key)
 
 
 @pytest.fixture

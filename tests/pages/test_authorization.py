@@ -15,7 +15,7 @@ import pytest
 import requests
 
 from memframe.service.oauth import redirect_matches
-from memframe.service.store import Developer
+from memframe.service.store.accounts import Developer
 from tests.pages.conftest import CALLBACK
 
 VERIFIER = "v" * 43

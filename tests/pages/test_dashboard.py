@@ -13,17 +13,12 @@ from argon2 import PasswordHasher, extract_parameters
 from memframe.secret import Secret
 from memframe.service import run_local
 from memframe.service.pages import harmless
-from memframe.service.store import Developer, User
+from memframe.service.store.accounts import Developer, User
 from tests.conftest import CHEAP_HASHER
 from tests.pages.conftest import PASSWORD, call_token_endpoint, question_of
-from tests.service.conftest import Caller, assert_problem
+from tests.service.conftest import assert_problem
 
 LINK = re.compile(r'href="([^"#]*)')
-
-
-@pytest.fixture(scope="module")
-def call(service):
-    return Caller(service.base_url, service.api_key)
 
 
 @pytest.fixture
@@ -234,14 +229,6 @@ def test_the_consent_page_tells_whether_the_application_has_access_already(
 
 
 # Signing in
-
-
-def test_whoever_signs_in_comes_from_the_front_door_to_the_dashboard(stranger, email):
-    assert stranger.open("/").url.endswith("/login?next=%2Fdashboard")
-    page = stranger.sign_in(email.upper())
-    assert page.url.endswith("/dashboard")
-    assert email in page.text
-    assert "No requests yet" in page.text
 
 
 def test_an_unknown_user_gets_the_same_refusal_after_the_same_work(run_for_ada, new_browser):
@@ -621,12 +608,3 @@ def test_pages_have_no_script_and_load_nothing_from_elsewhere(reader, ask_for_ac
     ask_for_access(reader)
     for path, asked in (("/dashboard", {}), ("/login", {}), ("/oauth/authorize", question())):
         Sources().feed(reader.open(path, params=asked).text)
-
-
-@pytest.mark.any_database
-@pytest.mark.asvs("4.1.1")
-def test_style_and_mark_are_served(service):
-    for name, kind in (("style.css", "text/css"), ("mark.svg", "image/svg+xml")):
-        answer = requests.get(f"{service.auth_url}/static/{name}", timeout=20)
-        assert (answer.status_code, answer.headers["X-Content-Type-Options"]) == (200, "nosniff")
-        assert answer.headers["Content-Type"].startswith(kind)

@@ -42,11 +42,6 @@ class Person(Grant):
         return [int(number) for number in re.findall(r'<td data-label="\w+"[^>]*>([\d,]+)</td>', page)[:4]]
 
 
-@pytest.fixture(scope="module")
-def call(service):
-    return Caller(service.base_url, service.api_key)
-
-
 @pytest.fixture
 def person(service, call):
     return Person(service, call)

@@ -17,15 +17,15 @@ from sqlalchemy.dialects import registry
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.exc import DBAPIError
 
-from memframe.errors import ConfigError, ConflictError
+from memframe.errors import ConfigError
 from memframe.service import run_local
-from memframe.service.deployment import DATABASE_FILE, Deployment, open_deployment
+from memframe.service.deployment import DATABASE_FILE, open_deployment
 from memframe.service.keys import KEY_FILE, MasterKey, is_open_to_others
 from memframe.service.local import serving_in_thread
 from memframe.service.logs import JsonLines
 from memframe.service.server import listen
-from memframe.service.store import Store, sqlite_url
-from memframe.service.store.engine import writing
+from memframe.service.store.engine import open_engine, sqlite_url, writing
+from memframe.service.store.memories import Memories
 from memframe.service.store.schema import memories
 from tests.conftest import CHEAP_HASHER
 from tests.service.conftest import Caller, Grant
@@ -113,16 +113,6 @@ def test_of_many_who_start_at_the_same_moment_all_have_one_key(tmp_path):
     assert {file.name for file in tmp_path.iterdir()} == {KEY_FILE, DATABASE_FILE}
 
 
-def test_a_master_key_file_that_is_not_whole_is_not_there(tmp_path, monkeypatch):
-    def fail(_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("os.fsync", fail)
-    with pytest.raises(ConfigError, match=r"master\.key cannot be written: No space left"):
-        open_deployment(tmp_path)
-    assert not (tmp_path / KEY_FILE).exists()
-
-
 def test_a_database_that_cannot_be_opened_is_named_without_its_password(tmp_path, monkeypatch):
     class Other(SQLiteDialect_pysqlite):
         name = "other"
@@ -147,23 +137,11 @@ def test_a_silent_network_is_not_waited_for_longer_than_the_address_says(backend
         pytest.skip("a file needs no network")
     address = backend.new_database()
     for own, waited in (("", {"connect_timeout": "10"}), ("&connect_timeout=7", {"connect_timeout": "7"})):
-        with closing(Store(address + own)) as store, store.engine.connect() as connection:
+        engine = open_engine(address + own)
+        with engine.connect() as connection:
             parameters = connection.connection.driver_connection.info.get_parameters()
-            assert parameters.items() >= {**waited, "tcp_user_timeout": "10000"}.items()
-
-
-def test_users_and_memories_outlive_a_restart(backend, tmp_path, new_caller, new_grant):
-    database = backend.new_database()
-    with run_local(tmp_path, database=database, password_hasher=CHEAP_HASHER) as local:
-        grant = new_grant(local, new_caller(local.base_url, local.api_key))
-        memory = grant.create("Likes tea", tags=["drinks"])
-        first_key = local.api_key
-    with run_local(tmp_path, database=database, password_hasher=CHEAP_HASHER) as local:
-        assert local.api_key != first_key
-        grant.call = new_caller(local.base_url, first_key)
-        assert grant.ids(searchQuery="tea") == [memory["id"]]
-        with pytest.raises(ConflictError, match="already"):
-            local.add_user(grant.email.upper(), "a long password")
+        engine.dispose()
+        assert parameters.items() >= {**waited, "tcp_user_timeout": "10000"}.items()
 
 
 def test_a_temporary_service_leaves_nothing_behind():
@@ -265,7 +243,7 @@ def test_a_fault_is_logged_by_its_place_and_answered_without_its_words(
     def fail(*args, **kwargs):
         raise RuntimeError(f"INSERT of {content} failed")
 
-    monkeypatch.setattr(Deployment, "keyring", fail)
+    monkeypatch.setattr(Memories, "seal", fail)
     answer = grant.call.post("/memory-blobs", {**grant.keys, "content": content})
     refused(answer, 500, "internal_error")
     assert "RuntimeError in POST /api/v1/memory-blobs" in caplog.text
@@ -284,10 +262,10 @@ def test_what_is_logged_as_json_stays_one_line():
 
 
 def test_an_error_of_sqlite_does_not_quote_what_was_to_be_stored(tmp_path):
-    store = Store(sqlite_url(tmp_path / "service.db"))
-    with pytest.raises(DBAPIError) as failure, writing(store.engine) as connection:
+    engine = open_engine(sqlite_url(tmp_path / "service.db"))
+    with pytest.raises(DBAPIError) as failure, writing(engine) as connection:
         connection.execute(insert(memories).values(id="x", content="Likes tea"))
-    store.close()
+    engine.dispose()
     assert "NOT NULL" in str(failure.value)
     assert "Likes tea" not in str(failure.value)
 
@@ -318,13 +296,6 @@ def test_reads_answer_while_a_write_waits_for_another_process(backend, service, 
             assert not waiting.done()
         waiting.result()
     assert grant.ids() == [waiting.result()["id"]]
-
-
-def test_an_application_may_have_several_addresses(service):
-    deployment = service._deployment
-    uris = ("https://notes.example.org/cb", "http://127.0.0.1/cb")
-    developer = deployment.add_developer("Notes", *uris, uris[0])
-    assert deployment.store.accounts.developer(client_id=developer.client_id).redirect_uris == uris
 
 
 def test_a_database_that_cannot_keep_every_text_is_refused_with_the_way_to_one_that_can(

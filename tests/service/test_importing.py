@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 import memframe as mf
 from memframe.cli import main
-from memframe.errors import InvalidError, NotFoundError
+from memframe.errors import InvalidError
 from memframe.sample import load_sample, load_sample_tags
 from memframe.service import importing, run_local
 from tests.conftest import CHEAP_HASHER
@@ -30,25 +30,6 @@ def test_a_memory_needs_no_more_than_its_content_and_times_are_kept_in_utc(servi
     assert second["updated_at"] == "2024-06-01T00:00:00.000000Z"
     assert (bare["title"], bare["tags"], bare["importance"]) == (None, [], None)
     assert bare["created_at"] == bare["updated_at"] > "2026"
-
-
-def test_what_the_api_has_answered_can_be_taken_over(service, grant, call, new_grant):
-    grant.create("sealed elsewhere", title="Tea", tags=["drinks"], importance=3)
-    (told,) = grant.list().json()["memoryBlobs"]
-    tags = grant.call.get("/tags", user_id=grant.user_id).json()["items"]
-    other = new_grant(service, call)
-    service.import_memories(other.user_id, [told | {"content": "Likes tea"}], tags)
-    (taken,) = other.list().json()["memoryBlobs"]
-    own = {"id", "user_id", "tag_ids", "content"}
-    assert {k: v for k, v in taken.items() if k not in own} == {k: v for k, v in told.items() if k not in own}
-
-
-def test_the_sample_is_taken_over_whole_and_by_nobody_else(service, grant):
-    service.import_memories(grant.user_id, load_sample(), load_sample_tags())
-    page = grant.list(limit=1000).json()["memoryBlobs"]
-    assert [memory["title"] for memory in page] == [memory.title for memory in load_sample()]
-    with pytest.raises(NotFoundError, match="no user nobody"):
-        service.import_memories("nobody", [TEA])
 
 
 @pytest.mark.any_database
@@ -248,10 +229,3 @@ def test_a_file_with_a_row_that_cannot_be_stored_changes_nothing(imported, tmp_p
     (tmp_path / "none.txt").write_text("{")
     assert run("import", tmp_path / "none.txt", "--user", grant.email).exit_code == 1
     assert (grant.ids(), run("imports")) == ([], [])
-
-
-def test_imported_rows_go_with_the_account(imported, pasted):
-    grant, run = imported
-    run("import", pasted, "--user", grant.email, "--apply")
-    assert run("erase-user", "--user", grant.email, "--confirm", 7)["memories"] == 7
-    assert run("imports") == []

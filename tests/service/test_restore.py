@@ -1,7 +1,6 @@
 """A deleted memory comes back under its id and times, once, to whoever deleted it; nothing of its text is kept."""
 
 import re
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
@@ -88,14 +87,6 @@ def test_it_comes_back_as_often_as_it_was_deleted(local, grant, memory):
         gone(grant, memory["id"])
         local.rotate_key(grant.user_id)  # the digest is of the text, not of how it was sealed
         assert restore(grant, memory["id"]).json() == without_content(memory)
-
-
-def test_of_many_at_the_same_moment_one_restores(grant, memory):
-    gone(grant, memory["id"])
-    with ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(lambda _: restore(grant, memory["id"]), range(16)))
-    assert sorted(answer.status_code for answer in answers) == [201] + [409] * 15
-    assert grant.ids() == [memory["id"]]
 
 
 def test_an_answer_that_got_lost_comes_again_under_its_idempotency_key(grant, memory, refused):

@@ -1,6 +1,5 @@
 """The decisions of the service as tables."""
 
-import asyncio
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,7 @@ from litestar import Request
 from memframe.errors import ConfigError, MemframeError
 from memframe.service import throttle, validation
 from memframe.service.deployment import TOKEN_CALLS_PER_MINUTE
-from memframe.service.throttle import ConcurrencyLimiter, TooManyCallsError, address_of
+from memframe.service.throttle import address_of
 from memframe.wire import STATUSES
 
 
@@ -88,25 +87,3 @@ def test_the_limits_are_documented():
 )
 def test_a_site_with_many_addresses_is_one(client, address):
     assert address_of(Request({"type": "http", "client": client})) == address
-
-
-def test_few_have_their_turn_at_once_few_wait_and_the_next_is_sent_away():
-    seen = []
-
-    async def enter(limiter, number):
-        async with limiter.slot():
-            seen.append(number)
-            await asyncio.sleep(0)
-            assert limiter._free.locked()
-            seen.append(-number)
-
-    async def crowd():
-        limiter = ConcurrencyLimiter(1, waiting=1)
-        everybody = [enter(limiter, number) for number in (1, 2, 3)]
-        outcomes = await asyncio.gather(*everybody, return_exceptions=True)
-        await enter(limiter, 4)
-        return outcomes
-
-    first, second, third = asyncio.run(crowd())
-    assert (first, second, type(third)) == (None, None, TooManyCallsError)
-    assert seen == [1, -1, 2, -2, 4, -4]

@@ -8,49 +8,34 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, delete, event
+from sqlalchemy import Connection, Engine, delete, event, select, update
 from sqlalchemy.exc import OperationalError
 
 from memframe.errors import AccessError, ConfigError, ServiceError
 from memframe.service.clock import Clock, utc_now
-from memframe.service.store.access import (
+from memframe.service.keys import MasterKey
+from memframe.service.store.accounts import (
     AccessRequests,
-    AuthorizationCode,
+    Accounts,
     Authorizations,
-    StoredRequest,
-    UserToken,
     find_granted_keys,
+    find_key_version,
 )
-from memframe.service.store.accounts import Accounts, Developer, Rewrap, User, find_key_version, rewrap_keys
 from memframe.service.store.activity import ActivityLog
 from memframe.service.store.batching import GroupCommit, LookupBatcher, ReadConnections
 from memframe.service.store.engine import (
     Queries,
     name_of,
     naming_database_errors,
-    open_engine,
     read_meta,
-    sqlite_url,
     write_meta,
     writing,
     writing_alone,
 )
-from memframe.service.store.memories import RESTORABLE, Memories, read_granted
-from memframe.service.store.schema import meta
+from memframe.service.store.memories import Memories, read_granted
+from memframe.service.store.schema import meta, user_keys
 from memframe.service.tokens import Bearer, bad_token
 from memframe.wire import MemoryBlob
-
-__all__ = [
-    "RESTORABLE",
-    "AuthorizationCode",
-    "Developer",
-    "Memories",
-    "Store",
-    "StoredRequest",
-    "User",
-    "UserToken",
-    "sqlite_url",
-]
 
 OTHER_KEY = "this database belongs to another master key; restore the key file that was beside it"
 
@@ -58,22 +43,24 @@ Result = TypeVar("Result")
 
 
 class Store:
-    """The database of one service, at a SQLAlchemy address (`sqlite_url` gives that of a file).
+    """The database of one service (`open_engine` opens it), and the master key over it.
 
     `lookups` are for reads of single memories from a database server, and `reading_threads` for other short reads; both
     are None for SQLite, which answers in this process at once.
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
+    >>> from memframe.service.store.engine import open_engine, sqlite_url
     >>> with TemporaryDirectory() as folder:
-    ...     store = Store(sqlite_url(Path(folder, "service.db")))
+    ...     store = Store(open_engine(sqlite_url(Path(folder, "service.db"))), MasterKey.generate())
     ...     store.accounts.developers()
     ...     store.close()
     []
     """
 
-    def __init__(self, url: str, *, now: Clock = utc_now) -> None:
-        self.engine = open_engine(url)
+    def __init__(self, engine: Engine, master_key: MasterKey, *, now: Clock = utc_now) -> None:
+        self.engine = engine
+        self.master_key = master_key
         self._now = now
         self._snapshots = self.engine  # whose transactions read one snapshot, as SQLite's always do
         if self.engine.dialect.name == "postgresql":
@@ -100,10 +87,13 @@ class Store:
         return found
 
     @contextmanager
-    def snapshot(self, bearer: Bearer, user_id: str) -> Iterator[Memories]:
-        """Open a user's memories for several statements that read one snapshot."""
-        with self._snapshots.connect() as connection, connection.begin():
-            yield self._granted(Queries(connection), bearer, user_id)
+    def reading(self, bearer: Bearer, user_id: str, *, in_snapshot: bool) -> Iterator[Memories]:
+        """Open a user's memories for one statement, or for several that read one snapshot."""
+        if in_snapshot:
+            with self._snapshots.connect() as connection, connection.begin():
+                yield self._granted(Queries(connection), bearer, user_id)
+        else:
+            yield self.granted(bearer, user_id)
 
     def write(self, do: Callable[[Memories], Result], bearer: Bearer, user_id: str) -> Future[Result]:
         """Run `do` on a user's memories in a transaction, if the grant is live then."""
@@ -130,15 +120,20 @@ class Store:
         if granted is None:
             raise self._no_grant(bearer)
         version, generation = granted
-        developer_id, now = bearer.developer_id, self._now()
         return Memories(
-            queries, developer_id, user_id, now=now, key_version=version, key_generation=generation
+            queries,
+            self.master_key,
+            bearer.developer_id,
+            user_id,
+            now=self._now(),
+            key_version=version,
+            key_generation=generation,
         )
 
     def _owned(self, connection: Connection, user_id: str, *, lock: bool) -> Memories:
-        key_version = find_key_version(connection, user_id, lock=lock)
+        version = find_key_version(connection, user_id, lock=lock)
         queries = Queries(connection, caches=lock)
-        return Memories(queries, "", user_id, now=self._now(), key_version=key_version)
+        return Memories(queries, self.master_key, "", user_id, now=self._now(), key_version=version)
 
     def check_bearer(self, bearer: Bearer) -> None:
         """Raise `AuthError` where the account is disabled, or was since the token was issued."""
@@ -159,57 +154,25 @@ class Store:
     def name(self) -> str:
         return name_of(self.engine)
 
-    def sqlite_file(self) -> Path | None:
-        """Return the database file, if it is SQLite's."""
-        name = self.engine.url.database
-        return Path(name) if self.engine.dialect.name == "sqlite" and name else None
-
-    def is_bound(self, fingerprint: str | None = None) -> bool:
-        """Return True where the data belongs to a master key, or to the one with this fingerprint."""
-        with self.engine.connect() as connection:
-            bound_to = read_meta(connection, "master_key")
-        return bound_to is not None and fingerprint in {None, bound_to}
-
-    def bind(self, fingerprint: str) -> str | None:
-        """Bind the data to a master key; return the first master key, wrapped, where it is another one.
-
-        Data of another key is refused, now and by every new connection: a process that has lost its connections does
-        not go on with a key that was replaced meanwhile.
-        """
-        with writing(self.engine) as connection:
-            bound_to = read_meta(connection, "master_key")
-            if bound_to is None:
-                write_meta(connection, "master_key", fingerprint)
-            elif bound_to != fingerprint:
-                raise ConfigError(OTHER_KEY)
-            first = read_meta(connection, "first_master_key")
-
-        @event.listens_for(self.engine, "connect")
-        def check_key(connection: Any, _: object) -> None:
-            query = "SELECT value FROM meta WHERE name = 'master_key'"
-            (bound_to,) = connection.execute(query).fetchone()
-            connection.commit()
-            if bound_to != fingerprint:
-                connection.close()  # SQLAlchemy forgets a connection that an event has refused
-                raise OperationalError(None, None, ConfigError(OTHER_KEY))
-
-        return first
-
-    def replace_master_key(
-        self, fingerprint: str, first: str, rewrap: Rewrap, save: Callable[[], None]
-    ) -> int:
+    def replace_master_key(self, new: MasterKey, key_file: Path) -> int:
         """Wrap all user keys with another master key, in one transaction; return their number.
 
-        `first` is the first master key, wrapped by the new one; `save` writes the new one to a file before the
-        transaction ends. `ConfigError` where another process is connected to the database.
+        The new key is written beside the file of the old one before the transaction ends. `ConfigError` where another
+        process is connected to the database.
         """
+        old = self.master_key
         with writing_alone(self.engine) as connection:
-            n_keys = rewrap_keys(connection, rewrap)
+            names = ("user_id", "version", "wrapped_key")
+            rows = connection.execute(select(*(user_keys.c[name] for name in names))).all()
+            for user_id, version, wrapped in rows:
+                this = {"user_id": user_id, "version": version}
+                rewrapped = new.wrap(old.unwrap(bytes(wrapped), **this), **this)
+                connection.execute(update(user_keys).filter_by(**this).values(wrapped_key=rewrapped))
             connection.execute(delete(meta).where(meta.c.name.in_(["master_key", "first_master_key"])))
-            write_meta(connection, "master_key", fingerprint)
-            write_meta(connection, "first_master_key", first)
-            save()
-        return n_keys
+            write_meta(connection, "master_key", new.fingerprint())
+            write_meta(connection, "first_master_key", new.wrap_first(old))
+            new.save_for_rotation(key_file)
+        return len(rows)
 
     def close(self) -> None:
         """Finish queued writes, and close all connections."""
@@ -219,3 +182,37 @@ class Store:
         self._readers.close()
         self.activity.close()
         self.engine.dispose()
+
+
+def is_bound(engine: Engine, fingerprint: str | None = None) -> bool:
+    """Return True where the data belongs to a master key, or to the one with this fingerprint."""
+    with engine.connect() as connection:
+        bound_to = read_meta(connection, "master_key")
+    return bound_to is not None and fingerprint in {None, bound_to}
+
+
+def bind(engine: Engine, master_key: MasterKey) -> None:
+    """Bind the data to a master key, which then knows the first one.
+
+    Data of another key is refused, now and by every new connection: a process that has lost its connections does
+    not go on with a key that was replaced meanwhile.
+    """
+    fingerprint = master_key.fingerprint()
+    with writing(engine) as connection:
+        bound_to = read_meta(connection, "master_key")
+        if bound_to is None:
+            write_meta(connection, "master_key", fingerprint)
+        elif bound_to != fingerprint:
+            raise ConfigError(OTHER_KEY)
+        first = read_meta(connection, "first_master_key")
+    if first is not None:
+        master_key.unwrap_first(first)
+
+    @event.listens_for(engine, "connect")
+    def check_key(connection: Any, _: object) -> None:
+        query = "SELECT value FROM meta WHERE name = 'master_key'"
+        (bound_to,) = connection.execute(query).fetchone()
+        connection.commit()
+        if bound_to != fingerprint:
+            connection.close()  # SQLAlchemy forgets a connection that an event has refused
+            raise OperationalError(None, None, ConfigError(OTHER_KEY))

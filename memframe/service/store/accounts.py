@@ -1,8 +1,8 @@
-"""Developers, users, their keys and sessions, and which developer has a memory key of which user."""
+"""Developers, users and what is between them: connections, access requests and grants, codes and tokens, sessions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import uuid4
@@ -10,25 +10,48 @@ from uuid import uuid4
 import sqlalchemy as sa
 from msgspec import Struct
 from msgspec.structs import asdict
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import (
+    Connection,
+    Update,
+    delete,
+    func,
+    insert,
+    select,
+    update,
+)
 from sqlalchemy.exc import IntegrityError
 
 from memframe.errors import ConflictError, NotFoundError
 from memframe.service.logs import log_event
 from memframe.service.store import schema
 from memframe.service.store.engine import (
+    Queries,
     Records,
+    SqlStatement,
     empty_write_ahead_log,
+    fetch_all,
+    fetch_one,
     lock_schema,
     writing,
 )
-from memframe.service.store.schema import connections, developers, sessions, user_keys, users
+from memframe.service.store.schema import (
+    access_requests,
+    authorization_codes,
+    connections,
+    developers,
+    sessions,
+    user_keys,
+    user_tokens,
+    users,
+)
+from memframe.service.validation import MAX_PENDING, invalid, states_before, wrong_state
+from memframe.wire import Status
 
 SESSION_LIFETIME = timedelta(hours=12)
-REWRAP_BATCH = 1000
+_USED_CODE_KEPT = timedelta(minutes=10)
 
-Rewrap = Callable[[str, int, bytes], bytes]
-"""Wraps a user's key with another master key: takes user id, version and the old wrapping."""
+Page = tuple[list["StoredRequest"], int, bool]
+"""Requests, the number of all, and True where more follow."""
 
 
 class Developer(Struct, frozen=True):
@@ -55,14 +78,6 @@ class User(Struct, frozen=True):
     disabled: bool
     created_at: datetime
     must_change_password: bool = False
-
-
-class ConnectedDeveloper(Struct, frozen=True):
-    """An application that has a memory key of a user."""
-
-    id: str
-    name: str
-    created_at: datetime
 
 
 class Accounts(Records):
@@ -196,7 +211,7 @@ class Accounts(Records):
         `NotFoundError` where the two are not connected.
         """
         pair, now = {"user_id": user_id, "developer_id": developer_id}, self._now()
-        requests = schema.access_requests
+        requests = access_requests
         with writing(self._engine) as connection:
             find_key_version(connection, user_id, lock=True)
             ending = update(connections).filter_by(**pair, ended_at=None).values(ended_at=now)
@@ -209,15 +224,16 @@ class Accounts(Records):
             self._end_codes(connection, **pair)
         log_event("disconnected", **pair)
 
-    def connected_developers(self, user_id: str) -> list[ConnectedDeveloper]:
-        """Return the developers with a memory key of the user, by name."""
+    def connected_developers(self, user_id: str) -> Sequence[Any]:
+        """Return id, name and time of the developers with a memory key of the user, by name."""
         query = (
             select(developers.c.id, developers.c.name, connections.c.created_at)
             .join(connections, connections.c.developer_id == developers.c.id)
             .where(connections.c.user_id == user_id, connections.c.ended_at.is_(None))
             .order_by(developers.c.name, developers.c.id)
         )
-        return self._all(ConnectedDeveloper, query)
+        with self._engine.connect() as connection:
+            return connection.execute(query).all()
 
     def connected_user(self, *, developer_id: str, memory_key_hash: str) -> str | None:
         """Return the id of the user of a memory key that this developer has."""
@@ -233,7 +249,7 @@ class Accounts(Records):
     def _end_codes(self, connection: Connection, **owners: str) -> None:
         """End the authorization codes and tokens of a developer, a user or a pair of them."""
         now = self._now()
-        for table, ended_at in ((schema.authorization_codes, "used_at"), (schema.user_tokens, "revoked_at")):
+        for table, ended_at in ((authorization_codes, "used_at"), (user_tokens, "revoked_at")):
             valid = update(table).filter_by(**owners, **{ended_at: None})
             connection.execute(valid.values({ended_at: now}))
 
@@ -278,17 +294,238 @@ def _no_user(user_id: str) -> NotFoundError:
     return NotFoundError(f"there is no user {user_id}", status=404, code="not_found")
 
 
-def rewrap_keys(connection: Connection, rewrap: Rewrap) -> int:
-    """Replace the wrapping of all keys of all users; return their number."""
-    n_keys, place = 0, sa.tuple_(user_keys.c.user_id, user_keys.c.version)
-    some = select(user_keys.c.user_id, user_keys.c.version, user_keys.c.wrapped_key).order_by(*place)
-    rows = connection.execute(some.limit(REWRAP_BATCH)).all()
-    while rows:
-        for user_id, version, wrapped in rows:
-            new = rewrap(user_id, version, bytes(wrapped))
-            this = update(user_keys).filter_by(user_id=user_id, version=version)
-            connection.execute(this.values(wrapped_key=new))
-        n_keys += len(rows)
-        after = place > sa.tuple_(sa.literal(rows[-1][0]), sa.literal(rows[-1][1]))
-        rows = connection.execute(some.where(after).limit(REWRAP_BATCH)).all()
-    return n_keys
+# Access requests and the grants they become
+
+
+class StoredRequest(Struct, frozen=True):
+    """An access request; `generation` is that of the developer's memory key for the user."""
+
+    id: str
+    developer_id: str
+    developer_name: str
+    user_id: str
+    reason: str
+    status: Status
+    created_at: datetime
+    updated_at: datetime
+    generation: int
+
+
+_CONNECTED = (connections.c.user_id == access_requests.c.user_id) & (
+    connections.c.developer_id == access_requests.c.developer_id
+)
+_JOINED = {"developer_name": developers.c.name, "generation": connections.c.generation}
+_REQUESTS = (
+    select(*(access_requests.c[name] for name in StoredRequest.__struct_fields__ if name not in _JOINED))
+    .add_columns(*(column.label(name) for name, column in _JOINED.items()))
+    .join(developers, developers.c.id == access_requests.c.developer_id)
+    .join(connections, _CONNECTED)
+)
+
+
+def select_granted(columns: str, joins: str = "") -> str:
+    """Select columns where the memories of a user are open to a developer, and the token's epoch is live."""
+    return f"""SELECT {columns} FROM access_requests
+    JOIN users ON users.id = access_requests.user_id
+    JOIN developers ON developers.id = access_requests.developer_id {joins}
+    WHERE access_requests.developer_id = :developer_id AND access_requests.user_id = :user_id
+    AND access_requests.status = 'approved' AND NOT users.disabled AND NOT developers.disabled
+    AND developers.token_epoch = :epoch LIMIT 1"""  # noqa: S608 - our own names
+
+
+_GRANTED_KEYS = select_granted(
+    "users.key_version, connections.generation",
+    "JOIN connections ON connections.user_id = users.id AND connections.developer_id = developers.id",
+)
+_GRANTED = SqlStatement(_GRANTED_KEYS)
+_GRANTED_LOCKED = SqlStatement(
+    _GRANTED_KEYS, postgresql=f"{_GRANTED_KEYS} FOR NO KEY UPDATE OF users, access_requests"
+)
+
+
+def find_granted_keys(queries: Queries, *, lock: bool, **grant: Any) -> tuple[int, int] | None:
+    """Return the version of the user's key and the generation of the memory key; None without a grant.
+
+    With `lock`, PostgreSQL locks the rows of the user and the request until the transaction ends: writes of one user
+    are serialized, and a revocation comes before or after one. SQLite has but one writer at a time.
+    """
+    if lock:
+        key = ("grant", *map(str, grant.values()))
+        row = queries.cached(key, lambda: queries.row(_GRANTED_LOCKED, **grant))
+    else:
+        row = queries.row(_GRANTED, **grant)
+    return None if row is None else (int(row[0]), int(row[1]))
+
+
+class AccessRequests(Records):
+    """Queries on access requests; a decision is one conditional UPDATE, so that of two at once one wins."""
+
+    def add(self, *, developer_id: str, user_id: str, reason: str) -> StoredRequest:
+        """Add a pending request; `ConflictError` where the two have too many."""
+        pair, now = {"developer_id": developer_id, "user_id": user_id}, self._now()
+        new = {
+            "id": str(uuid4()),
+            "reason": reason,
+            "status": "pending",
+            "created_at": now,
+            "updated_at": now,
+        }
+        with writing(self._engine) as connection:
+            find_key_version(connection, user_id, lock=True)
+            waiting = select(func.count()).select_from(access_requests).filter_by(**pair, status="pending")
+            if int(connection.scalar(waiting) or 0) >= MAX_PENDING:
+                message = (
+                    f"{MAX_PENDING} of your requests wait for this user's decision; wait before you send more"
+                )
+                raise ConflictError(message, status=409, code="too_many_pending")
+            connection.execute(insert(access_requests).values(**new, **pair))
+            return _get_request(connection, str(new["id"]))
+
+    def get(self, request_id: str) -> StoredRequest:
+        """Return a request; `NotFoundError` where there is none."""
+        with self._engine.connect() as connection:
+            return _get_request(connection, request_id)
+
+    def page(
+        self, *statuses: Status, behind: str | None, limit: int, newest_first: bool = False, **owner: str
+    ) -> Page:
+        """Return a page of the requests of a ``developer_id`` or to a ``user_id``, behind the one with an id.
+
+        Of all statuses where none is named.
+        """
+        requests, seq = access_requests.c, access_requests.c.seq
+        theirs = chosen = [requests[name] == value for name, value in owner.items()]
+        if statuses:
+            chosen = [*theirs, requests.status.in_(statuses)]
+        query = _REQUESTS.where(*chosen).order_by(seq.desc() if newest_first else seq).limit(limit + 1)
+        with self._engine.connect() as connection:
+            if behind is not None:
+                place = connection.scalar(select(seq).where(*theirs, requests.id == behind))
+                if place is None:
+                    raise invalid(
+                        "the cursor does not belong to this list; start again without it", "invalid_cursor"
+                    )
+                query = query.where(seq < place if newest_first else seq > place)
+            found = fetch_all(connection, StoredRequest, query)
+            total = connection.scalar(select(func.count()).where(*chosen))
+        return found[:limit], int(total or 0), len(found) > limit
+
+    def is_approved(self, *, developer_id: str, user_id: str) -> bool:
+        """Return True where a user's memories are open to a developer."""
+        query = select_granted("1").replace(":epoch", "developers.token_epoch")
+        with self._engine.connect() as connection:
+            pair = {"developer_id": developer_id, "user_id": user_id}
+            return connection.scalar(sa.text(query), pair) is not None
+
+    def decide(self, request_id: str, status: Status, *, user_id: str | None = None) -> StoredRequest:
+        """Change the status of a request, as its user, or as the operator (`user_id` None).
+
+        `ConflictError` where its present status does not allow that; `NotFoundError` for another user's request.
+        """
+        change = (
+            update(access_requests)
+            .where(access_requests.c.id == request_id, access_requests.c.status.in_(states_before(status)))
+            .values(status=status, updated_at=self._now())
+        )
+        with writing(self._engine) as connection:
+            if user_id not in (None, _get_request(connection, request_id).user_id):
+                raise _no_request()
+            changed = connection.execute(change).rowcount == 1
+            decided = _get_request(connection, request_id)
+            if not changed:
+                raise wrong_state(decided.status, status)
+        by = "operator" if user_id is None else "user"
+        pair = {"developer_id": decided.developer_id, "user_id": decided.user_id}
+        log_event(f"access {status}", request_id=request_id, **pair, by=by)
+        return decided
+
+
+def _get_request(connection: Connection, request_id: str) -> StoredRequest:
+    request = fetch_one(connection, StoredRequest, _REQUESTS.where(access_requests.c.id == request_id))
+    if request is None:
+        raise _no_request()
+    return request
+
+
+def _no_request() -> NotFoundError:
+    return NotFoundError("there is no access request with this id", status=404, code="not_found")
+
+
+class AuthorizationCode(Struct, frozen=True):
+    """A code and what its exchange must repeat; `redirect_uri` is None where the request left it out."""
+
+    id: str
+    developer_id: str
+    user_id: str
+    redirect_uri: str | None
+    code_challenge: str | None
+    created_at: datetime
+    expires_at: datetime
+    used_at: datetime | None = None
+
+
+class UserToken(Struct, frozen=True):
+    token_hash: str
+    kind: str
+    code_id: str
+    developer_id: str
+    user_id: str
+    expires_at: datetime
+    revoked_at: datetime | None = None
+
+
+class Authorizations(Records):
+    """Queries on codes and tokens, which are known by their hashes.
+
+    Whatever was issued for one code, by refreshing too, has the code's id: all of it is revoked when a code or a
+    refresh token is used a second time.
+    """
+
+    def add_code(self, **columns: Any) -> None:
+        """Add a code, and delete codes and tokens that have expired.
+
+        A code is kept as long as a token of it, so that its second use is noticed; and a while after it expired, as it
+        may be being exchanged.
+        """
+        now = self._now()
+        with writing(self._engine) as connection:
+            connection.execute(delete(user_tokens).where(user_tokens.c.expires_at <= now))
+            has_tokens = sa.exists().where(user_tokens.c.code_id == authorization_codes.c.id)
+            outdated = authorization_codes.c.expires_at <= now - _USED_CODE_KEPT
+            connection.execute(delete(authorization_codes).where(outdated, ~has_tokens))
+            new = {"id": str(uuid4()), "created_at": now, **columns}
+            connection.execute(insert(authorization_codes).values(**new))
+
+    def code(self, **known: str) -> AuthorizationCode | None:
+        """Return the code with this ``id`` or ``code_hash``, used or not; None once it was deleted."""
+        columns = (authorization_codes.c[name] for name in AuthorizationCode.__struct_fields__)
+        return self._one(AuthorizationCode, select(*columns).filter_by(**known))
+
+    def token(self, token_hash: str) -> UserToken | None:
+        """Return a token, valid or not."""
+        columns = (user_tokens.c[name] for name in UserToken.__struct_fields__)
+        return self._one(UserToken, select(*columns).where(user_tokens.c.token_hash == token_hash))
+
+    def redeem(self, used: AuthorizationCode | UserToken, issued: tuple[UserToken, ...]) -> bool:
+        """Use a code or refresh token and add its tokens, both or neither; False, with all revoked, if it is spent."""
+        now, codes = self._now(), authorization_codes
+        if isinstance(used, UserToken):
+            code_id, unused = used.code_id, {"token_hash": used.token_hash, "revoked_at": None}
+            use = update(user_tokens).filter_by(**unused).values(revoked_at=now)
+        else:
+            code_id, unused = used.id, {"id": used.id, "used_at": None}
+            use = update(codes).filter_by(**unused).where(codes.c.expires_at > now).values(used_at=now)
+        with writing(self._engine) as connection:
+            if connection.execute(use).rowcount != 1:
+                connection.execute(self._revocation(code_id))
+                return False
+            connection.execute(insert(user_tokens), [asdict(token) | {"created_at": now} for token in issued])
+        return True
+
+    def revoke_tokens(self, code_id: str) -> None:
+        """Revoke everything that was issued for a code."""
+        with writing(self._engine) as connection:
+            connection.execute(self._revocation(code_id))
+
+    def _revocation(self, code_id: str) -> Update:
+        return update(user_tokens).filter_by(code_id=code_id, revoked_at=None).values(revoked_at=self._now())

@@ -9,23 +9,27 @@ from __future__ import annotations
 from contextlib import suppress
 from datetime import date
 from threading import Event, Lock, Thread
-from typing import Any, Literal
+from typing import Literal
 
 from msgspec import Struct
-from sqlalchemy import Engine, Integer, String, bindparam, exists, select
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Engine, select, text
 from sqlalchemy.exc import DBAPIError
 
 from memframe.service.clock import Clock
 from memframe.service.store.engine import Records, writing
-from memframe.service.store.schema import access_counts, developers, users
+from memframe.service.store.schema import access_counts, developers
 
 FLUSH_EVERY_S = 5.0
 
 Action = Literal["reads", "creates", "patches", "deletes"]
 ACTIONS: tuple[Action, ...] = ("reads", "creates", "patches", "deletes")
 
-_KEY = ("user_id", "day", "developer_id")
+_ADD = text(
+    f"INSERT INTO access_counts (user_id, day, developer_id, {', '.join(ACTIONS)}) "  # noqa: S608 - our own names
+    f"SELECT id, :day, :developer_id, :{', :'.join(ACTIONS)} FROM users WHERE id = :user_id "  # unless it was erased
+    "ON CONFLICT (user_id, day, developer_id) DO UPDATE SET "
+    + ", ".join(f"{action} = access_counts.{action} + excluded.{action}" for action in ACTIONS)
+)
 
 
 class DayOfAccess(Struct, frozen=True):
@@ -83,7 +87,7 @@ class ActivityLog(Records):
             ]
             try:
                 with writing(self._engine) as connection:
-                    connection.execute(_ADD[connection.dialect.name], rows)
+                    connection.execute(_ADD, rows)
             except BaseException:  # Ctrl-C as well: what is not stored is counted again
                 with self._lock:
                     for key, counted in counts.items():
@@ -119,19 +123,3 @@ class ActivityLog(Records):
                 self.flush()
             if is_last:
                 return
-
-
-def _make_upsert(dialect: Any) -> Any:
-    """Add counts to a row, or make it; counts of users who were erased meanwhile are dropped."""
-    columns: list[Any] = [
-        *(bindparam(name, type_=String).label(name) for name in _KEY),
-        *(bindparam(action, type_=Integer).label(action) for action in ACTIONS),
-    ]
-    there = exists().where(users.c.id == bindparam("user_id", type_=String))
-    names = [column.name for column in columns]
-    upsert = dialect.insert(access_counts).from_select(names, select(*columns).where(there))
-    sums = {action: access_counts.c[action] + upsert.excluded[action] for action in ACTIONS}
-    return upsert.on_conflict_do_update(index_elements=[access_counts.c[name] for name in _KEY], set_=sums)
-
-
-_ADD = {"sqlite": _make_upsert(sqlite), "postgresql": _make_upsert(postgresql)}

@@ -7,20 +7,22 @@ so threads of a process queue for a lock of this process, and only processes com
 PostgreSQL: a write locks the user's row first, so that writes of one user are serialized. Lock and network waits are
 bounded. Connections that the server has closed, because it was restarted, are replaced before they are used.
 
-The statements of every call run as precompiled text on the driver's cursor (`Queries`): executing through SQLAlchemy
+The statements of every call are SQL that runs on the driver's cursor (`Queries`): executing through SQLAlchemy
 costs several times what SQLite takes to answer, as ``tests/benchmarks/service.py`` shows in the rows "get" and
 "create". Rows are the driver's tuples then; errors are SQLAlchemy's, as everywhere.
 """
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from operator import attrgetter
 from pathlib import Path
 from selectors import EVENT_READ, DefaultSelector
 from threading import Lock
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from msgspec import Struct
@@ -45,9 +47,6 @@ SCHEMA_LOCK = 0x6D656D66  # any number that nobody else locks in the same databa
 
 _SHUTDOWN = "57P"
 """Prefix of SQLSTATEs with which PostgreSQL closes connections when it stops or has crashed."""
-
-_NO_CONNECTION = (_SHUTDOWN, "08", "53300")
-"""Prefixes of SQLSTATEs without a connection: lost, or too many already."""
 
 Record = TypeVar("Record", bound=Struct)
 Result = TypeVar("Result")
@@ -159,12 +158,6 @@ def _prepare_postgresql(engine: Engine) -> None:
             # a server that closes an idle connection says so on it
             if connection.closed or selector.select(timeout=0):
                 raise DisconnectionError  # the pool makes another one
-
-
-def is_unreachable(error: DBAPIError) -> bool:
-    """Return True where no connection can be had; psycopg has no SQLSTATE then, or one of `_NO_CONNECTION`."""
-    code = getattr(error.orig, "sqlstate", "")  # errors of SQLite have none
-    return code is None or code.startswith(_NO_CONNECTION)
 
 
 @contextmanager
@@ -280,8 +273,8 @@ def _prepare_schema(engine: Engine) -> None:
             return
         if sa.inspect(connection).has_table(alembic_version.name):
             found = str(connection.scalar(sa.select(alembic_version.c.version_num)))
-        else:  # of before alembic: its schema version in four digits
-            found = f"{read_meta(connection, 'schema_version'):0>4}"
+        else:  # of before alembic
+            found = str(read_meta(connection, "schema_version"))
         if found != REVISION:
             # alembic takes half a second to import
             from memframe.service.store.migrations import upgrade_schema  # noqa: PLC0415
@@ -339,38 +332,24 @@ def fetch_all(connection: Connection, record: type[Record], query: Select[Any]) 
 # Statements, on the driver
 
 
-class CompiledSql(NamedTuple):
-    """The text of a statement in one dialect, and its constant parameters."""
-
-    text: str
-    constants: dict[str, Any]
+_PARAMETER = re.compile(r":([a-z_0-9]+)", re.ASCII)
 
 
 class SqlStatement:
-    """A statement with named parameters and, maybe, a variant for PostgreSQL, compiled once for each dialect.
+    """A statement with named parameters and, maybe, a variant for PostgreSQL, in the spelling of each driver.
 
-    >>> named = SqlStatement(sa.select(sa.column("id")).where(sa.column("name") == sa.bindparam("name")))
-    >>> print(named.compile(sa.create_engine("sqlite://").dialect).text)
-    SELECT id
-    WHERE name = :name
+    >>> SqlStatement("SELECT id FROM tags WHERE name = :name").postgresql
+    'SELECT id FROM tags WHERE name = %(name)s'
     """
 
-    def __init__(self, clause: sa.Executable, *, postgresql: sa.Executable | None = None) -> None:
-        self._clauses: dict[str, Any] = {
-            "sqlite": clause,
-            "postgresql": clause if postgresql is None else postgresql,
-        }
-        self._compiled: dict[str, CompiledSql] = {}
+    def __init__(self, text: str, *, postgresql: str | None = None) -> None:
+        self.sqlite = text
+        self.postgresql = _PARAMETER.sub(r"%(\1)s", postgresql or text)
 
-    def compile(self, dialect: sa.Dialect) -> CompiledSql:
-        """Return the statement for a dialect."""
-        if dialect.name not in self._compiled:
-            kind: Any = type(dialect)
-            named = dialect if dialect.paramstyle == "pyformat" else kind(paramstyle="named")
-            compiled = self._clauses[dialect.name].compile(dialect=named)
-            constants = {name: value for name, value in compiled.params.items() if value is not None}
-            self._compiled[dialect.name] = CompiledSql(str(compiled), constants)
-        return self._compiled[dialect.name]
+
+def insert_into(table: sa.Table) -> SqlStatement:
+    names = table.columns.keys()
+    return SqlStatement(f"INSERT INTO {table.name} ({', '.join(names)}) VALUES (:{', :'.join(names)})")  # noqa: S608 - our own names
 
 
 class Queries:
@@ -382,6 +361,7 @@ class Queries:
 
     def __init__(self, connection: Connection, *, caches: bool = False) -> None:
         self.dialect = connection.dialect
+        self._text_of = attrgetter(connection.dialect.name)
         self._driver: Any = connection.dialect.loaded_dbapi
         self._cache: dict[tuple[str, ...], Any] | None = {} if caches else None
         self._use(connection)
@@ -440,14 +420,13 @@ class Queries:
     def run_many(self, statement: SqlStatement, rows: Sequence[dict[str, Any]]) -> None:
         if rows:
             try:
-                self._cursor.executemany(statement.compile(self.dialect).text, rows)
+                self._cursor.executemany(self._text_of(statement), rows)
             except self._driver.Error as error:
                 raise self._translate(error) from None
 
     def _execute(self, statement: SqlStatement, parameters: dict[str, Any]) -> None:
-        text, constants = statement.compile(self.dialect)
         try:
-            self._cursor.execute(text, {**constants, **parameters} if constants else parameters)
+            self._cursor.execute(self._text_of(statement), parameters)
         except self._driver.Error as error:
             raise self._translate(error) from None
 

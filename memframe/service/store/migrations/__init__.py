@@ -15,6 +15,8 @@ from sqlalchemy import Connection
 from memframe.errors import ConfigError
 from memframe.service.store.schema import REVISION
 
+BEFORE_ALEMBIC = "2"
+
 
 def upgrade_schema(connection: Connection, found: str) -> None:
     """Run the scripts after revision `found`, inside the connection's transaction; `ConfigError` if it is unknown."""
@@ -22,11 +24,12 @@ def upgrade_schema(connection: Connection, found: str) -> None:
     config.set_main_option("script_location", "memframe.service.store:migrations")
     config.attributes["connection"] = connection
     try:
-        ScriptDirectory.from_config(config).get_revision(found)
+        if found != BEFORE_ALEMBIC:
+            ScriptDirectory.from_config(config).get_revision(found)
+            command.stamp(config, found)
     except CommandError:
         raise ConfigError(
-            f"the database is of schema version {found.lstrip('0')}, this memframe reads 2 to {int(REVISION)}; "
-            "install the version of memframe that wrote it"
+            f"the database is of schema version {found.lstrip('0')}, this memframe reads {BEFORE_ALEMBIC} to "
+            f"{int(REVISION)}; install the version of memframe that wrote it"
         ) from None
-    command.stamp(config, found)
     command.upgrade(config, "head")

@@ -1,4 +1,4 @@
-"""Schema 5: counts of what developers did with memories, imports of files, digests of accounts that were erased."""
+"""From schema 2, the earliest that is upgraded and which has no number of alembic's, to schema 5."""
 
 from typing import Any
 
@@ -6,40 +6,74 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0005"
-down_revision = "0004"
+down_revision = None
 
 
 def upgrade() -> None:
-    """Add the tables."""
-    op.create_table(
-        "access_counts",
-        _user_id(primary_key=True),
+    """Add what a database of schema 2 lacks; refuse versions of memframe that do not know alembic."""
+    op.add_column("connections", _integer("generation", server_default="1"))
+    op.add_column("connections", _time("ended_at", nullable=True))
+    op.add_column("developers", _integer("token_epoch", server_default="0"))
+    must_change = sa.Column("must_change_password", sa.Boolean, nullable=False, server_default=sa.false())
+    op.add_column("users", must_change)
+    op.create_index("access_requests_by_developer", "access_requests", ["developer_id", "seq"])
+    for name, columns in TABLES.items():
+        op.create_table(name, *columns)
+    op.execute("UPDATE meta SET value = '4' WHERE name = 'schema_version'")
+
+
+def _id(name: str, table: str | None = None, **options: Any) -> sa.Column[str]:
+    references = [sa.ForeignKey(f"{table}.id", ondelete="CASCADE" if table == "users" else None)]
+    return sa.Column(name, sa.String(36), *(references if table else []), nullable=False, **options)
+
+
+def _integer(name: str, **options: Any) -> sa.Column[int]:
+    return sa.Column(name, sa.Integer, nullable=False, **options)
+
+
+def _digest(name: str, *, primary_key: bool = False) -> sa.Column[str]:
+    return sa.Column(name, sa.String(64), nullable=False, primary_key=primary_key)
+
+
+def _time(name: str, *, nullable: bool = False, index: bool = False) -> sa.Column[str]:
+    return sa.Column(name, sa.String(27), nullable=nullable, index=index)
+
+
+TABLES: dict[str, list[sa.Column[Any]]] = {
+    "tombstones": [
+        _id("memory_id", primary_key=True),
+        _id("user_id", "users", index=True),
+        _id("developer_id", "developers"),
+        _digest("digest"),
+        _time("created_at"),
+        _time("updated_at"),
+        _time("deleted_at", index=True),
+    ],
+    "attempts": [
+        _digest("key_hash", primary_key=True),
+        _integer("n"),
+        _time("began_at"),
+        _time("last_at", index=True),
+    ],
+    "access_counts": [
+        _id("user_id", "users", primary_key=True),
         sa.Column("day", sa.String(10), primary_key=True),
-        sa.Column("developer_id", sa.String(36), sa.ForeignKey("developers.id"), primary_key=True),
-        *(sa.Column(name, sa.Integer, nullable=False) for name in ("reads", "creates", "patches", "deletes")),
-    )
-    op.create_table(
-        "imports",
-        sa.Column("id", sa.String(36), primary_key=True),
-        _user_id(nullable=False, index=True),
-        sa.Column("file_digest", sa.String(64), nullable=False),
-        sa.Column("started_at", sa.String(27), nullable=False),
-        sa.Column("finished_at", sa.String(27)),
-    )
-    op.create_table(
-        "imported_memories",
-        _user_id(primary_key=True),
-        sa.Column("digest", sa.String(64), primary_key=True),
-        sa.Column("import_id", sa.String(36), sa.ForeignKey("imports.id"), nullable=False, index=True),
-        sa.Column("memory_id", sa.String(36), nullable=False),
-        sa.Column("updated_at", sa.String(27), nullable=False),
-    )
-    op.create_table(
-        "erasures",
-        sa.Column("digest", sa.String(64), primary_key=True),
-        sa.Column("erased_at", sa.String(27), nullable=False),
-    )
-
-
-def _user_id(**options: Any) -> sa.Column[str]:
-    return sa.Column("user_id", sa.String(36), sa.ForeignKey("users.id", ondelete="CASCADE"), **options)
+        _id("developer_id", "developers", primary_key=True),
+        *(_integer(name) for name in ("reads", "creates", "patches", "deletes")),
+    ],
+    "imports": [
+        _id("id", primary_key=True),
+        _id("user_id", "users", index=True),
+        _digest("file_digest"),
+        _time("started_at"),
+        _time("finished_at", nullable=True),
+    ],
+    "imported_memories": [
+        _id("user_id", "users", primary_key=True),
+        _digest("digest", primary_key=True),
+        _id("import_id", "imports", index=True),
+        _id("memory_id"),
+        _time("updated_at"),
+    ],
+    "erasures": [_digest("digest", primary_key=True), _time("erased_at")],
+}
