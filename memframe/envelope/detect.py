@@ -59,25 +59,18 @@ def looks_sealed(text: str, *, among_sealed: bool) -> bool:
     >>> looks_sealed("Likes tea, hates coffee.", among_sealed=True), looks_sealed("00" * 28, among_sealed=False)
     (False, True)
     """
-    if _MARKS.match(text) or _is_sealed_json(text) or (among_sealed and text.startswith("{")):
+    is_sealed_json = (text[:1] == "{" or text[-1:] == "}") and _JSON_FIELD.search(text)
+    if _MARKS.match(text) or is_sealed_json or (among_sealed and text.startswith("{")):
         return True
     n_foreign = len(_SPELLED.sub("", text))
     if "://" in text or n_foreign > 1 + len(text) // 100:
         return False
     if among_sealed and (n_foreign == 0 or len(text) >= _SHORTEST):
         return bool(text)
-    return len(text) >= _SHORTEST and _is_mixed(text)
-
-
-def _is_sealed_json(text: str) -> bool:
-    return (text[:1] == "{" or text[-1:] == "}") and _JSON_FIELD.search(text) is not None
-
-
-def _is_mixed(text: str) -> bool:
-    """Return True if the characters of a text are spread as in base64, or nearly all hexadecimal."""
+    if len(text) < _SHORTEST:
+        return False
     n_upper, n_lower = (sum(map(test, text)) for test in (str.isupper, str.islower))
-    has_digits = any(map(str.isdigit, text))
-    is_base64 = n_upper and n_lower and (has_digits or 5 * n_upper > len(text))
+    is_base64 = n_upper and n_lower and (any(map(str.isdigit, text)) or 5 * n_upper > len(text))
     return bool(is_base64) or len(_HEX.sub("", text)) <= len(text) // 10
 
 

@@ -67,10 +67,10 @@ def spans_of(before: Value, after: Value) -> Sides:
     was, becomes = (_WORD.findall(text_of(value)) for value in (before, after))
     if was != becomes and len(was) * len(becomes) > MAX_COMPARED:
         return [DiffSpan("".join(was), True)], [DiffSpan("".join(becomes), True)]
-    cuts = []
-    for tag_, *bounds in Indel.opcodes(was, becomes):
-        begin, end, other_begin, other_end = bounds
-        cuts.append((tag_ != "equal", was[begin:end], becomes[other_begin:other_end]))
+    cuts = [
+        (code.tag != "equal", was[code.src_start : code.src_end], becomes[code.dest_start : code.dest_end])
+        for code in Indel.opcodes(was, becomes)
+    ]
     joined = [
         (is_changed or (0 < place < len(cuts) - 1 and "".join(words).isspace()), words, others)
         for place, (is_changed, words, others) in enumerate(cuts)
