@@ -500,13 +500,6 @@ def test_25_a_refused_reading_does_not_make_an_unknown_patch_a_rejected_one():
     assert "no (422)" in run.results[0].error
 
 
-def test_25_a_service_that_answers_in_its_own_way_is_not_taken_for_one_in_trouble():
-    play = Play(lambda world: patches(world, 60), *[faults.empty] * 60)
-    run = play.run()
-    assert set(statuses(run)) == {"recovered"}
-    assert play.world.now < 5, "nothing was waited for"
-
-
 def test_26_what_was_read_long_ago_is_read_again_and_somebody_elses_change_is_not_overwritten():
     def slow(world, do):
         world.pass_time(31)
@@ -544,10 +537,12 @@ def test_26_another_field_that_somebody_changed_is_no_conflict_and_is_in_the_bac
 # Deletes
 
 
-@pytest.mark.parametrize("confirm", [None, 1, 3, True])
-def test_29_deletes_are_confirmed_by_their_number(confirm):
-    play = Play(deletes)
-    with pytest.raises(mf.PlanError, match=r"deletes 2"):
+@pytest.mark.parametrize(
+    ("make", "confirm"), [*((deletes, confirm) for confirm in (None, 1, 3, True)), (creates, 2)]
+)
+def test_29_deletes_are_confirmed_by_their_number(make, confirm):
+    play = Play(make)
+    with pytest.raises(mf.PlanError, match=r"deletes [02]"):
         play.run(confirm=confirm)
     assert not play.world.log
 
