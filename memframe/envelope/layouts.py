@@ -194,17 +194,21 @@ class Joined(AeadLayout):
                 yield SealedParts(Form((alphabet,), size), raw[:size], raw[end:] + raw[size:end])
 
     def open_all(self, texts: Sequence[str | None], form: Form, /) -> list[bytes | None]:
+        there = [text for text in texts if text is not None]
+        if len(there) < len(texts):
+            opened = iter(self.open_all(there, form))
+            return [None if text is None else next(opened) for text in texts]
         head, size, end = self._head, form.iv_bytes, form.iv_bytes + TAG_BYTES
         unseal, bound = self._cipher.decrypt, self._associated_data
         try:  # a well-formed column, without a Python call for each text
-            if head and not all(text.startswith(head) for text in texts):  # type: ignore[union-attr]
+            if head and not all(text.startswith(head) for text in there):
                 raise ValueError("another layout")
-            raws = form.alphabets[0].decode_all([text[len(head) :] for text in texts])  # type: ignore[index]
+            raws = form.alphabets[0].decode_all([text[len(head) :] for text in there])
             if self._tag_last:
                 return [unseal(raw[:size], raw[size:], bound) for raw in raws]
             return [unseal(raw[:size], raw[end:] + raw[size:end], bound) for raw in raws]
-        except (ValueError, TypeError, AttributeError, InvalidTag):
-            return super().open_all(texts, form)  # one is missing, spelled in another way or changed
+        except (ValueError, InvalidTag):  # one is spelled in another way, or changed
+            return super().open_all(there, form)
 
     def _write(self, form: Form, iv: bytes, data: bytes, tag: bytes) -> str:
         return self._head + form.alphabets[0].encode(iv + (data + tag if self._tag_last else tag + data))

@@ -177,11 +177,14 @@ def is_rounded(mine: NDArray[Any] | float, held: NDArray[Any] | float) -> Mask |
     return cut
 
 
+_LISTS = {tuple, list, np.ndarray}
+
+
 def _cells_differ(name: str, mine: pd.Series[Any], base: pd.Series[Any]) -> Mask:
     """Compare cell by cell; untouched lists are the very tuples of the baseline, or equal ones."""
     pairs = zip(cells_of(mine), cells_of(base), strict=True)
     differ = (
-        not (cell is was or (type(cell) is tuple and cell == was) or _same_cell(name, cell, was))
+        not (cell is was or (type(cell) in _LISTS and (*cell,) == was) or _same_cell(name, cell, was))
         for cell, was in pairs
     )
     return np.fromiter(differ, dtype=bool, count=len(mine))
