@@ -146,32 +146,6 @@ def test_only_files_that_changed_are_written(tmp_path, stranger, small_parts, se
     check_like_a_load(access, path)
 
 
-@pytest.mark.parametrize("extension", EXTENSIONS)
-def test_memories_of_the_service_itself_are_refreshed(tmp_path, access, extension):
-    path = tmp_path / f"memories{extension}"
-    key = access.credentials.memory_key
-    one, two, three = (
-        access.client.create_memory_blob(
-            access.user_id, memory_key=key, content=access.envelope.seal(text), tags=["x"]
-        ).id
-        for text in ("one", "two", "three")
-    )
-    export(access, path)
-    before = files_of(path)
-    assert not refresh(access, path)
-    assert files_of(path) == before
-    access.client.update_memory_blob(access.user_id, two, memory_key=key, title="second")
-    access.client.delete_memory_blob(access.user_id, one)
-    four = access.client.create_memory_blob(
-        access.user_id, memory_key=key, content=access.envelope.seal("four")
-    ).id
-    changes = refresh(access, path)
-    assert (changes.added, changes.changed, changes.gone) == ((four,), (two,), (one,))
-    assert repr(changes) == "<memframe.Changes: 1 added, 1 changed, 1 gone>"
-    assert_same(mf.load_archive(path), mf.load_memories(access, progress=False))
-    assert mf.load_archive(path).id.tolist() == [two, three, four]
-
-
 # A crash, and other ends
 
 

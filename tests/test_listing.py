@@ -378,10 +378,3 @@ def test_behind_a_rate_limiter_nothing_is_sent_ahead(client, stranger):
         "r1",
         "memory-blobs",
     ]
-
-
-def test_a_service_that_went_away_is_told_when_its_answer_is_wanted(client, stranger):
-    client.sign_in()
-    stranger.__exit__()
-    with requested(client) as page, pytest.raises(mf.NoAnswerError, match="cannot reach"):
-        page()

@@ -76,7 +76,7 @@ def _hashes(table: pa.Table) -> Hashes:
     return np.fromiter(map(hash, zip(*columns, strict=True)), np.int64, len(table))
 
 
-class Comparison:
+class RowComparison:
     """Compare the memories that are listed with the rows of an archive, and divide them into files.
 
     ``archived`` are the files of the archive, as tables of the columns that are compared. New memories begin a file of
@@ -207,7 +207,7 @@ def _refresh(access: Access, target: Path, header: ArchiveHeader | None, progres
     can_open = seal is None or seal.key_version == access.credentials.key_version
     reader = Reader(target, access if can_open else None)
     columns = [name for name in ARCHIVE_SCHEMA if can_open or name in IN_THE_OPEN]
-    comparison = Comparison(
+    comparison = RowComparison(
         (reader.tables_of_part(part, columns) for part in reader.parts),
         columns,
         part_rows=places.PART_ROWS if is_folder(target) else inf,
