@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import memframe as mf
 from memframe import files, wire
-from memframe.archive import is_sealed, places
+from memframe.archive import formats, is_sealed
 from memframe.archive.sealing import Reader
 from memframe.envelope import Envelope
 from memframe.errors import AccessError, FrameError
@@ -60,7 +60,7 @@ def check_like_a_load(access, path):
 
 def files_of(path):
     """What shows whether a file was written: its name, place on the disk and time."""
-    files = places.parts_of(path)
+    files = formats.parts_of(path)
     return [(file.name, file.stat().st_ino, file.stat().st_mtime_ns) for file in files]
 
 
@@ -70,7 +70,7 @@ def ids(changes):
 
 @pytest.fixture
 def small_parts(monkeypatch):
-    monkeypatch.setattr(places, "PART_ROWS", 4)
+    monkeypatch.setattr(formats, "PART_ROWS", 4)
 
 
 # Any history
@@ -263,7 +263,7 @@ def test_an_archive_under_an_older_key_is_sealed_anew(tmp_path, stranger):
     second = under(OTHER_KEY, 2, {1: "one", 3: "three"})
     assert ids(refresh(second, path)) == {"added": {"m3"}, "changed": set(), "gone": {"m2"}}
     assert_same(mf.load_archive(path, key=second), mf.load_memories(second, progress=False))
-    assert Reader(path).header().seal.key_version == 2
+    assert Reader(path).header.seal.key_version == 2
 
 
 # Refusals

@@ -26,17 +26,19 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from memframe.access import Access
-from memframe.archive import places
-from memframe.archive.places import check_target, format_of, is_folder, part_name, raise_write_errors
+from memframe.archive import formats
+from memframe.archive.formats import check_target, open_file, part_name, raise_write_errors
 from memframe.archive.sealing import IN_THE_OPEN, Plain, Reader, Sealed, tables_of_access
-from memframe.archive.table import ARCHIVE_SCHEMA, ArchiveHeader, tuples_of
+from memframe.archive.table import ARCHIVE_SCHEMA, tuples_of
 from memframe.client.responses import same_id
 from memframe.display import html_card
 from memframe.errors import FrameError, check_kind
-from memframe.files import atomic_folder, expand_path
+from memframe.files import atomic_file, atomic_folder, expand_path
 from memframe.progress import ProgressOption
 
 Hashes = NDArray[np.int64]
+
+_NO_HASHES: Hashes = np.empty(0, np.int64)
 
 
 class Changes(Struct, frozen=True):
@@ -98,7 +100,7 @@ class RowComparison:
         self._hashes = np.concatenate([_NO_HASHES, *self._files])
         self._file_of = np.repeat(np.arange(len(self._files)), [len(hashes) for hashes in self._files])
         self._columns, self._part_rows, self._continues = columns, part_rows, continues
-        self._row = -1
+        self._last_row = -1
         self.is_gone = np.ones(len(rows), dtype=bool)
         """By archived row, once all is listed: whether its memory is not there any more."""
         self.added: list[str] = []
@@ -113,30 +115,30 @@ class RowComparison:
         held: list[tuple[pa.Table, Hashes]] = []
         for table in listed:
             hashes = _hashes(table.select(self._columns))
-            places = self._places(table, hashes)
-            edges = [0, *(np.flatnonzero(np.diff(places)) + 1).tolist(), len(table)]
+            files_of = self._files_of(table, hashes)
+            edges = [0, *(np.flatnonzero(np.diff(files_of)) + 1).tolist(), len(table)]
             for begin, end in pairwise(edges):
-                old_file = int(places[begin])
+                old_file = int(files_of[begin])
                 is_next = old_file > last
                 if is_next:  # an old file stays separate; new memories before it join it while they fit
                     ends = base >= 0 or n_rows + len(self._files[old_file]) > self._part_rows
                 else:
                     ends = n_rows >= self._part_rows and (old_file < 0 or old_file != base)
                 if held and ends:
-                    yield base, self._unless_same(base, held)
+                    yield self._file(base, held)
                     held, n_rows = [], 0
                 if not held:
                     base = old_file if is_next and self._continues else -1
                 last, n_rows = max(last, old_file), n_rows + end - begin
                 held.append((table.slice(begin, end - begin), hashes[begin:end]))
-        yield base, self._unless_same(base, held)
+        yield self._file(base, held)
 
-    def _unless_same(self, base: int, held: list[tuple[pa.Table, Hashes]]) -> list[pa.Table]:
+    def _file(self, base: int, held: list[tuple[pa.Table, Hashes]]) -> tuple[int, list[pa.Table]]:
         hashes = np.concatenate([_NO_HASHES, *(some for _, some in held)])
         is_same = base >= 0 and np.array_equal(hashes, self._files[base])
-        return [] if is_same else [table for table, _ in held]
+        return base, [] if is_same else [table for table, _ in held]
 
-    def _places(self, table: pa.Table, hashes: Hashes) -> NDArray[np.int64]:
+    def _files_of(self, table: pa.Table, hashes: Hashes) -> NDArray[np.int64]:
         """Return the old file of each memory that keeps its place; -1 for one that is new, or changed and moved."""
         at = self._rows.index.get_indexer(pd.Index(_hashes(table.select(["id"]))))
         is_old = at >= 0
@@ -144,14 +146,11 @@ class RowComparison:
         self.is_gone[rows[is_old]] = False
         is_same = is_old.copy()
         is_same[is_old] = self._hashes[rows[is_old]] == hashes[is_old]
-        follows = rows == np.concatenate([[self._row], rows[:-1]]) + 1
-        self._row = rows[-1]
+        follows = rows == np.concatenate([[self._last_row], rows[:-1]]) + 1
+        self._last_row = rows[-1]
         self.added += table["id"].filter(pa.array(~is_old)).to_pylist()
         self.changed += table["id"].filter(pa.array(is_old & ~is_same)).to_pylist()
         return np.where(is_same | (is_old & follows), np.append(self._file_of, -1)[rows], -1)
-
-
-_NO_HASHES: Hashes = np.empty(0, np.int64)
 
 
 def refresh_archive(
@@ -194,63 +193,66 @@ def refresh_archive(
     target = expand_path(path)
     with raise_write_errors(target):
         reader = Reader(target)
-        if reader.parts[0].suffix == ".md":
+        if reader.parts == [target] and (target.is_dir() or target.suffix.lower() == ".md"):
             raise FrameError(f"{target} contains notes, which cannot be refreshed: export them again.")
         check_target(target)
         _check_owner(reader, target, access)
-        return _refresh(access, target, reader.header(), progress)
+        return _refresh(access, target, reader, progress)
 
 
-def _refresh(access: Access, target: Path, header: ArchiveHeader | None, progress: ProgressOption) -> Changes:
-    seal = header.seal if header else None
-    form = Sealed(access, header) if seal else Plain.of(access)
-    can_open = seal is None or seal.key_version == access.credentials.key_version
-    reader = Reader(target, access if can_open else None)
+def _refresh(access: Access, target: Path, reader: Reader, progress: ProgressOption) -> Changes:
+    header = reader.header
+    seal = header and header.seal
+    form = Sealed(access, header) if seal else Plain.of(access, formats.writer_for(target))
+    can_open = not seal or seal.key_version == access.credentials.key_version
     columns = [name for name in ARCHIVE_SCHEMA if can_open or name in IN_THE_OPEN]
+    archived = Reader(target, access if seal and can_open else None)
     comparison = RowComparison(
-        (reader.tables_of_part(part, columns) for part in reader.parts),
+        (archived.tables(columns, parts=[part]) for part in reader.parts),
         columns,
-        part_rows=places.PART_ROWS if is_folder(target) else inf,
-        continues=not (seal and isinstance(form, Sealed)) or form.continues(seal),
+        part_rows=formats.PART_ROWS if target.is_dir() else inf,
+        continues=not isinstance(form, Sealed) or form.continues,
     )
     files = comparison.files(tables_of_access(access, progress=progress))
     gone: list[str] = []
-    if is_folder(target):
+
+    def write(path: Path, base: int, tables: list[pa.Table]) -> None:
+        if tables or base < 0:
+            with atomic_file(path) as file:
+                form.write(file, map(form.prepare, tables))
+        elif path != target:
+            try:
+                os.link(reader.parts[base], path)
+            except OSError:  # the file system has no links
+                shutil.copy2(reader.parts[base], path)
+
+    if target.is_dir():
         with atomic_folder(target) as fresh:
             for number, (base, tables) in enumerate(files):
-                path = fresh / part_name(number)
-                if tables or base < 0:
-                    form.write(path, map(form.prepare, tables))
-                    continue
-                try:
-                    os.link(reader.parts[base], path)
-                except OSError:  # the file system has no links
-                    shutil.copy2(reader.parts[base], path)
+                write(fresh / part_name(number), base, tables)
             gone += _gone(reader, comparison.is_gone)
             form.seal_folder(fresh)
     else:
         for base, tables in files:
             gone += _gone(reader, comparison.is_gone)
-            if tables or base < 0:
-                form.write(target, map(form.prepare, tables))
+            write(target, base, tables)
     return Changes(tuple(comparison.added), tuple(comparison.changed), tuple(gone))
 
 
 def _check_owner(reader: Reader, path: Path, access: Access) -> None:
     """Refuse an archive that holds more than the memories of this user, which a refresh would lose."""
-    for part in reader.parts:
-        own = [name for name in format_of(part).names(part) if name not in ARCHIVE_SCHEMA]
-        if own:
-            raise FrameError(
-                f"{path} has additional columns ({', '.join(own[:3])}), which the service does not know and a "
-                "refresh would lose: export the access to another path, and keep both."
-            )
-    header = reader.header()
+    names = [name for part in reader.parts for name in open_file(part).names if name not in ARCHIVE_SCHEMA]
+    if names:
+        raise FrameError(
+            f"{path} has additional columns ({', '.join(names[:3])}), which the service does not know and a "
+            "refresh would lose: export the access to another path, and keep both."
+        )
+    header = reader.header
     tables = [] if header else reader.tables(["user_id"])
     owners = (
-        {header.user_id}
+        [header.user_id]
         if header
-        else {one for table in tables for one in table["user_id"].unique().to_pylist()}
+        else [one for table in tables for one in table["user_id"].unique().to_pylist()]
     )
     others = [owner for owner in owners if owner is None or not same_id(owner, access.user_id)]
     if others:
