@@ -339,10 +339,10 @@ def _open_parquet(path: Path) -> OpenedFile:
 
 def _cast(path: Path, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
     kind = ARCHIVE_SCHEMA.get(name, column.type)
+    if column.type == kind:
+        return column
     try:
-        if (
-            column.type == pa.float32() != kind
-        ):  # by its digits: wider bits would make 0.30000001192092896 of 0.3
+        if column.type == pa.float32():  # by its digits: wider bits would make 0.30000001192092896 of 0.3
             column = column.cast(pa.string())
         return column.cast(kind)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # their messages quote cells
