@@ -175,9 +175,10 @@ def load_archive(
         raise FrameError(
             f"columns is {type(given).__name__}, not a list of names: pass one, or leave it out."
         )
-    tables = Reader(expand_path(path), key).tables(columns, with_index=True)
-    kept = () if columns is None else columns
-    return frame_of(pa.concat_tables(tables, promote_options="permissive"), kept)
+    reader = Reader(expand_path(path), key)
+    has_index = len(reader.parts) == 1  # the files of a dataset have none together
+    table = pa.concat_tables(reader.tables(columns, with_index=has_index), promote_options="permissive")
+    return frame_of(table, ([] if columns is None else columns) if has_index else table.column_names)
 
 
 def is_sealed(path: str | PathLike[str]) -> bool:

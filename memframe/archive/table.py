@@ -127,7 +127,11 @@ def frame_of(table: pa.Table, columns: Collection[str] = ()) -> pd.DataFrame:
         else:
             cells[name] = kind.join([kind.chunk(tuples_of(column))] if kind is NAMES else column.chunks)
     loaded = pd.DataFrame(cells, index=pd.RangeIndex(len(table)), copy=False)
-    levels = [level for level in described.index_columns if level not in [*ARCHIVE_SCHEMA, *columns]]
+    levels = [
+        level
+        for level in described.index_columns
+        if isinstance(level, _Range) or (level in others and level not in columns)
+    ]
     fields = [level for level in levels if isinstance(level, str)]
     if fields and fields == levels:
         return loaded.set_index(fields).rename_axis(
