@@ -13,6 +13,7 @@ import hashlib
 import os
 import secrets
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -169,16 +170,12 @@ def _read(path: Path) -> Secret | None:
 
 
 def _create(folder: Path, open_keyring: Callable[[], KeyringBackend] | None) -> None:
+    """Make a key, and keep it in the keyring where that gives it back: some accept and forget."""
     key = Secret(secrets.token_hex(_KEY_BYTES))
-    if open_keyring is None or not _keep(key, open_keyring):
-        with atomic_file(folder / KEY_FILE) as file:
-            file.write(key.reveal().encode() + b"\n")
-
-
-def _keep(key: Secret, open_keyring: Callable[[], KeyringBackend]) -> bool:
-    """Store the key in the keyring and read it back, as some accept and forget."""
-    try:
-        open_secure_keyring(open_keyring).set_password(KEYRING_SERVICE, KEYRING_ENTRY, key.reveal())
-    except Exception:  # it keeps nothing closed, or did not open: the file does as well
-        return False
-    return read_keyring(open_keyring, KEYRING_ENTRY)[0] == key
+    if open_keyring is not None:
+        with suppress(Exception):  # it keeps nothing closed, or did not open: the file does as well
+            open_secure_keyring(open_keyring).set_password(KEYRING_SERVICE, KEYRING_ENTRY, key.reveal())
+            if read_keyring(open_keyring, KEYRING_ENTRY)[0] == key:
+                return
+    with atomic_file(folder / KEY_FILE) as file:
+        file.write(key.reveal().encode() + b"\n")

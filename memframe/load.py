@@ -11,9 +11,8 @@ unsealed), ``n_repeated`` (ids that came twice and were dropped), ``complete`` (
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
-from typing import Any
 
 import pandas as pd
 
@@ -146,12 +145,14 @@ def _iter_chunks(
     builder = FrameBuilder(MEMORY_KINDS)
     with Progress(progress, text="memories") as bar:
         for columns in pages.columns(query, limit=limit, page_size=page_size):
-            for part in _cut(columns, chunk_rows - builder.n_rows, chunk_rows):
+            n_rows = len(columns["id"])
+            first = chunk_rows - builder.n_rows or chunk_rows  # fills the chunk that was begun
+            for begin, end in pairwise([0, *range(first, n_rows, chunk_rows), n_rows]):
                 if builder.n_rows == chunk_rows:
                     yield builder.frame(pages.report())
                     builder = FrameBuilder(MEMORY_KINDS)
-                builder.add(part)
-            bar.step(len(columns["id"]))
+                builder.add({name: cells[begin:end] for name, cells in columns.items()})
+            bar.step(n_rows)
     if builder.n_rows:
         yield builder.frame(pages.report())
 
@@ -221,11 +222,3 @@ def load_access_requests(client: Client) -> pd.DataFrame:
     """
     check_kind("client", client, Client)
     return requests_frame(client.access_requests())
-
-
-def _cut(columns: Mapping[str, Sequence[Any]], first: int, size: int) -> Iterator[dict[str, Sequence[Any]]]:
-    """Cut columns by rows: the first part fills a chunk that was begun, the others make whole ones."""
-    n_rows = len(columns["id"])
-    edges = [0, *range(first or size, n_rows, size), n_rows]
-    for begin, end in pairwise(edges):
-        yield {name: cells[begin:end] for name, cells in columns.items()}

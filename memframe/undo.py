@@ -95,7 +95,15 @@ def plan_undo(
         undone = _written_operations(journal.operations(), rows)
         now = read_current(access, [str(operation.id) for operation in undone])
         age, window = moment - journal.header.created_at, timedelta(days=access.client.restore_days)
-        inverse = [_invert(op, now.get(str(op.id)), journal, restores=age < window) for op in undone]
+        inverse = []
+        for op in undone:
+            memory = now.get(str(op.id))
+            if op.action == "patch":
+                inverse.append(_undo_patch(op, memory))
+            elif op.action == "create" and memory is not None:
+                inverse.append(_undo_create(op, memory))
+            elif op.action == "delete" and memory is None:  # else it is there under its own id
+                inverse.append(_undo_delete(op.change, journal.backup(op.n), restores=age < window))
     changes = without_repeats(access, filter(None, inverse))
     return plan_of(access, changes, created_at=moment)
 
@@ -116,19 +124,6 @@ def _written_operations(operations: list[Operation], rows: Iterable[object] | No
             hint=Hint("resume_run() finds out, then undo", "memframe resume finds out, then undo"),
         )
     return [operation for operation in operations if operation.state in WRITTEN]
-
-
-def _invert(
-    operation: Operation, now: CurrentMemory | None, journal: Journal, *, restores: bool
-) -> Change | None:
-    """Make the change that takes an operation back, if it needs any."""
-    if operation.action == "patch":
-        return _undo_patch(operation, now)
-    if operation.action == "create":
-        return None if now is None else _undo_create(operation, now)
-    if now is not None:
-        return None  # it is there under its own id
-    return _undo_delete(operation.change, journal.backup(operation.n), restores=restores)
 
 
 def _undo_patch(operation: Operation, now: CurrentMemory | None) -> Change | None:

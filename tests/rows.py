@@ -3,8 +3,9 @@
 import pandas as pd
 import pyarrow.parquet as pq
 
-from memframe.archive import places
+from memframe.archive import formats
 from memframe.archive.sealing import Plain, Reader, Sealed
+from memframe.files import atomic_file
 from memframe.frames import MEMORY_KINDS, FrameBuilder
 
 ROW = {"id": "m1", "user_id": "u1", "content": "Ada likes tea", "tags": ("tea",), "importance": 0.5}
@@ -25,10 +26,11 @@ def assert_same(loaded, memories):
 
 def split_in_parts(access, path):
     """Write an archive again in parts of four rows, as a longer listing would have made it."""
-    (part,) = places.parts_of(path)
+    (part,) = formats.parts_of(path)
     reader, table = Reader(path), pq.read_table(part)
-    form = Sealed(access, reader.header()) if reader.is_sealed() else Plain(table.schema)
+    form = Sealed(access, reader.header) if reader.is_sealed else Plain(table.schema)
     part.unlink()
     for number, start in enumerate(range(0, len(table), 4)):
-        form.write(path / places.part_name(number), [table.slice(start, 4)])
+        with atomic_file(path / formats.part_name(number)) as file:
+            form.write(file, [table.slice(start, 4)])
     form.seal_folder(path)

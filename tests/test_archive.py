@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from memframe import archive
-from memframe.archive import export_memories, load_archive, parquet, places
+from memframe.archive import export_memories, formats, load_archive
 from memframe.archive.table import ARCHIVE_SCHEMA
 from memframe.errors import AccessError, ConfigError, FrameError
 from memframe.load import load_memories
@@ -76,8 +76,8 @@ def test_what_was_exported_loads_without_a_change(tmp_path, extension, rows):
 
 @pytest.mark.parametrize("extension", FORMATS)
 def test_many_rows_and_large_cells_keep_their_order_whatever_the_index(tmp_path, extension, monkeypatch):
-    monkeypatch.setattr(parquet, "GROUP_ROWS", 3)
-    monkeypatch.setattr(places, "PART_ROWS", 2)
+    monkeypatch.setattr(formats, "GROUP_ROWS", 3)
+    monkeypatch.setattr(formats, "PART_ROWS", 2)
     path = tmp_path / f"memories{extension}"
     rows = [ROW | {"id": f"m{number}"} for number in range(40)]
     rows[7] |= {"content": 'line "one"\n' * 300_000}
@@ -107,7 +107,7 @@ def sample_access(service, shared_user):
 
 @pytest.mark.parametrize("extension", FORMATS)
 def test_an_access_is_exported_in_chunks(tmp_path, sample_access, access, extension, monkeypatch):
-    monkeypatch.setattr(parquet, "GROUP_ROWS", 7)
+    monkeypatch.setattr(formats, "GROUP_ROWS", 7)
     path = tmp_path / f"memories{extension}"
     assert export_memories(access, path, progress=False) == 0
     assert_same(load_archive(path), memories_of([]))
@@ -121,7 +121,7 @@ def test_a_listing_that_breaks_off_leaves_the_archive_that_was_there(
 ):
     path = tmp_path / f"memories{extension}"
     export_memories(memories_of([ROW]), path)
-    monkeypatch.setattr(parquet, "GROUP_ROWS", 7)
+    monkeypatch.setattr(formats, "GROUP_ROWS", 7)
     with FaultProxy(sample_access.client.base_url) as proxy:
         monkeypatch.setattr(sample_access.client, "base_url", proxy.base_url)
         proxy.script(LIST_MEMORIES, clamped(10), answered(403))
@@ -163,7 +163,7 @@ def test_other_columns_are_kept_as_far_as_the_format_goes(tmp_path, extension):
 
 
 def test_json_lines_with_a_column_that_is_empty_at_first_are_loaded(tmp_path, monkeypatch):
-    monkeypatch.setattr(archive.jsonl, "_CHUNK_LINES", 1)
+    monkeypatch.setattr(formats, "_CHUNK_LINES", 1)
     frame = memories_of([ROW, ROW | {"id": "m2"}]).assign(note=[None, "x"], score=[1, 2.5])
     export_memories(frame, tmp_path / "memories.jsonl")
     pd.testing.assert_frame_equal(load_archive(tmp_path / "memories.jsonl"), frame)
@@ -298,27 +298,22 @@ def test_own_columns_and_a_named_index_of_a_frame_that_pandas_wrote_stay_in_thei
 LIVE = "=+-@\t\r\n\x00＝＋－＠"  # noqa: RUF001 - what is tested
 
 
-def test_no_cell_and_no_header_of_a_csv_is_live(tmp_path):
-    texts = [mark + rest for mark in LIVE for rest in ("1+1", "", "cmd|' /C calc'!A0")]
-    frame = memories_of([ROW | {"id": text, "title": text, "tags": (text,)} for text in texts])
-    frame[texts] = "x"
-    export_memories(frame, tmp_path / "memories.csv")
-    with (tmp_path / "memories.csv").open(newline="") as file:
-        cells = [cell for row in csv.reader(file) for cell in row]
-    assert len(cells) == (len(texts) + 1) * len(frame.columns)
-    assert not [cell for cell in cells if cell[:1] and cell[0] in LIVE]
+STARTS = [mark + rest for mark in LIVE for rest in ("1+1", "", "cmd|' /C calc'!A0")]
+AFTER_SPLITS = [f"Likes tea{split}{mark}1+1" for split in ";\t\r\n" for mark in "=+-@'＝"]  # noqa: RUF001
+AFTER_SPLITS += ["a;'=b", "a;''b", "it's;'s", "a;;=b;=c", ";=", "\n\n- one\n- two"]
 
 
-def test_no_cell_is_live_where_a_spreadsheet_splits_at_semicolons(tmp_path):
-    texts = [f"Likes tea{split}{mark}1+1" for split in ";\t\r\n" for mark in "=+-@'＝"]  # noqa: RUF001
-    texts += ["a;'=b", "a;''b", "it's;'s", "a;;=b;=c", ";=", "\n\n- one\n- two"]
+@pytest.mark.parametrize(("texts", "delimiter"), [(STARTS, ","), (AFTER_SPLITS, ";")])
+def test_no_cell_and_no_header_of_a_csv_is_live(tmp_path, texts, delimiter):
     frame = memories_of(
         [ROW | {"id": str(n), "title": text, "tags": (text,)} for n, text in enumerate(texts)]
     )
+    frame[texts if delimiter == "," else ["=x"]] = "x"
     frame["of;=mine"] = frame["title"]
     export_memories(frame, tmp_path / "memories.csv")
     with (tmp_path / "memories.csv").open(newline="") as file:
-        cells = [cell for row in csv.reader(file, delimiter=";") for cell in row]
+        cells = [cell for row in csv.reader(file, delimiter=delimiter) for cell in row]
+    assert delimiter == ";" or len(cells) == (len(texts) + 1) * len(frame.columns)
     assert not [cell for cell in cells if cell[:1] and cell[0] in LIVE]
     loaded = load_archive(tmp_path / "memories.csv")
     assert loaded.title.tolist() == loaded["of;=mine"].tolist() == texts

@@ -4,7 +4,6 @@ import os
 import sys
 from contextlib import suppress
 from itertools import count
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 
 import memframe as mf
 from memframe import files, wire
-from memframe.archive import is_sealed, places
+from memframe.archive import formats, is_sealed
 from memframe.archive.sealing import Reader
 from memframe.envelope import Envelope
 from memframe.errors import AccessError, FrameError
@@ -60,7 +59,7 @@ def check_like_a_load(access, path):
 
 def files_of(path):
     """What shows whether a file was written: its name, place on the disk and time."""
-    files = places.parts_of(path)
+    files = formats.parts_of(path)
     return [(file.name, file.stat().st_ino, file.stat().st_mtime_ns) for file in files]
 
 
@@ -70,7 +69,7 @@ def ids(changes):
 
 @pytest.fixture
 def small_parts(monkeypatch):
-    monkeypatch.setattr(places, "PART_ROWS", 4)
+    monkeypatch.setattr(formats, "PART_ROWS", 4)
 
 
 # Any history
@@ -146,32 +145,6 @@ def test_only_files_that_changed_are_written(tmp_path, stranger, small_parts, se
     check_like_a_load(access, path)
 
 
-@pytest.mark.parametrize("extension", EXTENSIONS)
-def test_memories_of_the_service_itself_are_refreshed(tmp_path, access, extension):
-    path = tmp_path / f"memories{extension}"
-    key = access.credentials.memory_key
-    one, two, three = (
-        access.client.create_memory_blob(
-            access.user_id, memory_key=key, content=access.envelope.seal(text), tags=["x"]
-        ).id
-        for text in ("one", "two", "three")
-    )
-    export(access, path)
-    before = files_of(path)
-    assert not refresh(access, path)
-    assert files_of(path) == before
-    access.client.update_memory_blob(access.user_id, two, memory_key=key, title="second")
-    access.client.delete_memory_blob(access.user_id, one)
-    four = access.client.create_memory_blob(
-        access.user_id, memory_key=key, content=access.envelope.seal("four")
-    ).id
-    changes = refresh(access, path)
-    assert (changes.added, changes.changed, changes.gone) == ((four,), (two,), (one,))
-    assert repr(changes) == "<memframe.Changes: 1 added, 1 changed, 1 gone>"
-    assert_same(mf.load_archive(path), mf.load_memories(access, progress=False))
-    assert mf.load_archive(path).id.tolist() == [two, three, four]
-
-
 # A crash, and other ends
 
 
@@ -215,7 +188,7 @@ def test_whatever_breaks_leaves_the_old_archive_whole(
 def test_ctrl_c_at_any_step_of_replacing_a_folder_is_heard_and_leaves_one_that_is_whole(
     tmp_path, can_exchange, was_there, monkeypatch
 ):
-    """At each line, and behind each call, of `atomic_folder` and the parts of Python that it uses."""
+    """At each line of `atomic_folder`, and behind each call."""
     if not can_exchange:
         monkeypatch.setattr(files, "_exchange", lambda one, other: False)
     n_heard = 0
@@ -230,7 +203,7 @@ def test_ctrl_c_at_any_step_of_replacing_a_folder_is_heard_and_leaves_one_that_i
 
         def press(frame, event, argument):
             nonlocal left
-            if Path(frame.f_code.co_filename).name not in {"files.py", "pathlib.py", "_local.py"}:
+            if frame.f_code.co_filename != files.__file__:
                 return None
             left -= event in {"line", "return"}
             if left == 0:
@@ -251,7 +224,7 @@ def test_ctrl_c_at_any_step_of_replacing_a_folder_is_heard_and_leaves_one_that_i
         assert path.exists() or not was_there
         if left > 0:
             break
-    assert n_heard == nth - 1 > 20
+    assert n_heard == nth - 1 > 10
 
 
 def test_a_file_system_without_links_gets_copies(tmp_path, stranger, small_parts, monkeypatch):
@@ -289,7 +262,7 @@ def test_an_archive_under_an_older_key_is_sealed_anew(tmp_path, stranger):
     second = under(OTHER_KEY, 2, {1: "one", 3: "three"})
     assert ids(refresh(second, path)) == {"added": {"m3"}, "changed": set(), "gone": {"m2"}}
     assert_same(mf.load_archive(path, key=second), mf.load_memories(second, progress=False))
-    assert Reader(path).header().seal.key_version == 2
+    assert Reader(path).header.seal.key_version == 2
 
 
 # Refusals
@@ -314,10 +287,12 @@ def test_an_archive_of_somebody_else_is_refused(tmp_path, stranger):
 def test_what_cannot_be_refreshed_is_refused(tmp_path, access):
     mf.export_memories(memories_of([]).assign(label="x", n=1), tmp_path / "a.parquet")
     export(access, tmp_path / "thesis")
+    export(access, tmp_path / "notes.md")
     (tmp_path / "thesis" / "thesis.txt").touch()
     for name, says in (
         ("a.parquet", r"additional columns \(label, n\)"),
         ("memories", "There is no archive at"),
+        ("notes.md", "contains notes, which cannot be refreshed"),
         ("thesis", r"holds thesis\.txt"),
     ):
         with pytest.raises(FrameError, match=says):

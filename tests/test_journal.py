@@ -87,17 +87,6 @@ def test_what_was_written_is_there_again(journal, path):
         assert again.counts() == {"planned": 2}
 
 
-def test_a_step_is_there_whole_once_it_was_taken(journal, path):
-    newer = MemoryBlob(id="m1", user_id=HEADER.user_id, title="newer")
-    sending = operation(1, state="sending", attempts=1)
-    journal.record([sending], {1: newer})
-    journal.close()
-    with reopened(path) as again:
-        assert again.operations() == [operation(0), sending]
-        assert again.backup(1) == newer
-        assert again.counts() == {"planned": 1, "sending": 1}
-
-
 def test_half_a_surrogate_pair_is_kept_as_it_came(path):
     odd = MemoryBlob(id="m1", user_id=HEADER.user_id, title="half \ud83d of a pair", tags=("\ude00",))
     with Journal.create(path, HEADER, [ENTRIES[0], (ENTRIES[1][0], None, odd)], VAULT) as journal:
@@ -361,17 +350,6 @@ def test_days_are_a_number_from_0(directory, days):
         mf.purge_runs(days)
 
 
-def test_an_open_run_is_found_wherever_its_journal_is(directory, path):
-    Journal.create(path, HEADER, ENTRIES, VAULT).close()
-    directory.mark_open(HEADER, path)
-    assert directory.list_runs().journal.tolist() == [path]
-    assert directory.purge_runs(NOW, 0).empty  # the caller keeps it elsewhere
-    path.unlink()
-    (run,) = directory.list_runs().to_dict("records")
-    assert (run["state"], run["run"], run["user_id"]) == ("missing", HEADER.run_id, HEADER.user_id)
-    assert directory.purge_runs(NOW, 0).empty  # its disk may be away
-
-
 def test_a_note_that_disappears_while_runs_are_listed_is_no_fault(directory, monkeypatch):
     """Another process purges: after the names were read, and after the files were seen."""
     path = stood(directory, 40)
@@ -397,38 +375,6 @@ def test_a_note_that_disappears_while_runs_are_listed_is_no_fault(directory, mon
     monkeypatch.setattr(Journal, "open", removed_meanwhile)
     assert directory.list_runs().empty
     assert directory.purge_runs(NOW).empty
-
-
-PURGING = """
-import sys
-from pathlib import Path
-from datetime import UTC, datetime
-from memframe.journal import RunDirectory
-
-directory = RunDirectory(Path(sys.argv[1]))
-while not (directory.folder / "done").exists():
-    directory.list_runs()
-    directory.purge_runs(datetime.now(UTC))
-"""
-
-
-def test_two_processes_that_list_and_purge_do_not_disturb_each_other(directory):
-    command = [sys.executable, "-c", PURGING, str(directory.folder)]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as other:
-        try:
-            for number in range(8):
-                header = replace(HEADER, run_id=f"{number:08}", created_at=datetime(2020, 1, 1, tzinfo=UTC))
-                path = directory.path_of(header)
-                Journal.create(path, header, ENTRIES, VAULT).close()
-                directory.mark_open(header, path)
-                directory.list_runs()
-                directory.purge_runs(NOW)
-        finally:
-            (directory.folder / "done").touch()
-            _, errors = other.communicate(timeout=60)
-    assert other.returncode == 0, errors
-    left = [file for file in directory.folder.glob("*.journal*") if file.suffix != ".journal-shm"]
-    assert not [*directory.notes(), *left]  # the index of SQLite holds nothing of a run
 
 
 # What an earlier run leaves to the next one
@@ -470,21 +416,27 @@ def note_of(runs):
     return note
 
 
-@pytest.mark.parametrize("damage", [b"", b"\xff\xfe", b"{", b"{}", b"[1]", b'{"journal": 3}', b"\0"])
-def test_a_note_that_cannot_be_read_stops_its_own_user_alone_and_is_named(
-    user, access, runs, tmp_path, damage
+@pytest.mark.parametrize(
+    ("of_note", "damage"),
+    [
+        *[(True, text) for text in (b"", b"\xff\xfe", b"{", b"{}", b"[1]", b'{"journal": 3}', b"\0")],
+        (False, b"no database any more" * 999),
+    ],
+)
+def test_a_note_or_journal_that_cannot_be_read_stops_its_own_user_alone_and_is_named(
+    user, access, runs, tmp_path, of_note, damage
 ):
-    cut_short(access, journal=tmp_path / "elsewhere.journal")
-    note = note_of(runs)
-    note.write_bytes(damage)
+    journal = cut_short(access, journal=tmp_path / "elsewhere.journal")
+    file = note_of(runs) if of_note else journal
+    file.write_bytes(damage)
     with pytest.raises(mf.JournalError) as caught:
         write(access, facts(1, "something else"))
-    for words in (user.user_id, access.client.base_url, str(note), "resume_run", "purge_runs(journals="):
+    for words in (user.user_id, access.client.base_url, str(file), "resume_run", "purge_runs(journals="):
         assert words in str(caught.value)
     assert mf.list_runs().state.tolist() == ["unreadable"]
     with mine_and_another(user) as other:
         assert write(other, facts()).is_complete
-    mf.purge_runs(journals=[note])
+    mf.purge_runs(journals=[file])
     assert write(access, facts(1, "something else")).is_complete
 
 
@@ -502,19 +454,6 @@ def test_where_the_journal_stands_in_its_own_place_an_empty_note_is_not_missed(a
         write(access, facts())
     mf.resume_run(access, journal, progress=False, settle_s=0.0).raise_for_failures()
     assert len(mf.load_memories(access)) == 2
-
-
-def test_a_damaged_journal_stops_its_own_user_alone_and_is_named(user, access, runs):
-    journal = cut_short(access)
-    journal.write_bytes(b"no database any more" * 999)
-    with pytest.raises(mf.JournalError) as caught:
-        write(access, facts(1, "something else"))
-    for words in (user.user_id, str(journal), "damaged", "move it", "purge_runs(journals="):
-        assert words in str(caught.value)
-    with mine_and_another(user) as other:
-        assert write(other, facts()).is_complete
-    mf.purge_runs(journals=[str(journal)])
-    assert write(access, facts(1, "something else")).is_complete
 
 
 def test_a_run_at_another_service_with_the_same_user_id_is_none_of_ours(directory):

@@ -253,16 +253,6 @@ def test_the_next_page_is_under_way_while_one_is_worked_on():
     ]
 
 
-def test_no_page_but_the_next_is_asked_for_ahead_and_who_leaves_early_lets_go_of_it():
-    pages = Pages(9)
-    bodies = iter_pages(pages)
-    for n_taken in range(1, 5):
-        next(bodies)
-        assert len(pages.asked) == n_taken + 1
-    bodies.close()
-    assert pages.events[-2:] == ["ask 5", "let go of 5"]
-
-
 @pytest.mark.parametrize(
     ("pages", "sizes"),
     [
@@ -288,21 +278,6 @@ def test_a_later_page_may_be_too_large_and_comes_smaller(error):
     pages.largest = 300
     assert [cursor_of(body) for body in first + list(chain)] == ["2", "3", "4", "5", None]
     assert pages.asked[2:] == [(1000, "3"), (500, "3"), (250, "3"), (250, "4"), (250, "5")]
-
-
-@pytest.mark.parametrize(
-    ("pages", "page_size"),
-    [
-        (Pages(3, 0, LARGE), 500),
-        (Pages(3, 300, LARGE), 500),
-        (Pages(3, 200), 500),
-        (Pages(3, 0, LARGE), "auto"),
-    ],
-)
-def test_a_size_that_was_given_is_not_stepped_down_nor_is_the_smallest(pages, page_size):
-    with pytest.raises(ServiceError):
-        list(iter_pages(pages, page_size=page_size))
-    assert len(set(pages.sizes)) == (1 if page_size == 500 else 10)
 
 
 @pytest.mark.parametrize(("limit", "n_asked"), [(5, 1), (10, 1), (11, 2), (20, 2)])
@@ -403,10 +378,3 @@ def test_behind_a_rate_limiter_nothing_is_sent_ahead(client, stranger):
         "r1",
         "memory-blobs",
     ]
-
-
-def test_a_service_that_went_away_is_told_when_its_answer_is_wanted(client, stranger):
-    client.sign_in()
-    stranger.__exit__()
-    with requested(client) as page, pytest.raises(mf.NoAnswerError, match="cannot reach"):
-        page()

@@ -61,10 +61,6 @@ def test_no_page_size_changes_the_frame_and_a_limit_cuts_it(filled):
         assert memories.attrs["memframe"]["complete"] == (limit >= 389)
 
 
-def test_no_memories_give_no_chunk(access):
-    assert list(mf.iter_memories(access, progress=False)) == []
-
-
 def test_one_memory_and_the_tags(filled):
     memories = mf.load_memories(filled, limit=1, progress=False)
     one = mf.load_memory(filled, memories.id[0])
@@ -88,7 +84,8 @@ def test_the_filters_of_the_service_are_sent(filled):
     ("chunk_rows", "query"),
     [(1, {"tags": ["boat"]}), *((chunk_rows, {}) for chunk_rows in (50, 100, 388, 389, 390))],
 )
-def test_chunks_hold_the_same_rows(filled, chunk_rows, query):
+def test_chunks_hold_the_same_rows(filled, access, chunk_rows, query):
+    assert list(mf.iter_memories(access, progress=False)) == []
     page_size = 60 if chunk_rows > 1 else 7
     chunks = list(
         mf.iter_memories(filled, chunk_rows=chunk_rows, page_size=page_size, progress=False, **query)
@@ -173,24 +170,6 @@ def test_odd_but_legal_text_survives(access):
     memories = mf.load_memories(access, progress=False)
     assert memories.content.tolist() == texts
     assert memories.title.tolist() == [text[:100] for text in texts]
-
-
-def test_the_load_becomes_the_baseline_and_edits_do_not_reach_it(filled):
-    memories = mf.load_memories(filled, progress=False)
-    memories.loc[0, "title"] = "edited"
-    memories.loc[0, "importance"] = 0.123
-    baseline = filled.baseline()
-    assert baseline.title.iloc[0] == load_sample()[0].title
-    assert baseline.importance.iloc[0] != 0.123
-
-
-def test_of_two_loads_the_newer_counts(access):
-    created = create(access, title="old")
-    mf.load_memories(access, progress=False)
-    key = access.credentials.memory_key
-    access.client.update_memory_blob(access.user_id, created.id, memory_key=key, title="new")
-    mf.load_memory(access, created.id)
-    assert access.baseline().title.to_dict() == {created.id: "new"}
 
 
 def test_an_option_that_makes_no_sense_is_named(access):

@@ -211,15 +211,6 @@ def test_a_declared_length_beyond_the_limit_is_refused_unread():
         assert_clear(case)
 
 
-def test_a_server_that_says_nothing_is_named_with_the_time(monkeypatch):
-    monkeypatch.setattr(connections, "READ_TIMEOUT_S", 0.05)
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        port = listening.getsockname()[1]
-        assert_clear(
-            no_answer(tags_at(f"http://127.0.0.1:{port}"), f":{port} went silent for 0.05 s", "Try again")
-        )
-
-
 # Certificates
 
 

@@ -1,7 +1,6 @@
 """Progress: who sees it, how often, and what it leaves behind."""
 
 import io
-import subprocess
 import sys
 
 import pytest
@@ -70,12 +69,6 @@ def test_a_script_shows_something_only_when_asked(monkeypatch, progress, shown):
 def test_another_value_is_refused_by_name(progress):
     with pytest.raises(ConfigError, match="progress is"):
         Progress(progress)
-
-
-def test_without_a_bar_nothing_is_imported_for_it():
-    code = "import sys; from memframe.progress import Progress; Progress().close(); print(*sys.modules)"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
-    assert not {"tqdm", "IPython"} & set(run.stdout.split())
 
 
 NOTEBOOK = """

@@ -49,12 +49,6 @@ def test_columns_that_were_not_written_are_named_by_the_run(access):
     assert contents(access) == ["juice"]
 
 
-def test_read_only_columns_of_a_row_that_was_not_loaded_are_named_when_they_were_edited(access, memories):
-    stranger = mf.open_access(access.client, access.request_id)
-    run = mf.push_memories(stranger, memories.assign(content_error=["no key", None]), **QUIET)
-    assert run.notes == ("Not written, as only loading sets it: content_error of 1 memory",)
-
-
 def test_creating_what_has_an_id_and_updating_what_has_none_is_refused(access, memories):
     with pytest.raises(mf.PlanError, match="update_memories"):
         mf.create_memories(access, memories, **QUIET)

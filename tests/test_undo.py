@@ -228,15 +228,6 @@ def test_what_others_changed_since_is_a_conflict_and_stays(access, memories):
     assert after.title.fillna("-").tolist() == ["theirs", "c", "-"]
 
 
-def test_another_field_that_others_changed_is_left_alone(access, memories):
-    run = mf.push_memories(access, memories.assign(title=["A", "B", "C"]), **QUIET)
-    mf.push_memories(access, mf.load_memories(access, progress=False).assign(source="phone"), **QUIET)
-    undone(access, run)
-    after = mf.load_memories(access, progress=False)
-    assert set(after.source) == {"phone"}
-    assert sorted(after.title.fillna("-")) == ["-", "a", "c"]
-
-
 def in_small_letters(request, forward):
     """A service that keeps titles and tags in its own way."""
     body = json.loads(request.body)

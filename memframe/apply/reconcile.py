@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 
 import msgspec
 import pandas as pd
@@ -128,9 +129,11 @@ class Reconciliation:
                 memory and unlike(op.change.plain, memory)
             ):
                 continue
-            is_undone = op.n in self._earlier and _is_undone(op, memory)
-            what = "undone" if is_undone else "missing" if memory is None else "unlike"
-            found[what].append(str(op.id))
+            what = "missing" if memory is None else "unlike"
+            is_as_before = op.action == "create"
+            if memory is not None:
+                is_as_before = not (is_as_before or unlike(op.change.before, memory))
+            found["undone" if op.n in self._earlier and is_as_before else what].append(str(op.id))
         new = [memory for memory in current.values() if memory.id not in self._log.ids_before]
         return Verification(
             n_checked=len(written),
@@ -190,30 +193,19 @@ def _match_by_text(unknown: Sequence[Operation], free: Sequence[CurrentMemory]) 
     return found
 
 
-def _is_undone(operation: Operation, memory: CurrentMemory | None) -> bool:
-    """Tell whether a memory is as it was before the operation."""
-    if memory is None:
-        return operation.action == "create"
-    return operation.action != "create" and not unlike(operation.change.before, memory)
-
-
 def _duplicates(
     creates: Sequence[Operation], new: Sequence[CurrentMemory], digest_of: Mapping[int, str]
 ) -> Iterator[tuple[str, ...]]:
     """Find memories that one create has made, or more memories of one content than were created."""
-    ours = {digest_of[op.n] for op in creates if op.n in digest_of}
-    n_made = Counter(str(op.change.after["content"]) for op in creates)
-    by_digest: dict[str, list[str]] = defaultdict(list)
-    by_text: dict[str, list[str]] = defaultdict(list)
-    for memory in new if creates else ():
-        if memory.sealed_digest in ours:
-            by_digest[memory.sealed_digest].append(memory.id)
-        if memory.content is not None and memory.content in n_made:
-            by_text[memory.content].append(memory.id)
-    if by_digest:
-        yield from (tuple(ids) for ids in by_digest.values() if len(ids) > 1)
-    else:
-        yield from (tuple(ids) for text, ids in by_text.items() if len(ids) > n_made[text])
+    n_of = Counter(digest_of[op.n] for op in creates if op.n in digest_of)
+    key_of: Callable[[CurrentMemory], str | None] = attrgetter("sealed_digest")
+    if not any(memory.sealed_digest in n_of for memory in new):  # sealed anew, or plain
+        n_of, key_of = Counter(str(op.change.after["content"]) for op in creates), attrgetter("content")
+    ids_of: dict[str, list[str]] = defaultdict(list)
+    for memory in new:
+        if (key := key_of(memory)) is not None and key in n_of:
+            ids_of[key].append(memory.id)
+    yield from (tuple(ids) for key, ids in ids_of.items() if len(ids) > n_of[key])
 
 
 def update_baseline(

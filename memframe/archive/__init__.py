@@ -1,7 +1,7 @@
 """Export memories to Parquet, JSON, CSV and Markdown, and load them without a change.
 
 The extension decides: ``.parquet``, ``.jsonl``, ``.json`` (an array), ``.csv``, and ``.md`` for a folder of notes
-(`memframe.archive.markdown`); any other folder holds a Parquet dataset, which DuckDB,
+(`memframe.archive.notes`); any other folder holds a Parquet dataset, which DuckDB,
 Polars and every other reader of Parquet take as it is. What was exported loads as the same frame with a
 fresh index: nulls, empty text and words such as "NA" stay apart, tags are tuples, times are UTC to the
 microsecond, an empty frame keeps its dtypes.
@@ -32,10 +32,9 @@ import pandas as pd
 import pyarrow as pa
 
 from memframe.access import Access
-from memframe.archive import parquet, places
-from memframe.archive.markdown import write_notes
-from memframe.archive.pam import write_pam
-from memframe.archive.places import check_target, format_of, is_folder, part_name, raise_write_errors
+from memframe.archive import formats
+from memframe.archive.formats import check_target, is_folder, raise_write_errors
+from memframe.archive.notes import write_notes, write_pam
 from memframe.archive.refresh import Changes, refresh_archive
 from memframe.archive.sealing import Key, Plain, Reader, Sealed, tables_of_access
 from memframe.archive.table import frame_of, table_of
@@ -97,25 +96,34 @@ def export_memories(
     True
     """
     target = expand_path(path)
+    notes = format == "markdown" or (format is None and target.suffix == ".md")
+    n_rows = 0
+
+    def prepare(table: pa.Table) -> pa.Table:
+        nonlocal n_rows
+        n_rows += len(table)
+        return form.prepare(table)
+
     with raise_write_errors(target):
         check_target(target)
-        notes = format == "markdown" or (format is None and target.suffix == ".md")
-        _check_format(target, format, notes=notes)
-        if sealed:
-            _check_sealable(access_or_frame, target, is_parquet=not (notes or format))
-        form, tables = _tables_of(access_or_frame, sealed, progress)
-        if format == "pam":
-            with atomic_file(target, may_replace=False) as file:
-                return write_pam(file, tables)
+        _check_options(access_or_frame, target, sealed, format, notes=notes)
+        form, source = _form_and_tables(access_or_frame, target, sealed, progress)
+        tables = map(prepare, source)
         if not is_folder(target):
-            return form.write(target, tables)
+            with atomic_file(target, may_replace=format != "pam") as file:
+                if format == "pam":
+                    return write_pam(file, tables)
+                form.write(file, tables)
+            return n_rows
         with atomic_folder(target) as fresh:
             if notes:
-                return write_notes(fresh, tables)
-            parts = enumerate(parquet.in_parts(form.schema, tables, places.PART_ROWS))
-            n_rows = sum(form.write(fresh / part_name(number), part) for number, part in parts)
+                write_notes(fresh, tables)
+                return n_rows
+            for name, part in formats.in_parts(form.schema, tables):
+                with atomic_file(fresh / name) as file:
+                    form.write(file, part)
             form.seal_folder(fresh)
-            return n_rows
+        return n_rows
 
 
 def load_archive(
@@ -158,31 +166,29 @@ def load_archive(
     1    Home city   chat
     """
     key = as_secret_if_text(key)
-    _check_names(columns)
+    if isinstance(columns, str):
+        raise FrameError(f"columns={columns!r} is a single text: pass a list of names, [{columns!r}].")
+    given: object = columns
+    if not (
+        given is None or (isinstance(given, Collection) and all(isinstance(name, str) for name in given))
+    ):
+        raise FrameError(
+            f"columns is {type(given).__name__}, not a list of names: pass one, or leave it out."
+        )
     reader = Reader(expand_path(path), key)
-    if key is not None:
-        reader.require_sealed()
-    labels = [label for label in reader.labels() if label not in (() if columns is None else columns)]
-    return frame_of(pa.concat_tables(reader.tables(columns, labels), promote_options="permissive"), labels)
+    has_index = len(reader.parts) == 1  # the files of a dataset have none together
+    table = pa.concat_tables(reader.tables(columns, with_index=has_index), promote_options="permissive")
+    return frame_of(table, ([] if columns is None else columns) if has_index else table.column_names)
 
 
 def is_sealed(path: str | PathLike[str]) -> bool:
     """Return True if an archive says that it is sealed, so that reading all of it takes a key."""
-    return Reader(expand_path(path)).is_sealed()
+    return Reader(expand_path(path)).is_sealed
 
 
-def _check_names(columns: object) -> None:
-    if isinstance(columns, str):
-        raise FrameError(f"columns={columns!r} is a single text: pass a list of names, [{columns!r}].")
-    if columns is not None and not (
-        isinstance(columns, Collection) and all(isinstance(name, str) for name in columns)
-    ):
-        raise FrameError(
-            f"columns is {type(columns).__name__}, not a list of names: pass one, or leave it out."
-        )
-
-
-def _check_format(target: Path, name: object, *, notes: bool) -> None:
+def _check_options(source: object, target: Path, sealed: bool, name: object, *, notes: bool) -> None:
+    """Refuse a format that does not fit the path, and what cannot be sealed."""
+    is_parquet = is_folder(target) or target.suffix.lower() == ".parquet"
     if name not in (None, "markdown", "pam"):
         raise ConfigError(f"format={name!r:.60}: give 'markdown', 'pam', or a path whose suffix says it")
     if name == "pam" and (is_folder(target) or target.suffix != ".json"):
@@ -193,30 +199,25 @@ def _check_format(target: Path, name: object, *, notes: bool) -> None:
         raise FrameError(
             f"Notes are files of a folder, and {target} is a file: give a path without a suffix, or .md."
         )
-
-
-def _check_sealable(source: object, target: Path, *, is_parquet: bool) -> None:
-    if not is_parquet:
+    if sealed and (notes or name or not is_parquet):
         raise FrameError(
-            "A sealed archive is Parquet, which can be sealed and notes cannot: leave out format=."
+            f"A sealed archive is Parquet, and {target} is not: use .parquet, or a folder, and leave out format=."
         )
-    if not isinstance(source, Access):
+    if sealed and not isinstance(source, Access):
         raise FrameError(
             f"sealed=True needs the user's key, which {type(source).__name__} does not hold: pass the Access, or "
             "export without sealing."
         )
-    if not is_folder(target) and format_of(target) is not parquet.PARQUET:
-        raise FrameError(f"A sealed archive is Parquet, and {target} is not: use .parquet, or a folder.")
 
 
-def _tables_of(
-    source: Access | pd.DataFrame, sealed: bool, progress: ProgressOption
-) -> tuple[Plain | Sealed, Iterator[pa.Table]]:
-    """Return the form of the archive, and its rows as tables, of which there may be none."""
+def _form_and_tables(
+    source: Access | pd.DataFrame, target: Path, sealed: bool, progress: ProgressOption
+) -> tuple[Plain, Iterator[pa.Table]]:
+    write = formats.writer_for(target)
     if isinstance(source, pd.DataFrame):
         table = table_of(source)
-        starts = range(0, len(table), parquet.GROUP_ROWS)
-        return Plain(table.schema), (table.slice(start, parquet.GROUP_ROWS) for start in starts)
+        starts = range(0, len(table), formats.GROUP_ROWS)
+        return Plain(table.schema, write), (table.slice(start, formats.GROUP_ROWS) for start in starts)
     check_kind("access_or_frame, if no Access,", source, pd.DataFrame, Access, error=FrameError)
-    form = Sealed(source) if sealed else Plain.of(source)
-    return form, map(form.prepare, tables_of_access(source, progress=progress))
+    form = Sealed(source) if sealed else Plain.of(source, write)
+    return form, tables_of_access(source, progress=progress)

@@ -5,7 +5,7 @@ file, and new ones join the file after which they are listed, up to `PART_ROWS`,
 order of the service. Unchanged files are linked into a folder beside the archive, which replaces it when it is
 complete; a crash before leaves the old archive.
 
-Rows are compared by hashes of their id and all cells, 25 bytes a row, and the rows of one file are held at a time.
+Rows are compared by hashes of their id and all cells, and the rows of one file are held at a time.
 Python chooses the key of its hashes anew for each process, so nobody can prepare two texts that share one.
 """
 
@@ -13,29 +13,32 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from math import inf
 from os import PathLike
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 from msgspec import Struct
 from numpy.typing import NDArray
 
 from memframe.access import Access
-from memframe.archive import places
-from memframe.archive.places import check_target, format_of, is_folder, part_name, raise_write_errors
+from memframe.archive import formats
+from memframe.archive.formats import check_target, open_file, part_name, raise_write_errors
 from memframe.archive.sealing import IN_THE_OPEN, Plain, Reader, Sealed, tables_of_access
-from memframe.archive.table import ARCHIVE_SCHEMA, ArchiveHeader, tuples_of
+from memframe.archive.table import ARCHIVE_SCHEMA, tuples_of
 from memframe.client.responses import same_id
 from memframe.display import html_card
 from memframe.errors import FrameError, check_kind
-from memframe.files import atomic_folder, expand_path
+from memframe.files import atomic_file, atomic_folder, expand_path
 from memframe.progress import ProgressOption
 
 Hashes = NDArray[np.int64]
+
+_NO_HASHES: Hashes = np.empty(0, np.int64)
 
 
 class Changes(Struct, frozen=True):
@@ -65,131 +68,89 @@ class Changes(Struct, frozen=True):
         return {name: len(getattr(self, name)) for name in self.__struct_fields__}
 
 
-class ArchivedRows:
-    """Rows of the archive before the refresh, of files with the columns that are compared."""
-
-    def __init__(self, files: Iterable[Iterable[pa.Table]]) -> None:
-        ids, hashes, sizes = [_NO_HASHES], [_NO_HASHES], []
-        for tables in files:
-            n_before = len(hashes)
-            for table in tables:
-                ids.append(_hashes(table.select(["id"])))
-                hashes.append(_hashes(table))
-            sizes.append(sum(map(len, hashes[n_before:])))
-        self.starts = np.cumsum([0, *sizes])
-        self.hashes = np.concatenate(hashes)
-        all_ids = np.concatenate(ids)
-        self._order = np.argsort(all_ids, kind="stable")
-        self._ids = all_ids[self._order]
-        self.is_seen = np.zeros(len(all_ids), dtype=bool)
-
-    def rows_of(self, table: pa.Table) -> NDArray[np.int64]:
-        """Return the archive row of each memory, -1 if it is new, and mark those rows as seen."""
-        if not len(self._ids):
-            return np.full(len(table), -1)
-        ids = _hashes(table.select(["id"]))
-        at = np.searchsorted(self._ids, ids).clip(max=len(self._ids) - 1)
-        rows = np.where(self._ids[at] == ids, self._order[at], -1)
-        self.is_seen[rows[rows >= 0]] = True
-        return rows
-
-    def files_of(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the file numbers of rows; -1 for new ones."""
-        return np.searchsorted(self.starts, rows, side="right") - 1
-
-    def hashes_of(self, file: int) -> Hashes:
-        """Return the hashes of a file's rows."""
-        return self.hashes[self.starts[file] : self.starts[file + 1]]
-
-
-_NO_HASHES: Hashes = np.empty(0, np.int64)
-
-
 def _hashes(table: pa.Table) -> Hashes:
     """Hash each row over all its cells."""
-    cells = [_cells(column) for column in table.columns]
-    return np.fromiter(map(hash, zip(*cells, strict=True)), np.int64, len(table))
-
-
-def _cells(column: pa.ChunkedArray) -> Sequence[object]:
-    if pa.types.is_list(column.type):
-        return tuples_of(column)
-    if pa.types.is_timestamp(column.type):
-        column = column.cast(pa.int64())
-    cells: list[object] = column.to_pylist()
-    return cells
+    columns = []
+    for column in table.columns:
+        if pa.types.is_timestamp(column.type):
+            column = column.cast(pa.int64())  # noqa: PLW2901 - the same column
+        columns.append(tuples_of(column) if pa.types.is_list(column.type) else column.to_pylist())
+    return np.fromiter(map(hash, zip(*columns, strict=True)), np.int64, len(table))
 
 
 class RowComparison:
-    """Compare current memories with an archive, and assign them to files.
+    """Compare the memories that are listed with the rows of an archive, and divide them into files.
 
-    New memories begin a file of their own after ``part_rows``; unless it ``continues`` the archive, all files are new.
+    ``archived`` are the files of the archive, as tables of the columns that are compared. New memories begin a file of
+    their own after ``part_rows``; unless it ``continues`` the archive, all files are new.
     """
 
     def __init__(
-        self, known: ArchivedRows, columns: Sequence[str], *, part_rows: float, continues: bool
+        self, archived: Iterable[Iterable[pa.Table]], columns: list[str], *, part_rows: float, continues: bool
     ) -> None:
-        self._known = known
-        self._columns = list(columns)
-        self._part_rows = part_rows
-        self._continues = continues
-        self._row = -1
+        ids, self._files = [_NO_HASHES], []
+        for tables in archived:
+            hashes = [_NO_HASHES]
+            for table in tables:
+                ids.append(_hashes(table.select(["id"])))
+                hashes.append(_hashes(table))
+            self._files.append(np.concatenate(hashes))
+        rows = pd.Series(np.arange(sum(map(len, ids))), index=np.concatenate(ids))
+        self._rows = rows[~rows.index.duplicated()]
+        self._hashes = np.concatenate([_NO_HASHES, *self._files])
+        self._file_of = np.repeat(np.arange(len(self._files)), [len(hashes) for hashes in self._files])
+        self._columns, self._part_rows, self._continues = columns, part_rows, continues
+        self._last_row = -1
+        self.is_gone = np.ones(len(rows), dtype=bool)
+        """By archived row, once all is listed: whether its memory is not there any more."""
         self.added: list[str] = []
         self.changed: list[str] = []
 
-    def files(self, tables: Iterable[pa.Table]) -> Iterator[tuple[int, list[pa.Table]]]:
+    def files(self, listed: Iterable[pa.Table]) -> Iterator[tuple[int, list[pa.Table]]]:
         """Yield the old file that each file continues, -1 for none, and its tables; none if nothing changed.
 
         There is at least one file, so that an archive without memories keeps its columns.
         """
         base, last, n_rows = -1, -1, 0
         held: list[tuple[pa.Table, Hashes]] = []
-        for table in tables:
+        for table in listed:
             hashes = _hashes(table.select(self._columns))
-            for begin, end, old_file in _runs(self._old_files(table, hashes)):
+            files_of = self._files_of(table, hashes)
+            edges = [0, *(np.flatnonzero(np.diff(files_of)) + 1).tolist(), len(table)]
+            for begin, end in pairwise(edges):
+                old_file = int(files_of[begin])
                 is_next = old_file > last
                 if is_next:  # an old file stays separate; new memories before it join it while they fit
-                    together = n_rows + len(self._known.hashes_of(old_file))
-                    ends = base >= 0 or together > self._part_rows
+                    ends = base >= 0 or n_rows + len(self._files[old_file]) > self._part_rows
                 else:
                     ends = n_rows >= self._part_rows and (old_file < 0 or old_file != base)
                 if held and ends:
-                    yield base, self._unless_same(base, held)
+                    yield self._file(base, held)
                     held, n_rows = [], 0
                 if not held:
                     base = old_file if is_next and self._continues else -1
                 last, n_rows = max(last, old_file), n_rows + end - begin
                 held.append((table.slice(begin, end - begin), hashes[begin:end]))
-        yield base, self._unless_same(base, held)
+        yield self._file(base, held)
 
-    def _unless_same(self, base: int, held: list[tuple[pa.Table, Hashes]]) -> list[pa.Table]:
-        tables, hashes = [table for table, _ in held], [some for _, some in held]
-        is_same = base >= 0 and np.array_equal(np.concatenate(hashes), self._known.hashes_of(base))
-        return [] if is_same else tables
+    def _file(self, base: int, held: list[tuple[pa.Table, Hashes]]) -> tuple[int, list[pa.Table]]:
+        hashes = np.concatenate([_NO_HASHES, *(some for _, some in held)])
+        is_same = base >= 0 and np.array_equal(hashes, self._files[base])
+        return base, [] if is_same else [table for table, _ in held]
 
-    def _old_files(self, table: pa.Table, hashes: Hashes) -> NDArray[np.int64]:
-        """Return the file of each row that keeps its place; -1 for one that is new, or changed and moved."""
-        known = self._known
-        rows = known.rows_of(table)
-        is_old = rows >= 0
+    def _files_of(self, table: pa.Table, hashes: Hashes) -> NDArray[np.int64]:
+        """Return the old file of each memory that keeps its place; -1 for one that is new, or changed and moved."""
+        at = self._rows.index.get_indexer(pd.Index(_hashes(table.select(["id"]))))
+        is_old = at >= 0
+        rows = np.where(is_old, np.append(self._rows.to_numpy(), -1)[at], -1)
+        self.is_gone[rows[is_old]] = False
         is_same = is_old.copy()
-        is_same[is_old] = known.hashes[rows[is_old]] == hashes[is_old]
-        follows = rows == np.concatenate([[self._row], rows[:-1]]) + 1
-        self._row = rows[-1]
+        is_same[is_old] = self._hashes[rows[is_old]] == hashes[is_old]
+        follows = rows == np.concatenate([[self._last_row], rows[:-1]]) + 1
+        self._last_row = rows[-1]
         self.added += table["id"].filter(pa.array(~is_old)).to_pylist()
         self.changed += table["id"].filter(pa.array(is_old & ~is_same)).to_pylist()
-        return np.where(is_same | (is_old & follows), known.files_of(rows), -1)
-
-
-def _runs(values: NDArray[np.int64]) -> Iterator[tuple[int, int, int]]:
-    """Yield begin, end and value of each run of equal values.
-
-    >>> list(_runs(np.array([3, 3, -1])))
-    [(0, 2, 3), (2, 3, -1)]
-    """
-    edges = [0, *(np.flatnonzero(np.diff(values)) + 1).tolist(), len(values)]
-    for begin, end in pairwise(edges):
-        yield begin, end, int(values[begin])
+        return np.where(is_same | (is_old & follows), np.append(self._file_of, -1)[rows], -1)
 
 
 def refresh_archive(
@@ -232,61 +193,66 @@ def refresh_archive(
     target = expand_path(path)
     with raise_write_errors(target):
         reader = Reader(target)
-        if reader.parts[0].suffix == ".md":
+        if reader.parts == [target] and (target.is_dir() or target.suffix.lower() == ".md"):
             raise FrameError(f"{target} contains notes, which cannot be refreshed: export them again.")
         check_target(target)
         _check_owner(reader, target, access)
-        return _refresh(access, target, reader.header(), progress)
+        return _refresh(access, target, reader, progress)
 
 
-def _refresh(access: Access, target: Path, header: ArchiveHeader | None, progress: ProgressOption) -> Changes:
-    seal = header.seal if header else None
-    form = Sealed(access, header) if seal else Plain.of(access)
-    can_open = seal is None or seal.key_version == access.credentials.key_version
-    reader = Reader(target, access if can_open else None)
+def _refresh(access: Access, target: Path, reader: Reader, progress: ProgressOption) -> Changes:
+    header = reader.header
+    seal = header and header.seal
+    form = Sealed(access, header) if seal else Plain.of(access, formats.writer_for(target))
+    can_open = not seal or seal.key_version == access.credentials.key_version
     columns = [name for name in ARCHIVE_SCHEMA if can_open or name in IN_THE_OPEN]
-    known = ArchivedRows(reader.tables_of_part(part, columns) for part in reader.parts)
+    archived = Reader(target, access if seal and can_open else None)
     comparison = RowComparison(
-        known,
+        (archived.tables(columns, parts=[part]) for part in reader.parts),
         columns,
-        part_rows=places.PART_ROWS if is_folder(target) else inf,
-        continues=not (seal and isinstance(form, Sealed)) or form.continues(seal),
+        part_rows=formats.PART_ROWS if target.is_dir() else inf,
+        continues=not isinstance(form, Sealed) or form.continues,
     )
     files = comparison.files(tables_of_access(access, progress=progress))
     gone: list[str] = []
-    if is_folder(target):
+
+    def write(path: Path, base: int, tables: list[pa.Table]) -> None:
+        if tables or base < 0:
+            with atomic_file(path) as file:
+                form.write(file, map(form.prepare, tables))
+        elif path != target:
+            try:
+                os.link(reader.parts[base], path)
+            except OSError:  # the file system has no links
+                shutil.copy2(reader.parts[base], path)
+
+    if target.is_dir():
         with atomic_folder(target) as fresh:
             for number, (base, tables) in enumerate(files):
-                path = fresh / part_name(number)
-                if tables or base < 0:
-                    form.write(path, map(form.prepare, tables))
-                else:
-                    _link(reader.parts[base], path)
-            gone += _gone(reader, known)
+                write(fresh / part_name(number), base, tables)
+            gone += _gone(reader, comparison.is_gone)
             form.seal_folder(fresh)
     else:
         for base, tables in files:
-            gone += _gone(reader, known)
-            if tables or base < 0:
-                form.write(target, map(form.prepare, tables))
+            gone += _gone(reader, comparison.is_gone)
+            write(target, base, tables)
     return Changes(tuple(comparison.added), tuple(comparison.changed), tuple(gone))
 
 
 def _check_owner(reader: Reader, path: Path, access: Access) -> None:
     """Refuse an archive that holds more than the memories of this user, which a refresh would lose."""
-    for part in reader.parts:
-        own = [name for name in format_of(part).names(part) if name not in ARCHIVE_SCHEMA]
-        if own:
-            raise FrameError(
-                f"{path} has additional columns ({', '.join(own[:3])}), which the service does not know and a "
-                "refresh would lose: export the access to another path, and keep both."
-            )
-    header = reader.header()
+    names = [name for part in reader.parts for name in open_file(part).names if name not in ARCHIVE_SCHEMA]
+    if names:
+        raise FrameError(
+            f"{path} has additional columns ({', '.join(names[:3])}), which the service does not know and a "
+            "refresh would lose: export the access to another path, and keep both."
+        )
+    header = reader.header
     tables = [] if header else reader.tables(["user_id"])
     owners = (
-        {header.user_id}
+        [header.user_id]
         if header
-        else {one for table in tables for one in table["user_id"].unique().to_pylist()}
+        else [one for table in tables for one in table["user_id"].unique().to_pylist()]
     )
     others = [owner for owner in owners if owner is None or not same_id(owner, access.user_id)]
     if others:
@@ -296,18 +262,9 @@ def _check_owner(reader: Reader, path: Path, access: Access) -> None:
         )
 
 
-def _gone(reader: Reader, known: ArchivedRows) -> Iterator[str]:
-    """Yield the ids of archived rows that were not seen."""
-    is_gone = ~known.is_seen
+def _gone(reader: Reader, is_gone: NDArray[np.bool]) -> Iterator[str]:
+    """Yield the ids of archived rows that are not there any more."""
     row = 0
     for table in reader.tables(["id"]) if is_gone.any() else ():
         yield from table["id"].filter(pa.array(is_gone[row : row + len(table)])).to_pylist()
         row += len(table)
-
-
-def _link(old: Path, new: Path) -> None:
-    """Link a file under another name, or copy it where the file system has no links."""
-    try:
-        os.link(old, new)
-    except OSError:
-        shutil.copy2(old, new)

@@ -161,7 +161,7 @@ def _audit(
             return run(load_memories(access), tags=load_tags(access))
     if key is not None:
         return run(load_archive(archive, key=key))
-    header = Reader(archive).header()
+    header = Reader(archive).header
     if header is not None and header.seal is not None and request_id is not None:
         with open_request(request_id) as access:
             return run(load_archive(archive, key=access))

@@ -17,7 +17,7 @@ import pandas as pd
 from memframe.access import Access
 from memframe.apply import Run, apply_plan, resume_run
 from memframe.archive import is_sealed, load_archive
-from memframe.archive.places import FORMATS, format_of, parts_of
+from memframe.archive.formats import OPENERS, open_file, parts_of
 from memframe.archive.table import ARCHIVE_SCHEMA
 from memframe.cleanup import audit_again, plan_cleanup
 from memframe.cleanup.proposals import MAX_SHARE, Actions, read_actions
@@ -281,7 +281,7 @@ def _actions(text: str | None) -> Actions:
 def _read_rows(path: Path, key: Access | Secret) -> pd.DataFrame:
     """Read an archive, or any table with some of its columns."""
     first, *_ = parts_of(path)
-    names = format_of(first).names(first)
+    names = open_file(first).names
     known = [name for name in ARCHIVE_SCHEMA if name in names]
     rows = load_archive(path, key=key if is_sealed(path) else None, columns=known or None)
     others = [name for name in names if name not in rows and name not in rows.index.names]
@@ -290,7 +290,7 @@ def _read_rows(path: Path, key: Access | Secret) -> pd.DataFrame:
 
 def _rows_to_delete(path: Path, access: Access, key: Secret | None) -> pd.DataFrame | list[str]:
     """Read rows of an archive, which become the baseline; or ids alone."""
-    if path.suffix.lower() in FORMATS or path.is_dir():
+    if path.suffix.lower() in OPENERS or path.is_dir():
         return _read_rows(path, key or access)
     try:
         with click.open_file(str(path), encoding="utf-8") as lines:

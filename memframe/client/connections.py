@@ -249,9 +249,9 @@ class FinalResponse(HTTPResponse):
 class ConnectionPool(HTTPAdapter):
     """Connections to all services that a client speaks to, by origin."""
 
-    def __init__(self, *, trust_env: bool, ca_bundle: str | None) -> None:
+    def __init__(self, *, ca_bundle: str | None) -> None:
         super().__init__(pool_maxsize=MAX_CONNECTIONS)
-        self._options_to = functools.partial(connection_options, trust_env=trust_env, ca_bundle=ca_bundle)
+        self._ca_bundle = ca_bundle
         self._pool_to = functools.cache(self._pool)
 
     def request(self, request: requests.PreparedRequest, *, retries: Retry) -> BaseHTTPResponse:
@@ -301,7 +301,7 @@ class ConnectionPool(HTTPAdapter):
         return self._pool_to(origin), f"{path}?{parts.query}" if parts.query else path
 
     def _pool(self, origin: str) -> HTTPConnectionPool:
-        options = self._options_to(origin)
+        options = connection_options(origin, self._ca_bundle)
         verify, cert = options["verify"], options["cert"]
         request = requests.PreparedRequest()
         request.prepare_url(origin, None)
@@ -317,15 +317,15 @@ def _with_final_responses(kind: type[HTTPConnection]) -> type[HTTPConnection]:
     return type(kind.__name__, (kind,), {"response_class": FinalResponse})
 
 
-def connection_options(origin: str, *, trust_env: bool, ca_bundle: str | None) -> dict[str, Any]:
+def connection_options(origin: str, ca_bundle: str | None) -> dict[str, Any]:
     """Choose proxy and certificates for an origin: from the arguments, else from the environment.
 
     The environment does not count for plain http, which is spoken to this machine only. A netrc file never counts.
 
-    >>> connection_options("https://m.example", trust_env=False, ca_bundle="root.pem")
+    >>> connection_options("http://127.0.0.1:8000", "root.pem")
     {'proxies': {}, 'verify': 'root.pem', 'cert': None}
     """
-    if not trust_env or origin.startswith("http://"):
+    if origin.startswith("http://"):
         return {"proxies": {}, "verify": ca_bundle or True, "cert": None}
     found = requests.Session().merge_environment_settings(origin, {}, None, ca_bundle, None)
     if isinstance(found["verify"], str):

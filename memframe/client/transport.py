@@ -41,13 +41,12 @@ READ_ATTEMPTS = 3
 
 
 class Transport:
-    """HTTP by the rules of this module; ``trust_env`` takes proxies and certificates from the environment."""
+    """HTTP by the rules of this module, with proxies and certificates of the environment."""
 
     def __init__(
         self,
         *,
         retry: ReadRetry | None = None,
-        trust_env: bool = True,
         ca_bundle: str | PathLike[str] | None = None,
     ) -> None:
         self._secrets: list[Secret] = []
@@ -61,9 +60,7 @@ class Transport:
         self._retry = retry or read_retry()
         self._retry_but_429 = self._retry.new(status_forcelist={*self._retry.status_forcelist} - {TOO_MANY})
         self._limiters: list[SharedRateLimiter] = []
-        self._pool_of = functools.cache(
-            lambda _process: ConnectionPool(trust_env=trust_env, ca_bundle=trusted)
-        )
+        self._pool_of = functools.cache(lambda _process: ConnectionPool(ca_bundle=trusted))
 
     def _pool(self) -> ConnectionPool:
         """Return the pool of this process: two that share a connection after a fork would mix up responses."""

@@ -16,14 +16,14 @@ from memframe.envelope.layouts import (
     CbcColon,
     Codec,
     CodecLayout,
-    Colons,
     FernetToken,
     Joined,
-    Json,
     Jwe,
     Layout,
     OpenSsl,
     Own,
+    colons,
+    json,
 )
 from memframe.errors import ConfigError, SealError
 from memframe.secret import Secret
@@ -59,25 +59,18 @@ def looks_sealed(text: str, *, among_sealed: bool) -> bool:
     >>> looks_sealed("Likes tea, hates coffee.", among_sealed=True), looks_sealed("00" * 28, among_sealed=False)
     (False, True)
     """
-    if _MARKS.match(text) or _is_sealed_json(text) or (among_sealed and text.startswith("{")):
+    is_sealed_json = (text[:1] == "{" or text[-1:] == "}") and _JSON_FIELD.search(text)
+    if _MARKS.match(text) or is_sealed_json or (among_sealed and text.startswith("{")):
         return True
     n_foreign = len(_SPELLED.sub("", text))
     if "://" in text or n_foreign > 1 + len(text) // 100:
         return False
     if among_sealed and (n_foreign == 0 or len(text) >= _SHORTEST):
         return bool(text)
-    return len(text) >= _SHORTEST and _is_mixed(text)
-
-
-def _is_sealed_json(text: str) -> bool:
-    return (text[:1] == "{" or text[-1:] == "}") and _JSON_FIELD.search(text) is not None
-
-
-def _is_mixed(text: str) -> bool:
-    """Return True if the characters of a text are spread as in base64, or nearly all hexadecimal."""
+    if len(text) < _SHORTEST:
+        return False
     n_upper, n_lower = (sum(map(test, text)) for test in (str.isupper, str.islower))
-    has_digits = any(map(str.isdigit, text))
-    is_base64 = n_upper and n_lower and (has_digits or 5 * n_upper > len(text))
+    is_base64 = n_upper and n_lower and (any(map(str.isdigit, text)) or 5 * n_upper > len(text))
     return bool(is_base64) or len(_HEX.sub("", text)) <= len(text) // 10
 
 
@@ -129,11 +122,11 @@ LAYOUTS: dict[str, Callable[[str, KeyBinding], Layout]] = {
     OWN: lambda name, binding: Own(name, binding.gcm, binding.user_id, binding.key_version),
     "jwe": lambda name, binding: Jwe(name, binding.gcm),
     "fernet": lambda name, binding: FernetToken(name, binding.key),
-    "gcm-json": lambda name, binding: Json(name, binding.gcm),
+    "gcm-json": lambda name, binding: json(name, binding.gcm),
     "gcm-iv-ct-tag": lambda name, binding: Joined(name, binding.gcm),
     "gcm-iv-tag-ct": lambda name, binding: Joined(name, binding.gcm, tag_last=False),
-    "gcm-iv:tag:ct": lambda name, binding: Colons(name, binding.gcm, tag_last=False),
-    "gcm-iv:ct:tag": lambda name, binding: Colons(name, binding.gcm, tag_last=True),
+    "gcm-iv:tag:ct": lambda name, binding: colons(name, binding.gcm, tag_last=False),
+    "gcm-iv:ct:tag": lambda name, binding: colons(name, binding.gcm, tag_last=True),
     "chacha20-poly1305": lambda name, binding: Joined(name, ChaCha20Poly1305(binding.key), iv_sizes=(12,)),
     "cbc-iv:ct": lambda name, binding: CbcColon(name, binding.key),
     "openssl-salted": lambda name, binding: OpenSsl(name, binding.key_text),

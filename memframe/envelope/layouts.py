@@ -17,6 +17,7 @@ import re
 from abc import ABC, abstractmethod
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from itertools import product
 from typing import Any, NamedTuple, Protocol
@@ -38,7 +39,6 @@ from memframe.envelope.alphabets import (
     HEX_UPPER,
     Alphabet,
     decode_base64,
-    decode_base64_all,
     spellings,
     utf8_of,
 )
@@ -194,34 +194,21 @@ class Joined(AeadLayout):
                 yield SealedParts(Form((alphabet,), size), raw[:size], raw[end:] + raw[size:end])
 
     def open_all(self, texts: Sequence[str | None], form: Form, /) -> list[bytes | None]:
-        alphabet, size = form.alphabets[0], form.iv_bytes
-        if alphabet is BASE64 and self._tag_last:
-            try:
-                return self._open_column(texts, size)  # type: ignore[arg-type]  # a missing one raises
-            except (ValueError, TypeError, AttributeError, InvalidTag):
-                pass  # one is missing, spelled in another way or changed: look at each
-        decode, unseal, bound, head = alphabet.decode, self._cipher.decrypt, self._associated_data, self._head
-        start, end = len(head), size if self._tag_last else size + TAG_BYTES
-        opened: list[bytes | None] = []
-        for text in texts:
-            plain = None
-            if text is not None and text.startswith(head):
-                try:
-                    raw = decode(text[start:])
-                    plain = unseal(raw[:size], raw[end:] + raw[size:end], bound)
-                except (ValueError, InvalidTag):  # spelled in another way, too short, or changed
-                    plain = None
-            opened.append(plain)
-        return opened
-
-    def _open_column(self, texts: Sequence[str], size: int) -> list[bytes | None]:
-        """Open a well-formed column; the first text that is malformed raises."""
-        unseal, bound, head = self._cipher.decrypt, self._associated_data, self._head
-        if head:
-            if not all(text.startswith(head) for text in texts):
+        there = [text for text in texts if text is not None]
+        if len(there) < len(texts):
+            opened = iter(self.open_all(there, form))
+            return [None if text is None else next(opened) for text in texts]
+        head, size, end = self._head, form.iv_bytes, form.iv_bytes + TAG_BYTES
+        unseal, bound = self._cipher.decrypt, self._associated_data
+        try:  # a well-formed column, without a Python call for each text
+            if head and not all(text.startswith(head) for text in there):
                 raise ValueError("another layout")
-            texts = [text[len(head) :] for text in texts]
-        return [unseal(raw[:size], raw[size:], bound) for raw in decode_base64_all(texts)]
+            raws = form.alphabets[0].decode_all([text[len(head) :] for text in there])
+            if self._tag_last:
+                return [unseal(raw[:size], raw[size:], bound) for raw in raws]
+            return [unseal(raw[:size], raw[end:] + raw[size:end], bound) for raw in raws]
+        except (ValueError, InvalidTag):  # one is spelled in another way, or changed
+            return super().open_all(there, form)
 
     def _write(self, form: Form, iv: bytes, data: bytes, tag: bytes) -> str:
         return self._head + form.alphabets[0].encode(iv + (data + tag if self._tag_last else tag + data))
@@ -269,27 +256,28 @@ class Own(Joined):
         return None
 
 
-class Parts(NamedTuple):
-    """Nonce, ciphertext and tag, each as text, and what stands around them."""
-
-    iv: str
-    data: str
-    tag: str
-    frame: Any = None
+Parts = tuple[Sequence[str], Any]
+"""Nonce, ciphertext and tag, each as text; and what stands around them."""
 
 
 class Parted(AeadLayout):
-    """Nonce, ciphertext and tag written apart, each in an alphabet of its own."""
+    """Nonce, ciphertext and tag written apart, each in an alphabet of its own.
 
-    usual = Form((HEX, HEX, HEX))
+    ``split`` finds the parts of a text, if it has the form, and ``join`` writes them.
+    """
 
-    @abstractmethod
-    def _split(self, text: str) -> Parts | None:
-        """Split a text into its parts; None if it has another form."""
-
-    @abstractmethod
-    def _join(self, parts: Parts) -> str:
-        """Join parts to a text."""
+    def __init__(
+        self,
+        name: str,
+        cipher: Aead,
+        split: Callable[[str], Parts | None],
+        join: Callable[[Sequence[str], Any], str],
+        *,
+        marked: bool = False,
+    ) -> None:
+        super().__init__(name, cipher)
+        self._split, self._join, self.marked = split, join, marked
+        self.usual = Form((HEX, HEX, HEX))
 
     def _readings(self, text: str) -> list[SealedParts]:
         """List the bytes of the parts for every reading in which nonce and tag have their sizes.
@@ -297,32 +285,31 @@ class Parted(AeadLayout):
         A short part may be base64 and hexadecimal at once, and only the tag can tell. Parts in one alphabet
         come first: most writers use one, and so does what is written after them.
         """
-        parts = self._split(text)
+        texts, frame = self._split(text) or ((), None)
         found = []
-        for iv, data, tag in product(*(list(spellings(part)) for part in parts[:3])) if parts else ():
+        for iv, data, tag in product(*(list(spellings(part)) for part in texts)) if texts else ():
             alphabets = iv[0], data[0], tag[0]
             if len(iv[1]) in (IV_BYTES, 16) and len(tag[1]) == TAG_BYTES and _agree({*alphabets}):
-                found.append(
-                    SealedParts(Form(alphabets, len(iv[1]), parts and parts.frame), iv[1], data[1] + tag[1])
-                )
+                found.append(SealedParts(Form(alphabets, len(iv[1]), frame), iv[1], data[1] + tag[1]))
         return sorted(found, key=lambda sealed: len({*sealed.form.alphabets}))
 
     def open_all(self, texts: Sequence[str | None], form: Form, /) -> list[bytes | None]:
-        return [None if text is None else self._open_in(text, form.alphabets) for text in texts]
-
-    def _open_in(self, text: str, alphabets: Sequence[Alphabet]) -> bytes | None:
-        parts = self._split(text)
-        if parts is None:
-            return None
-        try:
-            iv, data, tag = (alphabet.decode(part) for alphabet, part in zip(alphabets, parts, strict=False))
-            return self._cipher.decrypt(iv, data + tag, None) if len(tag) == TAG_BYTES else None
-        except (ValueError, InvalidTag):  # spelled in another way, or changed
-            return None
+        opened: list[bytes | None] = []
+        for text in texts:
+            parts, _ = (None if text is None else self._split(text)) or (("", "", ""), None)
+            plain = None
+            with suppress(ValueError, InvalidTag):  # spelled in another way, or changed
+                iv, data, tag = (
+                    spelled.decode(part) for spelled, part in zip(form.alphabets, parts, strict=True)
+                )
+                if len(tag) == TAG_BYTES:
+                    plain = self._cipher.decrypt(iv, data + tag, None)
+            opened.append(plain)
+        return opened
 
     def _write(self, form: Form, iv: bytes, data: bytes, tag: bytes) -> str:
-        of_iv, of_data, of_tag = form.alphabets
-        return self._join(Parts(of_iv.encode(iv), of_data.encode(data), of_tag.encode(tag), form.frame))
+        spelled = zip(form.alphabets, (iv, data, tag), strict=True)
+        return self._join([alphabet.encode(part) for alphabet, part in spelled], form.frame)
 
 
 def _agree(used: set[Alphabet]) -> bool:
@@ -333,23 +320,17 @@ def _agree(used: set[Alphabet]) -> bool:
     return not {HEX, HEX_UPPER} <= used and (BASE64URL_BARE not in used or len(used) == 1)
 
 
-class Colons(Parted):
-    """``iv:tag:ct`` or ``iv:ct:tag``."""
+def colons(name: str, cipher: Aead, *, tag_last: bool) -> Parted:
+    """Make the layout ``iv:tag:ct`` or ``iv:ct:tag``."""
 
-    def __init__(self, name: str, cipher: Aead, *, tag_last: bool) -> None:
-        super().__init__(name, cipher)
-        self._tag_last = tag_last
+    def split(text: str) -> Parts | None:
+        parts = text.split(":", 3)
+        return (ordered(parts), None) if len(parts) == 3 else None
 
-    def _split(self, text: str) -> Parts | None:
-        iv, *others = text.split(":", 3)
-        if len(others) != 2:
-            return None
-        data, tag = others if self._tag_last else reversed(others)
-        return Parts(iv, data, tag)
+    def ordered(parts: Sequence[str]) -> Sequence[str]:
+        return parts if tag_last else (parts[0], parts[2], parts[1])
 
-    def _join(self, parts: Parts) -> str:
-        iv, data, tag, _ = parts
-        return ":".join((iv, data, tag) if self._tag_last else (iv, tag, data))
+    return Parted(name, cipher, split, lambda parts, _frame: ":".join(ordered(parts)))
 
 
 _JSON_KEYS = (
@@ -361,34 +342,33 @@ _ALGORITHM_KEYS = ("alg", "algorithm")
 _ALGORITHMS = ("aes-256-gcm", "AES-256-GCM", "AES-GCM", "A256GCM")
 
 
-class Json(Parted):
-    """A JSON object with nonce, ciphertext and tag, and perhaps the name of the algorithm.
+def json(name: str, cipher: Aead) -> Parted:
+    """Make the layout of a JSON object with nonce, ciphertext and tag, and perhaps the name of the algorithm.
 
     Any other key, and white space that some writer does not put there, is refused: nothing would notice
     its change. The frame holds its keys in their order, and the algorithm.
     """
+    return Parted(name, cipher, _split_json, _join_json, marked=True)
 
-    marked = True
-    usual = Form((HEX, HEX, HEX), frame={keys[0]: "" for keys in _JSON_KEYS})
 
-    def _split(self, text: str) -> Parts | None:
-        if not (text.startswith("{") and text.endswith("}")) or "\r" in text:
-            return None
-        try:
-            fields = msgspec.json.decode(text, type=dict[str, str])
-        except (msgspec.DecodeError, UnicodeEncodeError):
-            return None
-        named = [[key for key in keys if key in fields] for keys in _JSON_KEYS]
-        algorithms = {key: fields[key] for key in _ALGORITHM_KEYS if fields.get(key) in _ALGORITHMS}
-        if any(len(keys) != 1 for keys in named) or len(fields) != len(named) + len(algorithms):
-            return None
-        iv, data, tag = (fields[key] for (key,) in named)
-        return Parts(iv, data, tag, dict.fromkeys(fields, "") | algorithms)
+def _split_json(text: str) -> Parts | None:
+    if not (text.startswith("{") and text.endswith("}")) or "\r" in text:
+        return None
+    try:
+        fields = msgspec.json.decode(text, type=dict[str, str])
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return None
+    named = [[key for key in keys if key in fields] for keys in _JSON_KEYS]
+    algorithms = {key: fields[key] for key in _ALGORITHM_KEYS if fields.get(key) in _ALGORITHMS}
+    if any(len(keys) != 1 for keys in named) or len(fields) != len(named) + len(algorithms):
+        return None
+    return [fields[key] for (key,) in named], dict.fromkeys(fields, "") | algorithms
 
-    def _join(self, parts: Parts) -> str:
-        *texts, frame = parts
-        sealed = {key: text for keys, text in zip(_JSON_KEYS, texts, strict=True) for key in keys}
-        return msgspec.json.encode({key: sealed.get(key, text) for key, text in frame.items()}).decode()
+
+def _join_json(texts: Sequence[str], frame: dict[str, str] | None) -> str:
+    frame = frame or {keys[0]: "" for keys in _JSON_KEYS}
+    sealed = {key: text for keys, text in zip(_JSON_KEYS, texts, strict=True) for key in keys}
+    return msgspec.json.encode({key: sealed.get(key, text) for key, text in frame.items()}).decode()
 
 
 class Jwe(AeadLayout):

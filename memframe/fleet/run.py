@@ -30,7 +30,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 from msgspec.structs import replace
 
-from memframe.archive.places import raise_write_errors
+from memframe.archive.formats import raise_write_errors
 from memframe.archive.sealing import Reader
 from memframe.audit.findings import findings_frame
 from memframe.client import Client
@@ -189,7 +189,7 @@ class FleetFolder:
     def check_form(self, work: Work) -> None:
         """Refuse archives of another form than those that are there."""
         for archive in self._folders(MEMORIES)[:1] if work.archive else ():
-            header = Reader(archive).header()
+            header = Reader(archive).header
             found = "sealed" if header and header.seal else "plain"
             if work.archive != found:
                 raise FrameError(

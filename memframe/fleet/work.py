@@ -6,7 +6,7 @@ An error of one user is a row of the table of outcomes, and never ends the run.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from traceback import extract_tb
@@ -21,8 +21,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memframe.access import Access, open_access
-from memframe.archive import places
-from memframe.archive.parquet import in_parts
+from memframe.archive.formats import SEAL_FILE, in_parts
 from memframe.archive.sealing import Plain, Sealed, tables_of_access
 from memframe.archive.table import ARCHIVE_SCHEMA, frame_of
 from memframe.audit import audit_memories
@@ -189,7 +188,7 @@ def _read_and_process(access: Access, user: FleetUser, work: Work) -> UserResult
     files: dict[str, bytes] = {}
     if work.archive:
         form = Sealed(access) if work.archive == "sealed" else Plain.of(access)
-        files |= {f"{MEMORIES}/{name}": data for name, data in _archive_files(form, tables)}
+        files |= {f"{MEMORIES}/{name}": data for name, data in _archive_files(form, tables).items()}
     plain = [*map(Plain.of(access).prepare, tables)]
     if work.findings:
         files[f"{FINDINGS}/{FINDINGS_FILE}"] = _findings_file(access, concat_tables(plain), work)
@@ -216,17 +215,18 @@ def _findings_file(access: Access, table: pa.Table, work: Work) -> bytes:
     return file.getvalue()
 
 
-def _archive_files(form: Plain | Sealed, tables: Iterable[pa.Table]) -> Iterator[tuple[str, bytes]]:
+def _archive_files(form: Plain | Sealed, tables: Iterable[pa.Table]) -> dict[str, bytes]:
     """Build an archive in memory, without the column ``user_id``, which the folder's name has already."""
-    schema = form.schema.remove(form.schema.get_field_index("user_id"))
-    stored = (form.prepare(table).drop_columns("user_id") for table in tables)
-    files = []
-    for number, part in enumerate(in_parts(schema, stored, places.PART_ROWS)):
-        files.append(file := io.BytesIO())
-        form.write_to(file, schema, part)
-        yield places.part_name(number), file.getvalue()
+    form.schema = form.schema.remove(form.schema.get_field_index("user_id"))
+    files: dict[str, io.BytesIO] = {}
+    for name, part in in_parts(form.schema, map(form.prepare, tables)):
+        files[name] = io.BytesIO()
+        form.write(files[name], part)
     if isinstance(form, Sealed):
-        yield places.SEAL_FILE, form.seal_of(schema, files)
+        seal = io.BytesIO()
+        form.write_seal(seal, files.values())
+        files[SEAL_FILE] = seal
+    return {name: file.getvalue() for name, file in files.items()}
 
 
 DTYPES = {"user_id": "str", "request_id": "str", "status": "str", "n_rows": "int64", "error": "str"}

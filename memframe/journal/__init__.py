@@ -1,7 +1,16 @@
 """The write-ahead record of a run: sealed, and on disk before anything is sent."""
 
-from memframe.journal.journal import Entry, Journal
-from memframe.journal.operation import SETTLED, STATUSES, WRITTEN, Header, Operation, State, Status
+from memframe.journal.journal import (
+    SETTLED,
+    STATUSES,
+    WRITTEN,
+    Entry,
+    Header,
+    Journal,
+    Operation,
+    State,
+    Status,
+)
 from memframe.journal.runs import KEPT_DAYS, RunDirectory, RunNote, list_runs, purge_runs
 
 __all__ = [

@@ -14,23 +14,121 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar, get_args
 from urllib.parse import quote
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import asdict
 
 from memframe.client.responses import decode
 from memframe.errors import Hint, JournalError, ProtocolError, resume_hint
 from memframe.files import raise_os_errors_as
-from memframe.journal.operation import STATUSES, Header, Operation, OperationState, State
 from memframe.keystore import LocalCipher
-from memframe.plan.change import Change
+from memframe.plan.change import Action, Change, Label, Value
 from memframe.secret import SecretBytes
 from memframe.wire import MemoryBlob
 
 T = TypeVar("T")
+
+Status = Literal["done", "recovered", "rejected", "conflict", "unknown", "planned"]
+"""Outcome of an operation; ``recovered`` is done by a request whose answer got lost."""
+
+STATUSES: tuple[Status, ...] = get_args(Status)
+
+State = Literal[Status, "sending"]
+"""The same while a run goes on: ``sending`` is an operation whose intent is on the disk and whose answer is not."""
+
+SETTLED: frozenset[State] = frozenset({"done", "recovered", "rejected", "conflict"})
+"""States that are final."""
+
+WRITTEN: frozenset[State] = frozenset({"done", "recovered"})
+"""States in which the service holds what was to be written."""
+
+
+class Header(Struct, frozen=True, kw_only=True):
+    """The run that a journal records."""
+
+    run_id: str
+    """Idempotency keys begin with it."""
+    base_url: str
+    user_id: str
+    request_id: str
+    """Where the run writes, whose memories, and by which access request."""
+    key_version: int
+    """Of the key under which content was sealed."""
+    plan_id: str
+    created_at: datetime
+    """UTC."""
+    memframe: str
+    """Version of memframe that began the run."""
+    n_changes: int
+    """How many operations there are."""
+    encrypt: bool = True
+    """Whether content goes out sealed, or plain to a service that seals by itself."""
+
+
+class OperationState(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The part of an operation that changes during a run."""
+
+    state: State = "planned"
+    new_id: str | None = None
+    """Of the memory that a create has made."""
+    attempts: int = 0
+    """Requests that left for the service, or were about to."""
+    ambiguous: bool = False
+    """Whether one of them may have been carried out though its answer got lost."""
+    http_status: int | None = None
+    """Of the last answer."""
+    error: str | None = None
+    """Why it is not done, in words for people."""
+    normalized: dict[str, Value] = {}
+    """Fields that the service stores in its own way, such as tags in small letters, as it answered."""
+
+
+class Operation(OperationState, frozen=True, kw_only=True):
+    """One write of a run: its place ``n``, the change that was planned, and what has become of it."""
+
+    n: int
+    change: Change
+
+    def __repr__(self) -> str:
+        return f"<{self.action} {self.n}: {self.state}>"
+
+    @property
+    def action(self) -> Action:
+        """create, patch or delete."""
+        return self.change.action
+
+    @property
+    def id(self) -> str | None:
+        """Of the memory; the new one for a create that is done."""
+        return self.change.id or self.new_id
+
+    @property
+    def row(self) -> Label:
+        """As in the plan."""
+        return self.change.row
+
+    @property
+    def status(self) -> Status:
+        """The state as an outcome: whether an operation was carried out that is being sent is unknown."""
+        return "unknown" if self.state == "sending" else self.state
+
+    @property
+    def restores(self) -> str | None:
+        """Of a create, the id of the deleted memory that it brings back.
+
+        Where ``id`` is the same, the service has restored that one, else it has made a new one, dated of the day of
+        the run.
+        """
+        return self.change.restores
+
+
+# -- the journal
+
 
 Connect = Callable[..., sqlite3.Connection]
 """`sqlite3.connect`, or what a test has in its place."""
@@ -115,8 +213,16 @@ class Journal:
         with _connected(connect, path, writes=writes) as database:
             header, text = _read_header(database, path)
             journal = cls(path, header, cipher, database, text)
-            if cipher.keys:
-                journal._check_header()
+            if cipher.keys:  # everything sealed here is bound to this very header
+                mark = journal._read("SELECT value FROM header WHERE name = 'mark'")
+                if not mark:
+                    raise _damaged(path, "its header cannot be authenticated")
+                try:
+                    journal._open(mark[0][0], "header", None)
+                except JournalError as fault:
+                    raise JournalError(
+                        f"the journal {path} cannot be trusted, so nothing is sent from it: {fault}"
+                    ) from None
             return journal
 
     def __enter__(self) -> Self:
@@ -236,18 +342,6 @@ class Journal:
                 raise
 
     # -- sealing
-
-    def _check_header(self) -> None:
-        """Refuse a header that is not the one to which all that is sealed here is bound."""
-        mark = self._read("SELECT value FROM header WHERE name = 'mark'")
-        if not mark:
-            raise _damaged(self.path, "its header cannot be authenticated")
-        try:
-            self._open(mark[0][0], "header", None)
-        except JournalError as fault:
-            raise JournalError(
-                f"the journal {self.path} cannot be trusted, so nothing is sent from it: {fault}"
-            ) from None
 
     def _place(self, what: str, n: int | None) -> str:
         """Name the place of a sealed value: at another one, or in another run, it does not open."""

@@ -28,8 +28,7 @@ from memframe.client.responses import same_id
 from memframe.errors import ConfigError, JournalError
 from memframe.files import atomic_file, private_folder, process_lock, raise_os_errors_as
 from memframe.frames import TIME_DTYPE
-from memframe.journal.journal import KNOWN_RUNS, Journal, remove
-from memframe.journal.operation import SETTLED, STATUSES, Header
+from memframe.journal.journal import KNOWN_RUNS, SETTLED, STATUSES, Header, Journal, remove
 from memframe.keystore import LocalCipher, state_folder
 
 ENDING = ".journal"

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Sequence
+from contextlib import suppress
 from decimal import Decimal
-from operator import is_not
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -133,12 +133,16 @@ def differs_in(name: str, mine: pd.Series[Any], base: pd.Series[Any]) -> Mask:
     array([False, False,  True])
     """
     kind = MEMORY_KINDS[name]
-    if kind is NAMES:
-        return _names_differ(mine, base)
     if kind is TIME:
         return _differ(column_times(mine), column_times(base))
+    if kind is TEXT:
+        with suppress(pa.ArrowException, TypeError, ValueError):  # some cell is no text, or a category is
+            texts = pa.array(mine, type=pa.large_string(), from_pandas=True)
+            beside = pa.array(base, type=pa.large_string(), from_pandas=True)
+            both_missing = pc.and_(pc.is_null(texts), pc.is_null(beside))
+            return ~np.asarray(pc.or_(pc.fill_null(pc.equal(texts, beside), False), both_missing))
     if kind is not NUMBER:
-        return _texts_differ(name, mine, base)
+        return _cells_differ(name, mine, base)
     if not pd.api.types.is_numeric_dtype(mine.dtype) or pd.api.types.is_bool_dtype(mine.dtype):
         return _cells_differ(name, mine, base)
     scores, beside = mine.to_numpy(dtype="float64", na_value=np.nan), base.to_numpy(dtype="float64")
@@ -173,35 +177,17 @@ def is_rounded(mine: NDArray[Any] | float, held: NDArray[Any] | float) -> Mask |
     return cut
 
 
-def _texts_differ(name: str, mine: pd.Series[Any], base: pd.Series[Any]) -> Mask:
-    try:
-        texts = pa.array(mine, type=pa.large_string(), from_pandas=True)
-    except (pa.ArrowException, TypeError, ValueError):  # some cell is no text, or a category is
-        return _cells_differ(name, mine, base)
-    beside = pa.array(base, type=pa.large_string(), from_pandas=True)
-    both_missing = pc.and_(pc.is_null(texts), pc.is_null(beside))
-    same = pc.or_(pc.fill_null(pc.equal(texts, beside), False), both_missing)
-    return ~np.asarray(same)
-
-
-def _names_differ(mine: pd.Series[Any], base: pd.Series[Any]) -> Mask:
-    cells, beside = cells_of(mine), cells_of(base)
-    differ = np.fromiter(map(is_not, cells, beside), dtype=bool, count=len(cells))
-    for place in differ.nonzero()[0]:  # untouched cells are the very tuples of the baseline
-        differ[place] = not _same_names(cells[place], beside[place])
-    return differ
-
-
-def _same_names(cell: Any, was: tuple[str, ...]) -> bool:
-    names = cell.tolist() if isinstance(cell, np.ndarray) else cell
-    if isinstance(names, list | tuple) and all(type(name) is str for name in names) and tuple(names) == was:
-        return True
-    return _same_cell("tags", cell, was)
+_LISTS = {tuple, list, np.ndarray}
 
 
 def _cells_differ(name: str, mine: pd.Series[Any], base: pd.Series[Any]) -> Mask:
+    """Compare cell by cell; untouched lists are the very tuples of the baseline, or equal ones."""
     pairs = zip(cells_of(mine), cells_of(base), strict=True)
-    return np.fromiter((not _same_cell(name, cell, was) for cell, was in pairs), dtype=bool, count=len(mine))
+    differ = (
+        not (cell is was or (type(cell) in _LISTS and (*cell,) == was) or _same_cell(name, cell, was))
+        for cell, was in pairs
+    )
+    return np.fromiter(differ, dtype=bool, count=len(mine))
 
 
 def _same_cell(name: str, cell: object, was: object) -> bool:

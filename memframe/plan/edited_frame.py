@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -243,19 +243,6 @@ class Edit(Struct, frozen=True, kw_only=True):
     """``tag_ids`` and ``content_error`` of such a row, where it has the columns."""
 
 
-class BaselineRows(NamedTuple):
-    """Rows of a frame of memories that others are compared with."""
-
-    memories: pd.DataFrame
-    at: Rows
-
-    def column(self, name: str) -> pd.Series[Any]:
-        """Return a column of these rows."""
-        column: pd.Series[Any] = self.memories[name]
-        is_whole = len(self.at) == len(column) and bool((self.at == np.arange(len(column))).all())
-        return column if is_whole else column.take(self.at)
-
-
 def find_edits(frame: EditedFrame, states: pd.DataFrame, errors: RowErrors) -> list[Edit]:
     """Find the rows with an id that differ from what was loaded, or are of a state that was not.
 
@@ -267,7 +254,11 @@ def find_edits(frame: EditedFrame, states: pd.DataFrame, errors: RowErrors) -> l
     has_id = ids.notna().to_numpy()
     at = np.where(has_id, pd.Index(newest.id).get_indexer(pd.Index(ids)), -1)
     loaded = np.flatnonzero(at >= 0)
-    edits = [*_LoadedRows(frame, loaded, BaselineRows(newest, at[loaded]), errors).edits(superseded)]
+    needed = [name for name in MEMORY_KINDS if name in frame or name in ("created_at", "content_error")]
+    base = newest[needed]
+    if len(loaded) < len(base) or (at[loaded] != np.arange(len(loaded))).any():
+        base = base.take(at[loaded])
+    edits = [*_edits_of_loaded(frame, loaded, base, superseded, errors)]
     edits += _edits_without_baseline(frame, np.flatnonzero(has_id & (at < 0)))
     for edit in edits:
         for cell in edit.cells.values():
@@ -276,75 +267,58 @@ def find_edits(frame: EditedFrame, states: pd.DataFrame, errors: RowErrors) -> l
     return edits
 
 
-class _LoadedRows:
-    """Rows whose memory was loaded, compared with its newest state."""
-
-    def __init__(self, frame: EditedFrame, rows: Rows, newest: BaselineRows, errors: RowErrors) -> None:
-        self._frame = frame
-        self._rows = rows
-        self._newest = newest
-        self._errors = errors
-        self._differs = {name: self._differences(name, slice(None), newest) for name in frame.fields}
-
-    def _differences(self, name: str, places: slice | Rows, baseline: BaselineRows) -> Mask:
-        return differs_in(name, self._frame.column(name, self._rows[places]), baseline.column(name))
-
-    def edits(self, superseded: pd.DataFrame) -> Iterator[Edit]:
-        """Return rows of a state that was loaded with the fields that differ, others whole."""
-        n_rows = len(self._rows)
-        is_known, is_odd = np.ones(n_rows, dtype=bool), np.zeros(n_rows, dtype=bool)
-        if "updated_at" in self._frame:  # of the state that was loaded last, and of none that was
-            mine, base = self._frame.column("updated_at", self._rows), self._newest.column("updated_at")
-            at, created_at = column_times(mine), column_times(self._newest.column("created_at"))
-            is_known = ~differs_in("updated_at", mine, base)
-            is_odd = (at > column_times(base)) | (at < created_at)
-        newest = self._newest if is_known.all() else self._newest._replace(at=self._newest.at[is_known])
-        self._refuse_read_only(np.flatnonzero(is_known), newest)
-        is_known[self._untouched_since(superseded, ~is_known)] = True
-        is_edited = np.logical_or.reduce([np.zeros(n_rows, dtype=bool), *self._differs.values()])
-        is_unreadable = self._newest.column("content_error").notna().to_numpy()
-        for row in self._rows[is_edited & is_unreadable]:
-            cause = (
-                "its content could not be decrypted (see content_error): it can be deleted, but not changed"
-            )
-            self._errors.add(self._frame.name(row), cause)
-        yield from self._edits_at(np.flatnonzero(is_edited & is_known))
-        yield from _edits_without_baseline(self._frame, self._rows[(is_edited | is_odd) & ~is_known])
-
-    def _untouched_since(self, superseded: pd.DataFrame, is_other: Mask) -> Rows:
-        """Find rows of an earlier state that was loaded, in which cells equal to that state are no edits."""
-        places = np.flatnonzero(is_other)
-        if not len(superseded) or not len(places):
-            return places[:0]
-        ids, mine = pd.Series(self._frame.ids, dtype=object), self._frame.column("updated_at", self._rows)
+def _edits_of_loaded(
+    frame: EditedFrame, rows: Rows, base: pd.DataFrame, superseded: pd.DataFrame, errors: RowErrors
+) -> Iterator[Edit]:
+    """Compare rows with the newest state of their memories: those of a loaded state by field, others as a whole."""
+    differs = {name: differs_in(name, frame.column(name, rows), base[name]) for name in frame.fields}
+    is_known, is_odd = np.ones(len(rows), dtype=bool), np.zeros(len(rows), dtype=bool)
+    if "updated_at" in frame:  # of the state that was loaded last, and of none that was
+        mine = frame.column("updated_at", rows)
+        at = column_times(mine)
+        is_known = ~differs_in("updated_at", mine, base["updated_at"])
+        is_odd = (at > column_times(base["updated_at"])) | (at < column_times(base["created_at"]))
+    is_newest = is_known.all()
+    _refuse_read_only(frame, rows[is_known], base if is_newest else base[is_known], errors)
+    if len(superseded) and not is_newest:  # cells equal to an earlier state that was loaded are no edits
+        places = np.flatnonzero(~is_known)
+        ids = pd.Series(frame.ids, dtype=object).take(rows[places])
         known = pd.MultiIndex.from_arrays([superseded.id.astype(object), column_times(superseded.updated_at)])
-        asked = pd.MultiIndex.from_arrays([ids.take(self._rows[places]), column_times(mine)[places]])
-        at = known.get_indexer(asked)
-        found, older = places[at >= 0], BaselineRows(superseded, at[at >= 0])
-        for name, mask in self._differs.items():
-            mask[found] &= self._differences(name, found, older)
-        self._refuse_read_only(found, older)
-        return found
+        earlier = known.get_indexer(pd.MultiIndex.from_arrays([ids, at[places]]))
+        found, older = places[earlier >= 0], superseded.take(earlier[earlier >= 0])
+        for name, mask in differs.items():
+            mask[found] &= differs_in(name, frame.column(name, rows[found]), older[name])
+        _refuse_read_only(frame, rows[found], older, errors)
+        is_known[found] = True
+    is_edited = np.logical_or.reduce([np.zeros(len(rows), dtype=bool), *differs.values()])
+    for row in rows[is_edited & base["content_error"].notna().to_numpy()]:
+        cause = "its content could not be decrypted (see content_error): it can be deleted, but not changed"
+        errors.add(frame.name(row), cause)
+    yield from _edits_with_baseline(frame, rows, base, differs, np.flatnonzero(is_edited & is_known))
+    yield from _edits_without_baseline(frame, rows[(is_edited | is_odd) & ~is_known])
 
-    def _refuse_read_only(self, places: Rows, baseline: BaselineRows) -> None:
-        for name in self._frame.read_only:
-            for row in self._rows[places][self._differences(name, places, baseline)]:
-                cause = f"{name} is read-only; give it its old value, or drop the column"
-                self._errors.add(self._frame.name(row), cause)
 
-    def _edits_at(self, places: Rows) -> Iterator[Edit]:
-        rows = self._rows[places]
-        edited = {name: mask for name, mask in self._differs.items() if mask[places].any()}
-        cells = {name: self._frame.cells(name, rows) for name in edited}
-        base = {name: self._newest.column(name).take(places).astype(object).array for name in edited}
-        for number, (place, row) in enumerate(zip(places, rows.tolist(), strict=True)):
-            names = [name for name, mask in edited.items() if mask[place]]
-            yield Edit(
-                row=self._frame.label(row),
-                id=self._frame.ids[row],
-                cells={name: cells[name][number] for name in names},
-                base={name: read_cell(name, base[name][number]).value for name in names},
-            )
+def _refuse_read_only(frame: EditedFrame, rows: Rows, base: pd.DataFrame, errors: RowErrors) -> None:
+    for name in frame.read_only:
+        for row in rows[differs_in(name, frame.column(name, rows), base[name])]:
+            cause = f"{name} is read-only; give it its old value, or drop the column"
+            errors.add(frame.name(row), cause)
+
+
+def _edits_with_baseline(
+    frame: EditedFrame, rows: Rows, base: pd.DataFrame, differs: Mapping[str, Mask], places: Rows
+) -> Iterator[Edit]:
+    edited = {name: mask for name, mask in differs.items() if mask[places].any()}
+    cells = {name: frame.cells(name, rows[places]) for name in edited}
+    was = {name: base[name].take(places).astype(object).array for name in edited}
+    for number, (place, row) in enumerate(zip(places, rows[places].tolist(), strict=True)):
+        names = [name for name, mask in edited.items() if mask[place]]
+        yield Edit(
+            row=frame.label(row),
+            id=frame.ids[row],
+            cells={name: cells[name][number] for name in names},
+            base={name: read_cell(name, was[name][number]).value for name in names},
+        )
 
 
 def _edits_without_baseline(frame: EditedFrame, rows: Rows) -> Iterator[Edit]:

@@ -9,10 +9,11 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
-from itertools import groupby, islice
+from itertools import chain, groupby
 from operator import itemgetter
-from os.path import commonprefix
 from typing import NamedTuple
+
+from rapidfuzz.distance import Indel
 
 from memframe.display import Markup, escape_invisible, notebook_html, table, tag
 from memframe.plan.change import FIELDS, WRITES, Change, Value, format_counts, mask
@@ -26,8 +27,8 @@ MAX_CHANGED_CHARS = 400
 MAX_PLAIN_CHARS = 240
 """Characters that are shown of a text that is not compared with another."""
 
-MAX_COMPARED = 2_000_000
-"""Pairs of words beyond which comparing would take too long; then all between the equal ends counts as changed."""
+MAX_COMPARED = 400_000_000
+"""Pairs of words, an eighth of a byte each, beyond which comparing would take too much memory; then all is changed."""
 
 N_CONTEXT_LINES = 2
 MAX_SHOWN = 50
@@ -50,7 +51,7 @@ DiffLine = tuple[str, Sequence[DiffSpan]]
 
 
 def spans_of(before: Value, after: Value) -> Sides:
-    """Both values as text, cut where they differ.
+    """Cut both values, as text, where they differ; a lone blank between two differences joins them.
 
     >>> was, becomes = spans_of("Ada likes tea", "Ada loves tea")
     >>> [span.text for span in was if span.is_changed], [span.text for span in becomes if span.is_changed]
@@ -63,17 +64,24 @@ def spans_of(before: Value, after: Value) -> Sides:
     if isinstance(before, float) or isinstance(after, float):
         old, new = ([] if value is None else [DiffSpan(text_of(value), True)] for value in (before, after))
         return old, new
-    words = [_WORD.findall(text_of(value)) for value in (before, after)]
-    first = len(commonprefix(words))  # noqa: RUF071 - of words, not of paths
-    last = len(commonprefix([some[first:][::-1] for some in words]))  # noqa: RUF071 - likewise
-    middle = _cuts(*(some[first : len(some) - last] for some in words))
-    cuts = [(first, first, False), *middle, (last, last, False)]
+    was, becomes = (_WORD.findall(text_of(value)) for value in (before, after))
+    if was != becomes and len(was) * len(becomes) > MAX_COMPARED:
+        return [DiffSpan("".join(was), True)], [DiffSpan("".join(becomes), True)]
+    cuts = [
+        (code.tag != "equal", was[code.src_start : code.src_end], becomes[code.dest_start : code.dest_end])
+        for code in Indel.opcodes(was, becomes)
+    ]
+    joined = [
+        (is_changed or (0 < place < len(cuts) - 1 and "".join(words).isspace()), words, others)
+        for place, (is_changed, words, others) in enumerate(cuts)
+    ]
     sides: Sides = [], []
-    left = [*map(iter, words)]
-    for is_changed, stretch in groupby(cuts, key=itemgetter(2)):
-        for side, some, n_words in zip(sides, left, map(sum, zip(*stretch, strict=True)), strict=False):
-            if n_words:
-                side.append(DiffSpan("".join(islice(some, n_words)), is_changed))
+    for is_changed, stretch in groupby(joined, key=itemgetter(0)):
+        _, *both = zip(*stretch, strict=True)
+        for side, words in zip(sides, both, strict=True):
+            text = "".join(chain.from_iterable(words))
+            if text:
+                side.append(DiffSpan(text, is_changed))
     return sides
 
 
@@ -91,17 +99,6 @@ def text_of(value: Value) -> str:
 def _name_spans(names: Sequence[str], others: Sequence[str]) -> list[DiffSpan]:
     pairs = ((DiffSpan(", "), DiffSpan(name, name not in others)) for name in names)
     return [span for pair in pairs for span in pair][1:]
-
-
-def _cuts(was: Sequence[str], becomes: Sequence[str]) -> Iterator[tuple[int, int, bool]]:
-    """Stretches of both sides: how many words on each, and whether they differ; a lone blank joins its neighbours."""
-    if len(was) * len(becomes) > MAX_COMPARED:
-        yield len(was), len(becomes), True
-        return
-    matcher = SequenceMatcher(None, was, becomes, autojunk=False)
-    for kind, begin, end, other_begin, other_end in matcher.get_opcodes():
-        is_same = kind == "equal" and not "".join(was[begin:end]).isspace()
-        yield end - begin, other_end - other_begin, not is_same
 
 
 def shorten(spans: Sequence[DiffSpan]) -> list[DiffSpan]:

@@ -20,7 +20,7 @@ from os import PathLike
 import pandas as pd
 
 from memframe.archive import load_archive
-from memframe.archive.places import is_archive
+from memframe.archive.formats import is_archive
 from memframe.display import number_of, printable
 from memframe.errors import ConfigError, FrameError, kind_of
 from memframe.files import expand_path

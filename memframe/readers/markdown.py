@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
-from memframe.archive.markdown import parse_frontmatter, split_frontmatter
+from memframe.archive.notes import parse_frontmatter, split_frontmatter
 from memframe.errors import FrameError
 from memframe.frames import MEMORY_KINDS
 from memframe.readers.rows import Item, is_filled, read_time, text_of

@@ -22,7 +22,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 import pyarrow.parquet as pq
 
-from memframe.archive.parquet import DAMAGE
+from memframe.archive.formats import DAMAGE
 from memframe.display import printable
 from memframe.errors import FrameError
 from memframe.files import raise_os_errors_as

@@ -119,8 +119,9 @@ def is_journal(journal):
     return True
 
 
-def torture(folder, n_rows, n_client_kills, n_service_kills, chance, *, life_s=(0.05, 0.8)):
+def torture(folder, n_rows, n_client_kills, n_service_kills, chance):
     """Kill and be killed, until the client comes to its end and enough have died."""
+    life_s = 0.02, min(0.8, n_rows / 200)
     place_of_keys = prepared(folder / "data")
     service = Service(folder / "data")
     place = (service.port, *place_of_keys)

@@ -68,10 +68,6 @@ def test_options_are_numbers_within_bounds(option, value):
     refused(creates(World()), f"{option}=", mf.ConfigError, **{option: value})
 
 
-def test_confirming_deletes_that_a_plan_has_not_is_refused():
-    refused(creates(World()), "deletes 0", confirm=2)
-
-
 def test_an_empty_plan_is_done_at_once():
     run = apply_plan(STAGE.access(), plan_of(), progress=False)
     assert (len(run), run.journal, run.counts["attempted"], run.is_complete) == (0, None, 0, True)

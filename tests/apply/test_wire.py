@@ -297,16 +297,6 @@ def test_rows_of_another_process_are_not_written_while_it_runs_or_was_cut_short(
     assert again.is_complete
 
 
-@pytest.mark.parametrize("first", [None, "first.journal"])
-@pytest.mark.parametrize("second", [None, "second.journal"])
-def test_a_plan_is_carried_out_once_wherever_its_journals_are(access, tmp_path, first, second):
-    plan = mf.plan_changes(access, new_rows(2))
-    apply_plan(access, plan, journal=first and tmp_path / first, **QUIET).raise_for_failures()
-    with pytest.raises(mf.PlanError, match="carried out or started"):
-        apply_plan(access, plan, journal=second and tmp_path / second, **QUIET)
-    assert len(mf.load_memories(access)) == 2
-
-
 def test_a_journal_is_not_written_over(access, tmp_path):
     mf.create_memories(access, new_rows(1), journal=tmp_path / "run.journal", **QUIET)
     with pytest.raises(mf.JournalError, match="already exists"):

@@ -12,11 +12,10 @@ from msgspec.structs import replace
 import memframe as mf
 from memframe.errors import JournalError, PlanError, StalePlanError
 from memframe.keystore import open_local_cipher
-from memframe.plan import Plan, differs, plan_of
+from memframe.plan import Plan, differs
 from memframe.plan.change import ACTIONS, FIELDS, Change
 from memframe.plan.current import CurrentMemory
 from memframe.plan.plan import MARK, SEALED_FOR
-from memframe.runtime import Runtime
 from memframe.wire import MemoryBlob
 
 MADE_AT = datetime(2026, 11, 21, 14, 2, tzinfo=UTC)
@@ -133,18 +132,6 @@ def test_changes_are_a_frame_with_the_same_columns_always():
     assert frame.loc[0, "before"] == {"title": "tea"}
     assert frame.row.tolist() == [7, "r"]
     assert plan_with().changes.dtypes.equals(frame.dtypes)
-
-
-def test_a_plan_says_for_whom_it_is_and_when_it_was_made(writers, monkeypatch):
-    before = datetime.now(UTC)
-    plan = writers.plan(writers.memories)
-    assert (plan.base_url, plan.user_id, plan.key_version) == (
-        writers.access.client.base_url, writers.access.user_id, 1,
-    )  # fmt: skip
-    assert before <= plan.created_at <= datetime.now(UTC)
-    monkeypatch.setattr(writers.access.client, "runtime", Runtime(now=lambda: MADE_AT))
-    assert writers.plan(writers.memories).created_at == MADE_AT
-    assert plan_of(writers.access, [CHANGE]).records == (CHANGE,)
 
 
 # On disk

@@ -87,15 +87,6 @@ def test_both_changed_differently_is_a_conflict(writers, name, theirs, mine):
     assert len(writers.plan(edited, on_conflict="theirs")) == 0
 
 
-def test_fields_are_judged_one_by_one(writers):
-    writers.theirs(0, title="Theirs", source="theirs")
-    edited = writers.edited(title="Mine", summary="mine")
-    (conflict,) = writers.plan(edited, on_conflict="mark").records
-    assert conflict.after == {"title": "Mine"}
-    assert sent(writers.plan(edited, on_conflict="theirs")) == {"a": {"summary": "mine"}}
-    assert sent(writers.plan(edited, on_conflict="mine")) == {"a": {"title": "Mine", "summary": "mine"}}
-
-
 def test_a_new_seal_of_the_same_content_is_no_change(writers):
     writers.theirs(0, content="Ada likes tea.")
     assert sent(writers.plan(writers.edited(content="Ada likes cocoa."))) == {

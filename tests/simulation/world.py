@@ -318,7 +318,7 @@ class Wire(ConnectionPool):
     world: World
 
     def __init__(self):
-        super().__init__(trust_env=False, ca_bundle=None)
+        super().__init__(ca_bundle=None)
 
     def request(self, request, **options):
         answer = self.world.answer(request)
@@ -348,7 +348,7 @@ class Database(sqlite3.Connection):
 
 def client_of():
     """A client on a wire, and the wire."""
-    transport = Transport(retry=read_retry().new(backoff_factor=0, backoff_jitter=0), trust_env=False)
+    transport = Transport(retry=read_retry().new(backoff_factor=0, backoff_jitter=0))
     wire = Wire()
     transport._pool_of = lambda process: wire
     return Client(BASE_URL, Secret("mf_key_of_the_simulation"), transport=transport), wire

@@ -1,0 +1,211 @@
+"""Formats for people and other systems: notes in Markdown, and Portable AI Memory.
+
+Notes are a folder with a file for each memory, which people, Obsidian and OKF 0.2 read. The YAML frontmatter holds the
+columns that are not missing, the text below it is the content, byte for byte. Columns beside those of a memory come
+back as text. Each value is JSON, on one line, so that no text can end the frontmatter; names of files are numbers and
+letters of the title, so that none leads elsewhere. ``index.md``, which OKF reserves, says what the folder is.
+
+Portable AI Memory 1.0 has no titles, importance, or tags with capitals and blanks, and wants a time, a type and a
+platform of each memory. What it cannot say exactly stands under ``metadata.memframe``, from where
+`memframe.read_memories` reads it back.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+import warnings
+from collections.abc import Iterable
+from contextlib import suppress
+from datetime import UTC, datetime
+from hashlib import sha256
+from importlib.metadata import version
+from itertools import chain
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgspec
+import pyarrow as pa
+import yaml
+
+from memframe.archive.table import ARCHIVE_SCHEMA, records_of
+from memframe.display import number_of
+from memframe.errors import FrameError
+from memframe.frames import MEMORY_KINDS, NUMBER
+
+MAX_FRONTMATTER = 1 << 20
+"""Characters."""
+
+MAX_DEPTH = 50
+"""Lists and mappings within each other, where more than `_SHORT` characters could exhaust the stack of the parser."""
+
+_SHORT = 4096
+
+_FRONTMATTER = re.compile(r"---[ \t]*\r?\n(.*?\n)??---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
+_Loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+"""Loader of texts, lists and mappings of them, which guesses no types; that in C is ten times as fast."""
+
+
+def split_frontmatter(text: str) -> tuple[str, str]:
+    r"""Return the frontmatter, without its marks, and the rest of a text.
+
+    >>> split_frontmatter("---\ntitle: Tea\n---\nLikes it green")
+    ('title: Tea\n', 'Likes it green')
+    """
+    found = _FRONTMATTER.match(text)
+    return (found[1] or "", text[found.end() :]) if found else ("", text)
+
+
+def parse_frontmatter(head: str, place: str) -> dict[str, Any]:
+    """Return the keys of a frontmatter; all values are text, or lists and mappings of it."""
+    try:
+        if len(head) > MAX_FRONTMATTER:
+            raise yaml.YAMLError("too long")
+        depth = 0  # references are refused as well, by which a small text becomes a large one
+        for event in yaml.parse(head, _Loader) if len(head) > _SHORT or "*" in head else ():
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > MAX_DEPTH or isinstance(event, yaml.AliasEvent):
+                raise yaml.YAMLError("nested too deeply, or a reference")
+        found = _Loader(head).get_single_data()
+    except (yaml.YAMLError, RecursionError, ValueError, LookupError):  # their messages quote the text
+        raise FrameError(f"The frontmatter of {place} is not YAML that memframe reads: correct it.") from None
+    if not isinstance(found, dict | None):
+        raise FrameError(f"The frontmatter of {place} is not a list of keys and values: correct it.")
+    return found or {}
+
+
+_MARK = "memframe: 1\n"
+"""The first line of a frontmatter of ours."""
+
+_INDEX = b"# Memories\n\nEach other file is one memory, as memframe has exported it.\n"
+
+_OWN = "column:"
+"""Before names of columns that are keys of their own here."""
+
+_PLAIN_KEY = re.compile(r"[A-Za-z_]\w{0,99}", re.ASCII)
+_UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+"""Characters that JSON may hold and YAML may not."""
+
+
+def write_notes(folder: Path, tables: Iterable[pa.Table]) -> None:
+    """Write a note for each row into an empty folder."""
+    for number, row in enumerate(chain([None], chain.from_iterable(map(records_of, tables)))):
+        name, text = "index.md", _INDEX
+        if row is not None:
+            words = re.sub(r"[^a-z0-9]+", "-", (row["title"] or "").lower()[:60]).strip("-")
+            name, text = f"{number:06}-{words or 'memory'}.md", _note_of(row)
+        note = folder / name
+        note.touch(mode=0o600)
+        note.write_bytes(text)
+
+
+def _note_of(row: dict[str, Any]) -> bytes:
+    kind = row.get("type")
+    cells = {"type": kind if isinstance(kind, str) and kind.strip() else "memory"}
+    for name, value in row.items():
+        is_missing = value is None or value != value  # NaN is not itself
+        if is_missing == (name == "content"):
+            cells[f"{_OWN}{name}" if name in ("type", "memframe") or name.startswith(_OWN) else name] = value
+    lines = (
+        f"{name if _PLAIN_KEY.fullmatch(name) else _json(name)}: {_json(value)}\n"
+        for name, value in cells.items()
+    )
+    return f"---\n{_MARK}{''.join(lines)}---\n{row['content'] or ''}".encode()
+
+
+def _json(value: Any) -> str:
+    text = msgspec.json.encode(value, enc_hook=str).decode()
+    return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def read_notes(path: Path) -> dict[Path, dict[str, Any]]:
+    """Read the notes of a folder, or one, that were written here, also if an editor has written them anew."""
+    notes = sorted(note for note in path.glob("*.md") if note.is_file()) if path.is_dir() else [path]
+    return {note: _row_of(note) for note in notes if note.name != "index.md" or note.read_bytes() != _INDEX}
+
+
+def _row_of(path: Path) -> dict[str, Any]:
+    try:
+        head, body = split_frontmatter(path.read_bytes().decode())
+    except UnicodeDecodeError as error:
+        raise FrameError(f"{path} is not UTF-8 text at byte {error.start:,}: mend it.") from None
+    if _MARK not in head:
+        raise FrameError(
+            f"{path} is not a note of memframe, whose frontmatter has memframe: 1; read_memories reads it."
+        )
+    row: dict[str, Any] = dict.fromkeys(ARCHIVE_SCHEMA) | {"content": body}
+    for name, value in parse_frontmatter(head, str(path)).items():
+        if name == "content":
+            row[name] = None
+        elif ARCHIVE_SCHEMA.get(name) == NUMBER.arrow:
+            with suppress(TypeError, ValueError):  # what is no number is refused with its column
+                value = float(value)  # noqa: PLW2901 - the cell of a column of numbers
+            row[name] = value
+        elif name not in ("type", "memframe"):
+            is_text = name in ARCHIVE_SCHEMA or isinstance(value, str)
+            row[name.removeprefix(_OWN)] = value if is_text else _json(value)
+    return row
+
+
+# -- Portable AI Memory
+
+_TYPES = {
+    "fact", "preference", "skill", "context", "relationship", "goal", "instruction", "identity", "environment",
+    "project",
+}  # fmt: skip
+_STATES = ("active", "superseded", "deprecated", "archived")
+
+
+def write_pam(file: BinaryIO, tables: Iterable[pa.Table]) -> int:
+    """Write memories as one document, and return their number; those without a content cannot be in it."""
+    at = datetime.now(UTC).isoformat()
+    rows = [row for table in tables for row in records_of(table)]
+    told = [row for row in rows if row["content"]]
+    if len(told) < len(rows):
+        left = number_of(len(rows) - len(told), "memory", "memories")
+        warnings.warn(f"{left} without a content left out: Portable AI Memory has none such", stacklevel=4)
+    document = {
+        "schema": "portable-ai-memory",
+        "schema_version": "1.0",
+        "exported_by": f"memframe/{version('memframe')}",
+        "export_date": at,
+        "owner": {"id": next((row["user_id"] for row in told if row["user_id"]), "unknown")},
+        "memories": [_memory(number, row, at) for number, row in enumerate(told, 1)],
+    }
+    file.write(msgspec.json.encode(document, enc_hook=str))
+    return len(told)
+
+
+def _memory(number: int, row: dict[str, Any], at: str) -> dict[str, Any]:
+    kind, status = row.get("kind"), row.get("status")
+    tags = [re.sub(r"[^a-z0-9_-]+", "-", tag.lower()).strip("-_") for tag in row["tags"] or ()]
+    platform = re.sub(r"[^a-z0-9_-]+", "-", (row["source"] or "").lower()).strip("-")[:32]
+    text = re.sub(r"\s+", " ", unicodedata.normalize("NFC", row["content"].strip().lower()))
+    own = {name: value for name, value in row.items() if value not in (None, (), "") and name not in _SAID}
+    memory = {
+        "id": row["id"] or row.get("origin_id") or f"row-{number}",
+        "type": kind if kind in _TYPES else "custom",
+        "custom_type": None if kind in _TYPES else kind or "memory",
+        "content": row["content"],
+        "content_hash": f"sha256:{sha256(text.encode()).hexdigest()}",
+        "tags": [*dict.fromkeys(filter(None, tags))],
+        "temporal": {"created_at": at} | {pam: row[name] for name, pam in _TIMES.items() if row.get(name)},
+        "provenance": {"platform": platform if len(platform) > 1 else "unknown"},
+        "metadata": {"memframe": own | ({} if row["created_at"] else {"is_undated": True})},
+    }
+    if row["summary"] is not None:
+        memory["summary"] = row["summary"]
+    if status in _STATES:
+        memory["status"] = status
+    if row["confidence"] is not None and 0 <= row["confidence"] <= 1:
+        memory["confidence"] = {"initial": row["confidence"]}
+    return memory
+
+
+_TIMES = {name: name for name in ("created_at", "updated_at", "valid_from", "valid_until")}
+_TIMES |= {"replaced_by": "superseded_by"}
+
+_SAID = {*MEMORY_KINDS, *_TIMES, "kind", "status", "metadata", "origin_id"} - {
+    "title", "importance", "confidence", "tags", "source"
+}  # fmt: skip
+"""Columns that a memory of the format holds, or that only a service gives."""
