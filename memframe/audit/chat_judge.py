@@ -189,7 +189,9 @@ class ChatJudge:
         except (requests.Timeout, ReadTimeoutError):
             raise _UnansweredError(f"{host} went silent for {self._timeout_s:g} s") from None
         except (requests.RequestException, HTTPError) as error:
-            raise _UnansweredError(f"cannot reach {host}, or it broke off ({type(error).__name__})") from error
+            raise _UnansweredError(
+                f"cannot reach {host}, or it broke off ({type(error).__name__})"
+            ) from error
         try:
             return str(msgspec.json.decode(content)["choices"][0]["message"]["content"] or "")
         except (msgspec.DecodeError, UnicodeDecodeError, LookupError, TypeError):
