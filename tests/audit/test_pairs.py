@@ -16,7 +16,7 @@ from memframe.audit.similarity import cluster, minhash
 from memframe.audit.similarity.cluster import similar_pairs
 from memframe.audit.superseded import find_superseded
 from memframe.audit.tokenize import words_of
-from tests.audit.sentences import rows_of
+from tests.audit.corpora import rows_of
 from tests.pairs import edits, facts, scoring
 from tests.pairs.by_hand import of_one_user_each, pairs_by_hand, verdicts
 from tests.pairs.corpus import corpus, frame_of

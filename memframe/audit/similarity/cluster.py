@@ -108,7 +108,7 @@ def similar_pairs(memories: pd.DataFrame) -> SimilarPairs:
     column = text_column(memories, "content")
     rows = np.flatnonzero(copies_of(memories) == np.arange(len(memories)))
     owners, texts = owners_of(memories)[rows], column.take(pa.array(rows))
-    order = pc.array_sort_indices(texts).to_numpy()  # so that what begins alike is close
+    order = pc.array_sort_indices(texts, order="descending").to_numpy()  # so that what begins alike is close
     order = order[np.argsort(owners[order], kind="stable")].astype(np.int64)
     rows, owners, texts = rows[order], owners[order], texts.take(pa.array(order))
     with gc_paused():

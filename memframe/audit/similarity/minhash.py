@@ -41,7 +41,7 @@ def promising_pairs(words: Words, owners: Rows) -> tuple[Rows, Rows]:
     Parameters
     ----------
     words : Words
-        Of texts in alphabetical order.
+        Of texts in the order of the alphabet, or against it.
     owners : array of int
         A number for the owner of each text; texts of different owners are never a pair.
     """
