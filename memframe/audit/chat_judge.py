@@ -57,7 +57,7 @@ class _Answers(msgspec.Struct):
 
 
 class _UnansweredError(Exception):
-    """Why there is no answer and, where it may be asked again, the seconds to wait before."""
+    """The reason for no answer and, where it may be asked again, the seconds to wait before."""
 
     def __init__(self, problem: str, wait_s: float | None = None) -> None:
         super().__init__(problem)

@@ -1,4 +1,4 @@
-"""What may be shown of memories: evidence and labels for people, and masked texts for a judge."""
+"""Evidence and labels of memories for people, and masked texts for a judge: nothing that gives a secret away."""
 
 from __future__ import annotations
 

@@ -347,13 +347,8 @@ def find_tags(memories: pd.DataFrame, tags: pd.DataFrame | None = None) -> pd.Da
         for name in disabled
     }
     tell("disabled", "low", "retag", {name: (1.0, said) for name, said in on.items()})
-    unknown = counts.keys() - {*tags["name"]}
-    tell(
-        "unknown",
-        "medium",
-        "review",
-        {name: (1.0, f"{name!r} is not among the user's tags") for name in unknown},
-    )
+    unknown = {name: f"{name!r} is not among the user's tags" for name in counts.keys() - {*tags["name"]}}
+    tell("unknown", "medium", "review", {name: (1.0, said) for name, said in unknown.items()})
     unused = [f"no memory carries {name!r}" for name in tags["name"].tolist() if name not in counts]
     ids = [None] * len(unused)
     words: dict[str, Any] = {"score": 1.0, "action": "none", "evidence": unused}

@@ -11,9 +11,7 @@ import pytest
 import memframe as mf
 from memframe.audit import Answer, Question
 from memframe.audit.judge import BATCH, LEAST_RIGHT, VERDICTS, control_questions
-from tests.audit import personal_corpus, secret_corpus
-from tests.audit.sentences import seen, unseen
-from tests.audit.test_texts import SEED_WORDS
+from tests.audit import corpora
 from tests.canaries import stands
 from tests.chat_stub import ChatStub, completion, said
 from tests.pairs.corpus import frame_of
@@ -313,14 +311,13 @@ def test_nobody_is_asked_twice_and_what_is_kept_is_sealed(tmp_path, monkeypatch)
 
 def canaries():
     """Texts with secrets or numbers of people, and what of each must not be sent."""
-    for seed, module in enumerate((secret_corpus, seen, unseen)):
-        made = secret_corpus.make_corpus(
-            module.TOLD, module.KEYS, module.CLEAN, seed=seed, seed_words=SEED_WORDS, rounds=1
-        )
-        yield from ((one.text, one.secrets) for part in made.values() for one in part)
-    sentences = [*personal_corpus.TOLD, *personal_corpus.OTHERS, *seen.PERSONAL, *unseen.PERSONAL]
-    for one in personal_corpus.make_corpus(sentences, (), seed=5, rounds=1):
-        yield one.text, [one.text[start:end] for _, start, end in one.spans]
+    groups = (corpora.secrets, corpora.seen, corpora.unseen)
+    made = [corpora.make_secrets(group, seed=seed, rounds=1) for seed, group in enumerate(groups)]
+    texts = [one for parts in made for part in parts.values() for one in part]
+    sentences = [*corpora.personal.TOLD, *corpora.personal.OTHERS]
+    sentences += [*corpora.seen.PERSONAL, *corpora.unseen.PERSONAL]
+    texts += corpora.make_personal(sentences, seed=5, rounds=1)
+    return [(one.text, one.values) for one in texts]
 
 
 def test_no_secret_and_no_number_of_a_person_is_in_any_request():

@@ -10,13 +10,13 @@ import memframe as mf
 from memframe.audit import find_junk
 from memframe.audit.junk import _JUDGES
 from memframe.audit.rules import prefilter_of
-from tests.audit import junk_corpus
+from tests.audit import corpora
 from tests.audit.figures import frame_of, record_figures
 
 PROJECT_NOTES = Path(__file__).with_name("project_notes.txt").read_text("utf-8").splitlines()
 """What agents and developers note down about their work; written to measure with, no rule was made for a line."""
 
-STORES = junk_corpus.stores()
+STORES = corpora.junk_stores()
 RECALL = {
     "made with": 0.91,
     "seen": 0.68,
@@ -101,7 +101,7 @@ def test_a_row_without_content_that_says_something_elsewhere_is_not_deleted(besi
 
 
 def test_a_store_that_is_nearly_all_junk_keeps_its_good_memories():
-    store = junk_corpus.overrun_store(seed=1, n=1200)
+    store = corpora.overrun_store(seed=1, n=1200)
     found = find_junk(frame_of(text for text, _ in store))
     named = {int(place) for place in found["id"]}
     assert not named & {row for row, (_, is_junk) in enumerate(store) if not is_junk}

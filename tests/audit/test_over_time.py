@@ -9,7 +9,7 @@ import pytest
 
 from memframe.audit.stale import find_stale
 from memframe.audit.superseded import find_superseded
-from tests.audit.sentences import rows_of
+from tests.audit.corpora import rows_of
 from tests.pairs import scoring
 from tests.pairs.corpus import frame_of
 from tests.pairs.updates import updates

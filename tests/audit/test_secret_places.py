@@ -4,7 +4,7 @@ import pytest
 
 from memframe.audit import find_secrets
 from memframe.audit.secrets.keys import COMMANDS, PAIRS, PLACES
-from tests.audit.batches import marked
+from tests.audit.corpora import marked
 from tests.audit.figures import frame_of
 
 BEHIND = r"""

@@ -1,6 +1,5 @@
 """Checks that read one memory at a time: figures on corpora that others could have written, and exact places."""
 
-from importlib.resources import files
 from pathlib import Path
 
 import pandas as pd
@@ -10,18 +9,15 @@ from hypothesis import strategies as st
 
 import memframe as mf
 from memframe.audit import find_junk, find_personal_data, find_secrets
-from tests.audit import adversarial, personal_corpus, secret_corpus
+from tests.audit import corpora
 from tests.audit.figures import frame_of, record_figures, span_figures
-from tests.audit.sentences import seen, unseen
 from tests.pairs.corpus import corpus as facts
 from tests.timing import grows_with
 
-LISTS = adversarial.LISTS
+LISTS = corpora.ADVERSARIAL
 LOCOMO = Path(__file__).parents[3] / "shared" / "data" / "locomo_memories.jsonl"
 PROJECT_NOTES = Path(__file__).with_name("project_notes.txt").read_text("utf-8").splitlines()
 """What agents and developers note down about their work; written to measure with, no rule was made for a line."""
-
-SEED_WORDS = files("memframe.audit").joinpath("rules", "seed_words.txt").read_text("ascii").split()
 
 
 def found_in(find, texts):
@@ -30,24 +26,43 @@ def found_in(find, texts):
     return {texts[int(place)] for place in find(frame_of(texts))["id"]}
 
 
-@pytest.mark.parametrize("module", [seen, unseen], ids=["seen", "unseen"])
+@pytest.mark.parametrize("group", [corpora.seen, corpora.unseen], ids=["seen", "unseen"])
 @pytest.mark.parametrize(("part", "recall"), [("told", 0.85), ("keys", 0.95)])
-def test_secrets_are_found_and_clean_memories_left_alone(module, part, recall):
-    made = secret_corpus.make_corpus(
-        module.TOLD, module.KEYS, module.CLEAN, seed=3, seed_words=SEED_WORDS, rounds=2
-    )
+def test_secrets_are_found_and_clean_memories_left_alone(group, part, recall):
+    made = corpora.make_secrets(group, seed=3, rounds=2)
     texts = made[part] + made["clean"]
     figures = record_figures(
-        [bool(text.secrets) for text in texts], find_secrets(frame_of(t.text for t in texts))
+        [bool(text.spans) for text in texts], find_secrets(frame_of(t.text for t in texts))
     )
     assert figures.precision() >= 0.97
     assert figures.recall() >= recall
 
 
+@pytest.mark.parametrize(
+    ("name", "recall"), [("one", 0.93), ("two", 0.86), ("three", 0.92), ("four", 0.84), ("five", 0.97)]
+)
+def test_secrets_of_a_batch_are_found_however_they_are_told(name, recall):
+    texts = corpora.read_batch(name).secrets()
+    figures = record_figures([told for _, told in texts], find_secrets(frame_of(text for text, _ in texts)))
+    assert figures.precision() >= 0.99
+    assert figures.recall() >= recall
+
+
+@pytest.mark.parametrize("name", corpora.BATCHES)
+def test_personal_data_of_a_batch_is_found(name):
+    batch = corpora.read_batch(name)
+    texts = batch.personal + batch.nothing
+    figures = span_figures(
+        [text.spans for text in texts], find_personal_data(frame_of(text.text for text in texts))
+    )
+    assert figures.f1() >= 0.97
+    assert figures.f1("phone") >= 0.88
+
+
 def test_keys_of_many_makers_are_found():
-    keys = adversarial.vendor_keys(1)
+    keys = corpora.vendor_keys(1)
     found = found_in(find_secrets, keys.values())
-    assert {name for name, text in keys.items() if text not in found} <= adversarial.NOT_FOUND
+    assert {name for name, text in keys.items() if text not in found} <= {*LISTS["keys not found"]}
 
 
 @pytest.mark.parametrize("name", ["clean", "code"])
@@ -56,7 +71,7 @@ def test_what_only_speaks_of_secrets_holds_none(name):
 
 
 def test_secrets_told_in_odd_ways_are_found_where_they_stand():
-    told = adversarial.pairs(LISTS["told"])
+    told = corpora.pairs(LISTS["told"])
     found = find_secrets(frame_of(text for text, _ in told))
     values = [told[int(row.id)][0][row.start : row.end] for row in found.itertuples()]
     hits = {
@@ -66,7 +81,7 @@ def test_secrets_told_in_odd_ways_are_found_where_they_stand():
 
 
 def test_personal_data_is_found_by_its_place():
-    texts = personal_corpus.make_corpus(unseen.PERSONAL, unseen.NOT_PERSONAL, seed=7, rounds=4)
+    texts = corpora.make_personal(corpora.unseen.PERSONAL, corpora.unseen.NOT_PERSONAL, seed=7, rounds=4)
     figures = span_figures(
         [text.spans for text in texts], find_personal_data(frame_of(t.text for t in texts))
     )
@@ -88,7 +103,7 @@ def test_other_numbers_are_no_personal_data():
 
 
 def test_each_kind_of_number_is_told_from_the_others():
-    labelled = adversarial.pairs(LISTS["personal"])
+    labelled = corpora.pairs(LISTS["personal"])
     texts = [text for text, _, _ in labelled]
     found = find_personal_data(frame_of(texts))
     spans = {

@@ -8,19 +8,16 @@ measured by `audit_real.py`, and what the checks cost by `audit_whole.py`.
 """
 
 import sys
-from importlib.resources import files
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from memframe.audit import find_junk, find_personal_data, find_secrets
-from tests.audit import adversarial, batches, junk_corpus, personal_corpus, secret_corpus
-from tests.audit.batches import labelled
+from tests.audit import corpora
 from tests.audit.figures import frame_of, record_figures, span_figures
-from tests.audit.sentences import seen, unseen
 
-SENTENCES = {"seen": seen, "unseen": unseen}
-LISTS = adversarial.LISTS
+SENTENCES = {"seen": corpora.seen, "unseen": corpora.unseen}
+LISTS = corpora.ADVERSARIAL
 
 
 # Corpora
@@ -28,42 +25,44 @@ LISTS = adversarial.LISTS
 
 def personal_corpora():
     """Texts with labelled spans, by the name of their corpus."""
-    made = personal_corpus
-    yield "made with", made.make_corpus(made.SHAPED + made.TOLD + made.OTHERS, made.NOTHING, seed=1)
-    for name, module in SENTENCES.items():
-        yield name, made.make_corpus(module.PERSONAL, module.NOT_PERSONAL, seed=1)
+    some = corpora.personal
+    yield "made with", corpora.make_personal(some.SHAPED + some.TOLD + some.OTHERS, some.NOTHING, seed=1)
+    for name, group in SENTENCES.items():
+        yield name, corpora.make_personal(group.PERSONAL, group.NOT_PERSONAL, seed=1)
     yield "adversarial", list(adversarial_personal())
-    for name in batches.NAMES:
-        batch = batches.read_batch(name)
+    for name in corpora.BATCHES:
+        batch = corpora.read_batch(name)
         yield f"batch {name}", batch.personal + batch.nothing
 
 
 def adversarial_personal():
     sentences = ("Call {} after six", "my phone is {}", "Tel: {}", "her number is {}, she says")
     named = [(text.format(phone), "phone", phone) for phone in LISTS["phones"] for text in sentences]
-    for text, kind, value in named + adversarial.pairs(LISTS["personal"]):
-        yield personal_corpus.Labelled(text, ((kind, text.index(value), text.index(value) + len(value)),))
-    yield from (personal_corpus.Labelled(text, ()) for text in LISTS["not_personal"])
+    for text, kind, value in named + corpora.pairs(LISTS["personal"]):
+        yield corpora.Text(text, ((kind, text.index(value), text.index(value) + len(value)),))
+    yield from map(corpora.Text, LISTS["not_personal"])
 
 
 def secret_corpora():
     """Texts with and without a secret: told in prose, and keys of machines."""
-    words = files("memframe.audit").joinpath("rules", "seed_words.txt").read_text("ascii").split()
-    for name, module in {"made with": secret_corpus, **SENTENCES}.items():
-        made = secret_corpus.make_corpus(module.TOLD, module.KEYS, module.CLEAN, seed=3, seed_words=words)
+    for name, group in {"made with": corpora.secrets, **SENTENCES}.items():
+        made = corpora.make_secrets(group, seed=3)
         for part in ("told", "keys"):
-            yield f"{part}, {name}", [(text.text, bool(text.secrets)) for text in made[part] + made["clean"]]
-    told = [text for text, _ in adversarial.pairs(LISTS["told"])] + LISTS["told_not_found"]
-    yield from ((f"told, batch {name}", batches.read_batch(name).secrets()) for name in batches.NAMES)
-    yield "told, all batches", [text for name in batches.NAMES for text in batches.read_batch(name).secrets()]
-    yield "told, adversarial", labelled(told, LISTS["clean"])
-    yield "keys, adversarial", labelled(adversarial.vendor_keys(1).values(), LISTS["code"])
+            yield f"{part}, {name}", [(text.text, bool(text.spans)) for text in made[part] + made["clean"]]
+    told = [text for text, _ in corpora.pairs(LISTS["told"])] + LISTS["told_not_found"]
+    yield from ((f"told, batch {name}", corpora.read_batch(name).secrets()) for name in corpora.BATCHES)
+    yield (
+        "told, all batches",
+        [text for name in corpora.BATCHES for text in corpora.read_batch(name).secrets()],
+    )
+    yield "told, adversarial", corpora.labelled(told, LISTS["clean"])
+    yield "keys, adversarial", corpora.labelled(corpora.vendor_keys(1).values(), LISTS["code"])
 
 
 def junk_corpora():
     """Stores in which some memories are junk; the last one as users found theirs, nearly nothing but junk."""
-    yield from junk_corpus.stores().items()
-    yield "a store of 10,134", junk_corpus.overrun_store(seed=1)
+    yield from corpora.junk_stores().items()
+    yield "a store of 10,134", corpora.overrun_store(seed=1)
 
 
 # Figures

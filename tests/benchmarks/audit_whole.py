@@ -32,17 +32,17 @@ def store(n_rows):
     """Memories of one user, of which something is wrong with every twentieth."""
     import pandas as pd
 
-    from tests.audit import junk_corpus, secret_corpus
+    from tests.audit import corpora
     from tests.pairs.corpus import corpus
 
     draw = random.Random(5)
     parts = [corpus(min(CHUNK, n_rows - start), seed=9 + start).memories for start in range(0, n_rows, CHUNK)]
     memories = pd.concat(parts, ignore_index=True).assign(id=[f"m{row}" for row in range(n_rows)])
-    maker = secret_corpus.Maker(seed=5, seed_words=["abandon", "ability", "able"] * 8)
-    junk = junk_corpus.junk()
+    maker = corpora.Maker(seed=5)
+    junk = [text for store in corpora.junk_stores().values() for text, is_junk in store if is_junk]
     contents = memories["content"].tolist()
     for row in range(0, n_rows, 20):
-        contents[row] = draw.choice([draw.choice(junk), maker.fill(draw.choice(secret_corpus.TOLD)).text])
+        contents[row] = draw.choice([draw.choice(junk), maker.fill(draw.choice(corpora.secrets.TOLD)).text])
     return memories.assign(
         content=contents,
         title=[" ".join(text.split()[:5]) or None for text in contents],
@@ -55,10 +55,10 @@ def store(n_rows):
 
 def hard_store(n_rows):
     """The same, with a half that is not worth keeping, or hard to tell apart."""
-    from tests.audit import junk_corpus
+    from tests.audit import corpora
 
     memories, draw = store(n_rows), random.Random(3)
-    lines = junk_corpus.read_lists()["made with", "system_prompt"]
+    lines = corpora.read_lists("junk")["made with: system_prompt"]
     contents = memories["content"].tolist()
     for row in range(0, n_rows, 2):
         contents[row] = draw.choice([restated, restated, heartbeat, filled])(draw, lines)

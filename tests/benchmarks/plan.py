@@ -68,13 +68,13 @@ def report(n_memories, rounds):
 
 def stores(n_memories):
     """Contents by name."""
-    from tests.audit import secret_corpus
+    from tests.audit import corpora
     from tests.pairs.corpus import corpus
 
     draw = random.Random(5)
-    maker = secret_corpus.Maker(seed=5, seed_words=["abandon", "ability", "able"] * 8)
+    maker = corpora.Maker(seed=5)
     return {
-        "secrets": [maker.fill(draw.choice(secret_corpus.TOLD)).text for _ in range(n_memories)],
+        "secrets": [maker.fill(draw.choice(corpora.secrets.TOLD)).text for _ in range(n_memories)],
         "near-duplicates": corpus(3 * n_memories, seed=9).memories["content"].tolist(),
     }
 

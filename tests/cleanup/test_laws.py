@@ -2,7 +2,6 @@
 
 import random
 import re
-from importlib.resources import files
 
 import pandas as pd
 import pytest
@@ -15,7 +14,7 @@ from memframe.audit.text import redacted
 from memframe.cleanup.merge import Copy, Merging, StatementsByKey, WordCounts, lost
 from memframe.cleanup.redact import Stretch, cut, redact_memories, searched_in
 from memframe.plan.change import FIELDS
-from tests.audit import secret_corpus
+from tests.audit import corpora
 from tests.pairs.corpus import corpus
 from tests.rows import memories_of
 from tests.timing import grows_with
@@ -54,10 +53,7 @@ def test_an_accent_goes_with_the_letter_that_it_stands_on():
 
 
 def test_no_secret_of_the_corpus_is_found_again():
-    seed_words = (files("memframe.audit") / "rules" / "seed_words.txt").read_text().split()
-    rows = secret_corpus.make_corpus(
-        secret_corpus.TOLD, secret_corpus.KEYS, secret_corpus.CLEAN, seed=11, seed_words=seed_words, rounds=2
-    )
+    rows = corpora.make_secrets(corpora.secrets, seed=11, rounds=2)
     texts = [row.text for some in rows.values() for row in some]
     memories = memories_of([{"id": f"m{n}", "content": text} for n, text in enumerate(texts)])
     findings = find_secrets(memories)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from memframe.audit.keeper import copies_of, owners_of
@@ -107,7 +108,8 @@ def similar_pairs(memories: pd.DataFrame) -> SimilarPairs:
     column = text_column(memories, "content")
     rows = np.flatnonzero(copies_of(memories) == np.arange(len(memories)))
     owners, texts = owners_of(memories)[rows], column.take(pa.array(rows))
-    order = np.lexsort((pd.util.hash_array(texts.to_numpy(zero_copy_only=False)), owners))
+    order = pc.array_sort_indices(texts, order="descending").to_numpy()  # so that what begins alike is close
+    order = order[np.argsort(owners[order], kind="stable")].astype(np.int64)
     rows, owners, texts = rows[order], owners[order], texts.take(pa.array(order))
     with gc_paused():
         words = words_of(texts)
