@@ -30,7 +30,7 @@ from memframe.errors import (
 )
 from memframe.journal import Operation
 from memframe.plan.change import Action
-from memframe.plan.current import CurrentMemory, read_one
+from memframe.plan.current import CurrentMemory, read_current
 from memframe.secret import Secret, SecretBytes
 from memframe.wire import Deleted, MemoryBlobResponse
 
@@ -104,7 +104,7 @@ class Sender:
     def read(self, operation: Operation) -> WriteResponse | ReadResponse:
         """Read the memory of a patch or delete as it is now."""
         try:
-            return ReadResponse(read_one(self._access, str(operation.id)))
+            return ReadResponse(read_current(self._access, [str(operation.id)]).get(str(operation.id)))
         except MemframeError as error:
             return classify_error(error, wrote=False)
 
