@@ -87,8 +87,8 @@ _WAITING = Retry(retry_after_max=MAX_RETRY_AFTER_S)
 BUDGET = 500.0
 COST_OF_TROUBLE = 14.0
 COST_OF_THROTTLING = 5.0
-GAIN = 1.0
-"""What success at the first attempt adds to the budget; success after retries pays these back."""
+GAIN = COST_OF_TROUBLE
+"""What a success adds to the budget: it pays one retry back."""
 
 TROUBLE_S = 0.2, 5.0
 THROTTLING_S = 1.0, 20.0
@@ -148,12 +148,11 @@ class RateLimiter:
         """Wait before the next request; return False once the budget is spent."""
         return self._trouble(wait_s, TROUBLE_S, COST_OF_TROUBLE, "failed")
 
-    def succeeded(self, n_throttled: int = 0, n_failed: int = 0) -> None:
-        """Speed up after a success, which came after so many retries."""
+    def succeeded(self) -> None:
+        """Speed up after a success."""
         self._n_failures = 0
         self._limit = min(float(self._workers), self._limit + 1 / self._limit)
-        paid = n_throttled * COST_OF_THROTTLING + n_failed * COST_OF_TROUBLE
-        self._budget = min(BUDGET, self._budget + (paid or GAIN))
+        self._budget = min(BUDGET, self._budget + GAIN)
 
     def _trouble(self, wait_s: float | None, bounds_s: tuple[float, float], cost: float, why: str) -> bool:
         if wait_s is None:
@@ -193,15 +192,13 @@ class SharedRateLimiter:
 
         ``wait_s`` reads from a response the seconds that it asks to wait; None if it does not say.
         """
-        n_throttled = 0
         while True:
             with self._slot():
                 response = send()
             with self._changed:
                 if response.status != TOO_MANY:
-                    self._limiter.succeeded(n_throttled)
+                    self._limiter.succeeded()
                 elif self._limiter.throttled(wait_s(response)):
-                    n_throttled += 1
                     continue
                 self._changed.notify_all()
                 return response
