@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 
 import requests
 from requests.adapters import HTTPAdapter
-from urllib3 import BaseHTTPResponse, HTTPConnectionPool, Retry, Timeout, exceptions
+from urllib3 import BaseHTTPResponse, HTTPConnectionPool, Timeout, exceptions
 from urllib3.connection import HTTPConnection
 from urllib3.exceptions import (
     ConnectTimeoutError,
@@ -213,7 +213,7 @@ class ConnectionPool(HTTPAdapter):
         self._ca_bundle = ca_bundle
         self._pool_to = functools.cache(self._pool)
 
-    def request(self, request: requests.PreparedRequest, *, retries: Retry) -> BaseHTTPResponse:
+    def request(self, request: requests.PreparedRequest) -> BaseHTTPResponse:
         """Send a request whose URL and headers are encoded; the body of the response is still to be read."""
         pool, target = self._route(request)
         return pool.urlopen(
@@ -221,7 +221,7 @@ class ConnectionPool(HTTPAdapter):
             target,
             body=request.body,
             headers=request.headers,
-            retries=retries,
+            retries=False,
             timeout=Timeout(connect=CONNECT_TIMEOUT_S, read=READ_TIMEOUT_S),
             redirect=False,
             assert_same_host=False,  # the pool was chosen by the host
@@ -234,7 +234,7 @@ class ConnectionPool(HTTPAdapter):
         """Send a request whose response is read later; None if a proxy has to be asked first.
 
         Also None if there is no open connection and ``connects`` is False. On an open one this takes half as long as
-        `request`, whose retries, timeouts and proxies it leaves out.
+        `request`, whose timeouts and proxies it leaves out.
         """
         pool, target = self._route(request)
         pending = PendingRequest(pool)

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Protocol, TypeVar
 
-from urllib3 import BaseHTTPResponse, HTTPHeaderDict, HTTPResponse
 from urllib3.exceptions import InvalidHeader
 from urllib3.util import Retry
 
@@ -23,48 +22,17 @@ logger = logging.getLogger("memframe")
 """One logger for the whole package: retries, slow-downs and what a reconciliation found; never an id or a text."""
 
 MAX_RETRY_AFTER_S = 300
+TOO_MANY = 429
 
 
-class ReadRetry(Retry):
-    """urllib3's policy, but ignore a malformed Retry-After instead of raising."""
-
-    def is_retry(self, method: str, status_code: int, has_retry_after: bool = False) -> bool:
-        """Retry listed statuses only: urllib3 retries others, too, if they send Retry-After."""
-        return status_code in self.status_forcelist and super().is_retry(method, status_code, has_retry_after)
-
-    def after_waiting(self, headers: HTTPHeaderDict) -> ReadRetry:
-        """Wait as a refusal asks, and return the policy for the attempts that are left."""
-        refusal = HTTPResponse(headers=headers)
-        left = self.increment("GET", response=refusal)
-        left.sleep(refusal)
-        return left
-
-    def sleep(self, response: BaseHTTPResponse | None = None) -> None:
-        """Wait as the response asks, else longer each time."""
-        if response is not None and self.history:
-            logger.info("A read was refused with %s: retry %d.", response.status, len(self.history))
-        super().sleep(response)
-
-    def parse_retry_after(self, retry_after: str) -> float:
-        """Seconds to wait, from 0 to ``retry_after_max``."""
-        return retry_after_s({"Retry-After": retry_after}) or 0
-
-
-def read_retry() -> ReadRetry:
-    """Make the policy for refused reads: at most 5 retries, after 0.3 s doubling to 20 s, or as Retry-After says."""
-    return ReadRetry(
+def read_retry() -> Retry:
+    """Make the policy for refused reads: at most 5 retries, after 0.3 s doubling to 20 s where no Retry-After says."""
+    return Retry(
         total=5,
-        connect=0,
-        read=0,
-        other=0,
-        allowed_methods={"GET"},
-        status_forcelist={429, 502, 503, 504},
+        status_forcelist={TOO_MANY, 502, 503, 504},
         backoff_factor=0.3,
         backoff_max=20,
         backoff_jitter=0.2,
-        retry_after_max=MAX_RETRY_AFTER_S,
-        redirect=False,
-        raise_on_status=False,
     )
 
 
@@ -93,8 +61,6 @@ GAIN = COST_OF_TROUBLE
 TROUBLE_S = 0.2, 5.0
 THROTTLING_S = 1.0, 20.0
 """First and longest wait, in seconds, if the service asks for none."""
-
-TOO_MANY = 429
 
 
 class RateLimiter:
