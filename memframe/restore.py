@@ -28,7 +28,7 @@ from memframe.errors import PlanError, check_kind
 from memframe.plan import Plan, plan_of
 from memframe.plan.cells import Cell, column_times, normalize, parse_times
 from memframe.plan.change import FIELDS, Change, Label, Value, in_order, list_some
-from memframe.plan.changes import Conflicts, OnConflict, is_held
+from memframe.plan.changes import OnConflict, check_option, is_held, refuse_conflicts
 from memframe.plan.current import CurrentMemory, iter_current, read_current
 from memframe.plan.edited_frame import EditedFrame, RowErrors
 from memframe.undo import format_date, without_repeats
@@ -81,14 +81,14 @@ def plan_restore(
     >>> apply_plan(access, back).raise_for_failures()
     """
     check_kind("access", access, Access)
-    conflicts = Conflicts(on_conflict)
+    check_option("on_conflict", on_conflict, OnConflict)
     moment = access.client.runtime.now()
     frame = _read(access, archive, key)
     found = _match(access, _memories_of(access, frame), frame.fields)
     asked = [_create(memory) for memory in found.gone]
     changes = without_repeats(access, asked)
-    differing = [_reconcile(archived, memory, conflicts) for archived, memory in found.differing]
-    conflicts.raise_if_any()
+    differing = [_reconcile(archived, memory, on_conflict) for archived, memory in found.differing]
+    refuse_conflicts(filter(None, differing), on_conflict)
     n_left = {
         "as archived": found.n_same,
         "under another id": found.n_renamed + len(asked) - len(changes),
@@ -165,10 +165,10 @@ def _memories_of(access: Access, frame: EditedFrame) -> list[ArchivedMemory]:
             of_row.pop("content", None)
         for cell in of_row.values():
             if cell.error:
-                errors.add(frame.name(row), cell.error)
+                errors.add(frame.label(row), cell.error)
         found.append(
             ArchivedMemory(
-                row=frame.name(row),
+                row=frame.label(row),
                 id=frame.ids[row] if is_own[row] else None,
                 cells=of_row,
                 created_at=created_at[row],
@@ -282,9 +282,9 @@ def _create(memory: ArchivedMemory) -> Change:
     return Change(action="create", row=memory.row, after=values, reason=reason, restores=memory.id)
 
 
-def _reconcile(archived: ArchivedMemory, memory: CurrentMemory, conflicts: Conflicts) -> Change | None:
+def _reconcile(archived: ArchivedMemory, memory: CurrentMemory, on_conflict: OnConflict) -> Change | None:
     """Make the change of a memory that is there and differs; None where the service's counts."""
-    if conflicts.winner == "theirs":
+    if on_conflict == "theirs":
         return None
     names = archived.unlike(memory)
     values, errors = archived.values(names)
@@ -297,8 +297,8 @@ def _reconcile(archived: ArchivedMemory, memory: CurrentMemory, conflicts: Confl
     change = Change(
         action="conflict", row=archived.row, id=memory.id, before=before, after=values, reason=reason
     )
-    if conflicts.winner is None:
-        return conflicts.add(change)
+    if on_conflict != "mine":
+        return change
     if "content" in values and values["content"] is None:
         errors.append("content cannot be cleared")
     if memory.error is not None:

@@ -4,10 +4,9 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 
 import pytest
-import urllib3.util.retry
 
 import memframe as mf
-from memframe.client import Client
+from memframe.client import Client, transport
 from memframe.client.responses import decode
 from memframe.client.retry import RateLimiter, SharedRateLimiter, read_retry
 from memframe.client.transport import READ_ATTEMPTS, Transport
@@ -59,9 +58,9 @@ def access(service, request_id, proxy):
 
 @pytest.fixture
 def slept(monkeypatch):
-    """Seconds that urllib3 would have slept."""
+    """Seconds that would have been slept."""
     seconds = []
-    monkeypatch.setattr(urllib3.util.retry, "time", SimpleNamespace(sleep=seconds.append))
+    monkeypatch.setattr(transport, "time", SimpleNamespace(sleep=seconds.append))
     return seconds
 
 

@@ -101,7 +101,6 @@ def test_an_answer_that_breaks_http_is_one_that_broke_off(answer):
 )
 def test_an_answer_that_dribbles_is_cut_off(head, monkeypatch):
     monkeypatch.setattr(connections, "RESPONSE_TIMEOUT_S", 0.4)
-    connections._watchdog_of.cache_clear()  # one that runs already looks every 15 s
     hung_up = threading.Event()
 
     def dribble(connection):

@@ -44,7 +44,6 @@ DECISIONS: Mapping[ResponseKind, Mapping[Action, Decision]] = {
     "already_restored": {"create": "conflict", "patch": "rejected", "delete": "rejected"},
     "idempotency_key_reused": {"create": "conflict", "patch": "rejected", "delete": "rejected"},
     "refused": {"create": "rejected", "patch": "rejected", "delete": "rejected"},
-    "read_refused": {"create": "rejected", "patch": "rejected", "delete": "rejected"},
     "access_denied": {"create": "stop", "patch": "stop", "delete": "stop"},
     "key_changed": {"create": "stop", "patch": "stop", "delete": "stop"},
     "wrong_record": {"create": "stop", "patch": "stop", "delete": "stop"},
@@ -54,8 +53,6 @@ DECISIONS: Mapping[ResponseKind, Mapping[Action, Decision]] = {
 DECISIONS_IF_AMBIGUOUS: Mapping[tuple[ResponseKind, Action], Decision] = {
     ("missing", "delete"): "recovered",
     ("conflict", "create"): "unknown",  # the same key may still be at work
-    ("read_refused", "patch"): "unknown",
-    ("read_refused", "delete"): "unknown",
 }
 """The same where an earlier request of the operation may have been carried out."""
 

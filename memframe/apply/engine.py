@@ -9,8 +9,9 @@ after all, because the run stops or slows down, is taken back.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
+from itertools import islice
 
 from msgspec.structs import replace
 
@@ -19,7 +20,7 @@ from memframe.apply.decisions import Decision, decide, decide_after_reading, sta
 from memframe.apply.operations import Groups, OperationLog
 from memframe.apply.preflight import refuse_rekeyed
 from memframe.apply.reconcile import Reconciliation
-from memframe.apply.responses import ReadResponse, Sender, WriteResponse
+from memframe.apply.responses import Sender, WriteResponse
 from memframe.apply.run import Verification
 from memframe.apply.workers import Interrupts, WorkerPool
 from memframe.client.retry import RateLimiter, logger
@@ -31,8 +32,8 @@ from memframe.errors import (
     ProtocolError,
     StalePlanError,
 )
-from memframe.journal import Operation
-from memframe.plan.current import CurrentMemory
+from memframe.journal import WRITTEN, Operation
+from memframe.plan.current import CurrentMemory, read_current
 from memframe.secret import SecretBytes
 from memframe.wire import MemoryBlob
 
@@ -44,6 +45,9 @@ MAX_ATTEMPTS = 4
 
 FRESH_S = 30.0
 """A memory that was read longer ago is read again before it is patched or deleted."""
+
+READ_AHEAD = 100
+"""Memories that are read again together: few enough to be still fresh when their writes leave."""
 
 WATCH_S = 5.0
 """Seconds between two looks for what ends a run without a refusal: after a change of key, what is sent is sealed with a
@@ -58,7 +62,7 @@ PATIENCE_S = 0.5
 FLUSH_S = 0.05
 """Longest wait of answers for others, to be written to the journal with them."""
 
-Result = WriteResponse | ReadResponse | None
+Result = WriteResponse | None
 """Of a task; None where nothing was sent after all."""
 
 
@@ -91,9 +95,7 @@ class Engine:
         self._backups: dict[int, MemoryBlob] = {}
         self._trouble: set[int] = set()
         """Operations whose response is not plain success, until it was looked at: no worker begins another task."""
-        self._throttled: Counter[int] = Counter()
         self._failed: Counter[int] = Counter()
-        self._paid: Counter[int] = Counter()
         self._ids = {*log.ids_before, *(op.new_id for op in log if op.new_id)}
         self._left_unknown: set[int] = set()
         self._rekeyed: StalePlanError | None = None
@@ -132,7 +134,9 @@ class Engine:
 
     def _sendable(self) -> list[Operation]:
         planned = self._log.with_state("planned")
-        planned += self._log.with_state("unknown", actions=("patch", "delete"))  # read before they are sent
+        planned += self._log.with_state(
+            "unknown", actions=("patch", "delete")
+        )  # read, and as they were before
         due = (op for op in planned if self._groups.is_due(op) and self._groups.block_reason(op) is None)
         return [op for op in due if self._may_try(op.n)]
 
@@ -174,14 +178,11 @@ class Engine:
             with self._interrupts.allow():
                 self._pace.wait()
         leaving = self._leaving()
-        is_fresh = {n: self._is_fresh(n) for n in leaving}
         if leaving or not n_taken or not self._pool.n_busy:
-            self._commit([n for n in leaving if is_fresh[n]])
+            self._commit(leaving)
         bodies = self._log.requests(leaving) if leaving else {}
         for n in leaving:
-            operation = self._log[n]
-            send = partial(self._send_if_fresh, operation, bodies.get(n))
-            self._pool.submit(n, send if is_fresh[n] else partial(self._sender.read, operation))
+            self._pool.submit(n, partial(self._send_if_fresh, self._log[n], bodies.get(n)))
 
     def _patience(self) -> float:
         """Return how long to wait for results: no longer than until something else may leave, or be written."""
@@ -199,11 +200,44 @@ class Engine:
         if 1 < self._workers == self._pace.limit:
             is_low = n_busy <= self._workers + self._workers // 4
             room = AHEAD * self._workers - n_busy if is_low else 0
+        if room > 0 and not all(map(self._is_fresh, islice(self._queue, room))):
+            self._refresh_queue()
         while self._queue and len(leaving) < room:
             n = self._queue.popleft()
             if self._groups.block_reason(self._log[n]) is None:
                 leaving.append(n)
         return leaving
+
+    def _refresh_queue(self) -> None:
+        """Read again what is at the front of the queue; what is not to be sent any more leaves it."""
+        front = [self._queue.popleft() for _ in range(min(READ_AHEAD, len(self._queue)))]
+        try:
+            with self._interrupts.allow():
+                self._refresh([self._operation(n) for n in front if not self._is_fresh(n)])
+        except MemframeError as error:
+            self._stop(error)
+        else:
+            self._queue.extendleft(n for n in reversed(front) if self._is_fresh(n))
+
+    def _refresh(self, operations: Sequence[Operation]) -> None:
+        """Read the memories of patches and deletes as they are now, and note what follows for the journal.
+
+        Raises `MemframeError` where they cannot be read.
+        """
+        with_content = any(op.change.compares_content for op in operations)
+        current = read_current(self._access, [str(op.id) for op in operations], with_content=with_content)
+        for op in operations:
+            memory = current.get(str(op.id))
+            decision, moved = decide_after_reading(op, memory)
+            if decision == "send" and memory is not None:
+                self._read_at[op.n] = self._clock()
+                self._backups[op.n] = memory.blob
+            else:
+                self._note(moved)
+
+    def _operation(self, n: int) -> Operation:
+        """Return an operation as it will be in the journal."""
+        return self._moved.get(n, self._log[n])
 
     def _is_fresh(self, n: int) -> bool:
         """Tell whether the memory is known as it is: a create has none, and after a doubt it is not known."""
@@ -222,7 +256,7 @@ class Engine:
     def _commit(self, leaving: Iterable[int]) -> None:
         """Write what came back and the intents of what leaves, in one step of the journal."""
         for n in leaving:
-            operation = self._moved.get(n, self._log[n])
+            operation = self._operation(n)
             self._moved[n] = replace(operation, state="sending", attempts=operation.attempts + 1)
         self._log.write(self._moved.values(), self._backups)
         self._moved, self._backups = {}, {}
@@ -252,35 +286,43 @@ class Engine:
         for n, result in completed:
             if result is None:
                 self._take_back([n])
-            elif self._decide(n, result) in {"again", "send"} and self._may_try(n):
+            elif self._decide(n, result) == "again" and self._may_try(n):
                 self._queue.appendleft(n)
             self._trouble.discard(n)
         if self._pace.hold_s or self._pace.limit < self._workers:
             self._take_back(self._pool.recall())
         return len(completed)
 
-    def _decide(self, n: int, result: WriteResponse | ReadResponse) -> Decision:
+    def _decide(self, n: int, response: WriteResponse) -> Decision:
         """Decide what follows, and note it for the next step of the journal."""
         operation = self._log[n]
-        if isinstance(result, ReadResponse):
-            decision, moved = decide_after_reading(operation, result.memory)
-            if decision == "send" and result.memory is not None:
-                self._read_at[n] = self._clock()
-                self._backups[n] = result.memory.blob
-                return decision
-            if decision == "recovered":
-                self._note_success(n)
-        else:
-            if operation.action == "create":
-                result = self._check_new_id(operation, result)
-            decision, moved = decide(operation, result)
-            self._note_response(n, result, decision)
-            if moved.ambiguous:
-                self._read_at.pop(n, None)
-        self._moved[n] = moved
-        if decision in {"rejected", "conflict"} and self._groups.note_failure(moved):
-            self._take_back(self._pool.recall())  # others of the group may be among them
+        if operation.action == "create":
+            response = self._check_new_id(operation, response)
+        decision, moved = decide(operation, response)
+        if moved.ambiguous:
+            self._read_at.pop(n, None)
+        in_budget = True
+        if decision == "stop":
+            self._stop(response.error, is_denied=response.kind != "key_changed")
+        elif response.kind == "throttled":
+            in_budget = self._pace.throttled(response.wait_s)
+        elif decision in {"again", "unknown"}:
+            self._failed[n] += 1
+            if response.is_trouble:
+                in_budget = self._pace.failed(response.wait_s)
+        if not in_budget:
+            self._stop(response.error)
+        self._note(moved)
         return decision
+
+    def _note(self, moved: Operation) -> None:
+        """Note an operation for the next step of the journal, and what it means for others."""
+        self._moved[moved.n] = moved
+        if moved.state in WRITTEN:
+            self._failed.pop(moved.n, None)
+            self._pace.succeeded()
+        elif moved.state in {"rejected", "conflict"} and self._groups.note_failure(moved):
+            self._take_back(self._pool.recall())  # others of the group may be among them
 
     def _check_new_id(self, operation: Operation, response: WriteResponse) -> WriteResponse:
         """Refuse an id that another memory had; only a service that knows plain text may merge equal ones."""
@@ -294,28 +336,6 @@ class Engine:
             self._ids.add(response.id)
         return response
 
-    def _note_response(self, n: int, response: WriteResponse, decision: Decision) -> None:
-        """Keep the pace that the service can bear, and the budget of repeats."""
-        in_budget = True
-        if decision in {"done", "recovered"}:
-            self._note_success(n)
-        elif decision == "stop":
-            self._stop(response.error, is_denied=response.kind != "key_changed")
-        elif response.kind == "throttled":
-            self._throttled[n] += 1
-            in_budget = self._pace.throttled(response.wait_s)
-        elif decision in {"again", "unknown"}:
-            self._failed[n] += 1
-            if response.is_trouble:
-                self._paid[n] += 1
-                in_budget = self._pace.failed(response.wait_s)
-        if not in_budget:
-            self._stop(response.error)
-
-    def _note_success(self, n: int) -> None:
-        self._failed.pop(n, None)
-        self._pace.succeeded(self._throttled.pop(n, 0), self._paid.pop(n, 0))
-
     # -- what is unknown
 
     def _reconcile(self) -> None:
@@ -326,13 +346,14 @@ class Engine:
             return
         unknown = self._log.with_state("unknown")
         creates = [op for op in unknown if op.action == "create" and op.n not in self._left_unknown]
-        others = [op for op in unknown if op.action != "create" and not self._goes_on(op)]
+        others = [op for op in unknown if op.action != "create"]
         try:
             if creates:
                 rekeyed = self._rekeyed is not None
                 self._reconciliation.settle_creates(self._access, creates, rekeyed=rekeyed)
             if others:
-                self._reconciliation.settle_others(self._access, others)
+                self._refresh(others)
+                self._commit([])
         except MemframeError as error:
             why = f"it could not be found out whether it was written: {error}"
             left = [self._log[op.n] for op in creates + others]
@@ -348,11 +369,6 @@ class Engine:
         tired = [op for op in creates if op.state == "planned" and not self._may_try(op.n)]
         self._log.write([replace(op, state="unknown") for op in tired])
         self._left_unknown |= {op.n for op in creates if op.state == "unknown"} | {op.n for op in tired}
-
-    def _goes_on(self, operation: Operation) -> bool:
-        """Tell whether an operation is going to be read and sent once more anyway."""
-        is_blocked = self._stopped or self._groups.block_reason(operation)
-        return not is_blocked and self._may_try(operation.n)
 
     # -- what ends a run early
 

@@ -20,7 +20,7 @@ import pandas as pd
 from msgspec.structs import replace
 
 from memframe.access import Access
-from memframe.apply.decisions import decide_after_reading, unlike
+from memframe.apply.decisions import unlike
 from memframe.apply.operations import OperationLog
 from memframe.apply.run import Verification
 from memframe.client.responses import decode
@@ -67,15 +67,6 @@ class Reconciliation:
         self._log.write(
             replace(op, error=odd) if op.n in undecided else replace(op, state="planned") for op in left
         )
-
-    def settle_others(self, access: Access, unknown: Sequence[Operation]) -> None:
-        """Settle patches and deletes that are not going to be sent once more, where reading them tells.
-
-        Raises `MemframeError` where they cannot be read.
-        """
-        current = read_current(access, [str(op.id) for op in unknown])
-        decided = (decide_after_reading(op, current.get(str(op.id))) for op in unknown)
-        self._log.write([moved for decision, moved in decided if decision != "send"])
 
     def read_back(self, access: Access) -> tuple[Verification, dict[str, CurrentMemory]]:
         """Read what was written, compare it, and look for what was made twice.

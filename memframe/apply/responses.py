@@ -20,8 +20,6 @@ from memframe.client.responses import Response, decode, same_id
 from memframe.client.retry import retry_after_s
 from memframe.client.transport import JSON_BODY
 from memframe.errors import (
-    AccessError,
-    AuthError,
     MemframeError,
     NoAnswerError,
     ProtocolError,
@@ -30,13 +28,12 @@ from memframe.errors import (
 )
 from memframe.journal import Operation
 from memframe.plan.change import Action
-from memframe.plan.current import CurrentMemory, read_one
 from memframe.secret import Secret, SecretBytes
 from memframe.wire import Deleted, MemoryBlobResponse
 
 ResponseKind = Literal[
     "done",  # carried out, and said so
-    "unsent",  # nothing left for the service, or nothing that writes
+    "unsent",  # nothing left for the service
     "throttled",  # 429: not carried out, come again later
     "unclear",  # perhaps carried out, perhaps not
     "missing",  # 404
@@ -44,7 +41,6 @@ ResponseKind = Literal[
     "already_restored",  # 409: the memory that was to be restored is there
     "idempotency_key_reused",  # 409: an earlier request with the same key made a memory that is gone since
     "refused",  # any other 4xx: not carried out, and never will be
-    "read_refused",  # of the reading before a write, which says nothing about what was sent earlier
     "access_denied",  # the account, the address or the request for access: not carried out, nor will others be
     "key_changed",  # not carried out: content is sealed under another key by now
     "wrong_record",  # an answer about something else: perhaps carried out, and nothing more is sent there
@@ -70,12 +66,6 @@ class WriteResponse(NamedTuple):
         return self.http_status is None or not _is_success(self.http_status)
 
 
-class ReadResponse(NamedTuple):
-    """The memory that a read brought; None where it is gone."""
-
-    memory: CurrentMemory | None
-
-
 class Sender:
     """Sends the operations of one run; from any thread."""
 
@@ -97,16 +87,9 @@ class Sender:
         try:
             answer = client.send(endpoint, {"memory_id": target} if target else {}, **request)
         except MemframeError as failure:
-            return classify_error(failure, wrote=True)
+            return classify_error(failure)
         error = None if _is_success(answer.status) else client.to_error(answer, endpoint)
         return classify(answer, error, action=action, id=target, user_id=self._access.user_id)
-
-    def read(self, operation: Operation) -> WriteResponse | ReadResponse:
-        """Read the memory of a patch or delete as it is now."""
-        try:
-            return ReadResponse(read_one(self._access, str(operation.id)))
-        except MemframeError as error:
-            return classify_error(error, wrote=False)
 
 
 def with_memory_key(body: SecretBytes, memory_key: Secret) -> SecretBytes:
@@ -226,24 +209,22 @@ def _read_success(
     return (True, record) if record.id.strip() else (False, None)
 
 
-def classify_error(error: MemframeError, *, wrote: bool) -> WriteResponse:
+def classify_error(error: MemframeError) -> WriteResponse:
     """Classify an exchange that ended without an answer to judge.
 
     Refusals of a write by status are answers, so that an error with a status is about the token that it needs.
     """
     status = error.status if isinstance(error, ServiceError) else None
-    kind: ResponseKind = "refused" if wrote else "read_refused"
+    kind: ResponseKind = "refused"
     match error:
         case NoAnswerError():
-            kind = "unclear" if wrote and error.sent else "unsent"
+            kind = "unclear" if error.sent else "unsent"
         case RateLimitError():
             kind = "throttled"
-        case AuthError() | AccessError():
-            kind = "access_denied"
         case ServiceError() if error.status and error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             kind = "unsent"
         case ProtocolError():
-            kind = "wrong_record" if wrote else "access_denied"
-        case ServiceError() if wrote:
+            kind = "wrong_record"
+        case ServiceError():
             kind = "access_denied"
     return WriteResponse(kind, None, status, error)

@@ -6,7 +6,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
 from typing import Generic, Self, TypeVar
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class WorkerPool(Generic[T]):
-    """Threads that run tasks, each a future until it begins; with one worker a task runs in the calling thread.
+    """Threads that run tasks; with one worker a task runs in the calling thread.
 
     Not a `ThreadPoolExecutor`: that one is joined when the interpreter ends, and a program that is told to end twice
     must not wait for a service that is silent. These threads are daemons.
@@ -30,9 +30,10 @@ class WorkerPool(Generic[T]):
     def __init__(self, workers: int) -> None:
         self._workers = workers
         self._threads: list[threading.Thread] = []
-        self._tasks: SimpleQueue[tuple[Future[T], Callable[[], T]] | None] = SimpleQueue()
-        self._results: SimpleQueue[int] = SimpleQueue()
-        self._futures: dict[int, Future[T]] = {}
+        self._tasks: SimpleQueue[tuple[int, Callable[[], T]] | None] = SimpleQueue()
+        self._results: SimpleQueue[tuple[int, Callable[[], T]]] = SimpleQueue()
+        self.n_busy = 0
+        """Tasks that were submitted and whose results were not taken."""
 
     def __enter__(self) -> Self:
         return self
@@ -42,26 +43,15 @@ class WorkerPool(Generic[T]):
         for _ in self._threads:
             self._tasks.put(None)
 
-    @property
-    def n_busy(self) -> int:
-        """Tasks that were submitted and whose results were not taken."""
-        return len(self._futures)
-
     def submit(self, n: int, task: Callable[[], T]) -> None:
         """Begin a task; with one worker it is complete when this returns."""
-        future: Future[T] = Future()
-        self._futures[n] = future
         if self._workers == 1:
-            try:
-                future.set_result(task())
-            except BaseException:  # Ctrl-C as well: the operation has no result to be taken
-                del self._futures[n]
-                raise
-            self._results.put(n)
-            return
-        future.add_done_callback(lambda done: None if done.cancelled() else self._results.put(n))
-        self._tasks.put((future, task))
-        if len(self._threads) < min(self._workers, self.n_busy):
+            result = task()
+            self._results.put((n, lambda: result))
+        else:
+            self._tasks.put((n, task))
+        self.n_busy += 1
+        if len(self._threads) < min(self._workers, self.n_busy) and self._workers > 1:
             thread = threading.Thread(target=self._work, name="memframe-write", daemon=True)
             self._threads.append(thread)
             thread.start()
@@ -72,30 +62,33 @@ class WorkerPool(Generic[T]):
         An exception of a task is raised here.
         """
         found: list[tuple[int, T]] = []
-        while self._futures:
+        while self.n_busy:
             try:
-                n = self._results.get(block=not found, timeout=timeout_s)
+                n, result_of = self._results.get(block=not found, timeout=timeout_s)
             except Empty:
                 break
-            found.append((n, self._futures.pop(n).result()))
+            self.n_busy -= 1
+            found.append((n, result_of()))
         return found
 
     def recall(self) -> list[int]:
         """Cancel the tasks that no thread has begun, and return their operations in the order of submission."""
-        recalled = [n for n, future in self._futures.items() if future.cancel()]
-        for n in recalled:
-            del self._futures[n]
+        recalled = []
+        with suppress(Empty):
+            while item := self._tasks.get_nowait():
+                recalled.append(item[0])
+        self.n_busy -= len(recalled)
         return recalled
 
     def _work(self) -> None:
         while (item := self._tasks.get()) is not None:
-            future, task = item
-            if not future.set_running_or_notify_cancel():
-                continue
+            n, task = item
+            future: Future[T] = Future()
             try:
                 future.set_result(task())
             except BaseException as broken:  # it is raised where the run is
                 future.set_exception(broken)
+            self._results.put((n, future.result))
             del future, task, item
 
 

@@ -396,6 +396,6 @@ def update_memories(
 
 def _refuse_rows(frame: pd.DataFrame, why: str, *, with_id: bool) -> None:
     edited = EditedFrame(frame)
-    rows = [f"row {edited.name(row)}" for row, one in enumerate(edited.ids) if (one is not None) is with_id]
+    rows = [f"row {edited.label(row)}" for row, one in enumerate(edited.ids) if (one is not None) is with_id]
     if rows:
         raise PlanError(f"{number_of(len(rows), 'row has', 'rows have')} {why} ({list_some(rows)})")

@@ -13,7 +13,7 @@ from memframe.cleanup.proposals import MAX_SHARE, Actions, audit_again, check_sh
 from memframe.errors import ConfigError, PlanError, check_kind
 from memframe.frames import gc_paused
 from memframe.plan import Plan, plan_of
-from memframe.plan.changes import Conflicts, OnConflict
+from memframe.plan.changes import OnConflict, check_option, refuse_conflicts
 
 __all__ = ["audit_again", "plan_cleanup"]
 
@@ -94,7 +94,12 @@ def plan_cleanup(
     """
     check_kind("access", access, Access)
     check_kind("audit", audit, Audit, str, PathLike, error=PlanError)
-    asked, conflicts = read_actions(actions), _settling(on_conflict)
+    asked = read_actions(actions)
+    check_option("on_conflict", on_conflict, OnConflict)
+    if on_conflict == "mine":
+        raise PlanError(
+            "on_conflict='mine': the changes since the audit were not audited; give 'raise', 'mark' or 'theirs'"
+        )
     if not 0 <= max_share <= 1:
         raise ConfigError(f"max_share={max_share!r}: a share is a number from 0 to 1, such as 0.31")
     moment = access.client.runtime.now()
@@ -110,19 +115,10 @@ def plan_cleanup(
         draft = draft_of(findings, named, rows.memories, taken=asked.taken, apart=apart)
     check_share(findings, draft.deletes, len(rows), max_share)
     writer = Writer(draft, findings)
-    met = [conflicts.add(change) for change in writer.conflicts()] if on_conflict != "theirs" else []
-    conflicts.raise_if_any()
+    met = [] if on_conflict == "theirs" else [*writer.conflicts()]
+    refuse_conflicts(met, on_conflict)
     notes = writer.notes(audit.findings[audit.findings["id"].map(rows.__contains__).astype(bool)])
     return plan_of(access, [*met, *writer.changes()], notes=notes, created_at=moment)
-
-
-def _settling(on_conflict: OnConflict) -> Conflicts:
-    conflicts = Conflicts(on_conflict)
-    if on_conflict == "mine":
-        raise PlanError(
-            "on_conflict='mine': the changes since the audit were not audited; give 'raise', 'mark' or 'theirs'"
-        )
-    return conflicts
 
 
 def _known(findings: pd.DataFrame, rows: Rows) -> pd.DataFrame:

@@ -7,10 +7,9 @@ left out, as it spends time on redirects, cookies and hooks, which memframe does
 from __future__ import annotations
 
 import functools
-import os
+import io
 import socket
 import ssl
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -19,11 +18,10 @@ from http.client import HTTPException, HTTPResponse, parse_headers
 from os import PathLike
 from typing import Any, cast
 from urllib.parse import urlsplit
-from weakref import WeakKeyDictionary
 
 import requests
 from requests.adapters import HTTPAdapter
-from urllib3 import BaseHTTPResponse, HTTPConnectionPool, Retry, Timeout, exceptions
+from urllib3 import BaseHTTPResponse, HTTPConnectionPool, Timeout, exceptions
 from urllib3.connection import HTTPConnection
 from urllib3.exceptions import (
     ConnectTimeoutError,
@@ -163,41 +161,24 @@ class PendingRequest:
         self._pool._put_conn(self._connection)  # noqa: SLF001 - as the class says
 
 
-class _Watchdog:
-    """Cut off responses that take longer than `RESPONSE_TIMEOUT_S`, which a timeout of the socket cannot see.
+class _TimedReader(io.RawIOBase):
+    """Bytes of one response, as long as it is in time: a timeout of the socket sees each piece alone."""
 
-    One thread for all connections, which looks now and then and ends when nothing is under way: a timer a response
-    would cost more than the rest of a small read.
-    """
+    def __init__(self, raw: io.RawIOBase) -> None:
+        self._raw = raw
+        self._due_at = time.monotonic() + RESPONSE_TIMEOUT_S
 
-    def __init__(self) -> None:
-        self._due_at: WeakKeyDictionary[FinalResponse, float] = WeakKeyDictionary()
-        self._mutex = threading.Lock()
-        self._is_running = False
+    def readable(self) -> bool:
+        return True
 
-    def watch(self, response: FinalResponse) -> None:
-        """Start the time of a response; it ends when the response is read, closed or dropped."""
-        with self._mutex:
-            self._due_at[response] = time.monotonic() + RESPONSE_TIMEOUT_S
-            if not self._is_running:
-                self._is_running = True
-                threading.Thread(target=self._run, name="memframe-watchdog", daemon=True).start()
+    def readinto(self, buffer: Any) -> int | None:
+        if time.monotonic() > self._due_at:
+            raise TimeoutError("the response took too long")
+        return self._raw.readinto(buffer)
 
-    def _run(self) -> None:
-        while self._is_running:
-            time.sleep(RESPONSE_TIMEOUT_S / 20)
-            with self._mutex:
-                now = time.monotonic()
-                for response, due_at in [*self._due_at.items()]:
-                    if due_at < now and not response.isclosed():
-                        response.cut_off()
-                    if due_at < now or response.isclosed():
-                        del self._due_at[response]
-                self._is_running = bool(self._due_at)
-
-
-_watchdog_of = functools.cache(lambda _process: _Watchdog())
-"""One for each process, as threads do not survive a fork."""
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
 
 
 class FinalResponse(HTTPResponse):
@@ -209,32 +190,10 @@ class FinalResponse(HTTPResponse):
 
     def __init__(self, sock: socket.socket, *args: Any, **options: Any) -> None:
         super().__init__(sock, *args, **options)
-        self._sock = sock
-        self._is_overdue = False
-
-    def cut_off(self) -> None:
-        """End the response from another thread."""
-        self._is_overdue = True
-        with suppress(OSError):  # it is complete, and its connection closed
-            socket.socket.shutdown(self._sock, socket.SHUT_RDWR)  # that of SSLSocket is for its own thread
-
-    def read(self, amt: int | None = None) -> bytes:
-        with self._raise_if_overdue():
-            return super().read(amt)
-
-    @contextmanager
-    def _raise_if_overdue(self) -> Iterator[None]:
-        """Raise `TimeoutError` for whatever the end of the connection looks like, an end of the response among it."""
-        try:
-            yield
-        finally:
-            if self._is_overdue:
-                raise TimeoutError("the response took too long")
+        self.fp = io.BufferedReader(_TimedReader(self.fp.detach()))
 
     def begin(self) -> None:
-        _watchdog_of(os.getpid()).watch(self)
-        with self._raise_if_overdue():
-            super().begin()
+        super().begin()
         self.msg.defects.clear()
         self.msg.set_payload("")
 
@@ -254,7 +213,7 @@ class ConnectionPool(HTTPAdapter):
         self._ca_bundle = ca_bundle
         self._pool_to = functools.cache(self._pool)
 
-    def request(self, request: requests.PreparedRequest, *, retries: Retry) -> BaseHTTPResponse:
+    def request(self, request: requests.PreparedRequest) -> BaseHTTPResponse:
         """Send a request whose URL and headers are encoded; the body of the response is still to be read."""
         pool, target = self._route(request)
         return pool.urlopen(
@@ -262,7 +221,7 @@ class ConnectionPool(HTTPAdapter):
             target,
             body=request.body,
             headers=request.headers,
-            retries=retries,
+            retries=False,
             timeout=Timeout(connect=CONNECT_TIMEOUT_S, read=READ_TIMEOUT_S),
             redirect=False,
             assert_same_host=False,  # the pool was chosen by the host
@@ -275,7 +234,7 @@ class ConnectionPool(HTTPAdapter):
         """Send a request whose response is read later; None if a proxy has to be asked first.
 
         Also None if there is no open connection and ``connects`` is False. On an open one this takes half as long as
-        `request`, whose retries, timeouts and proxies it leaves out.
+        `request`, whose timeouts and proxies it leaves out.
         """
         pool, target = self._route(request)
         pending = PendingRequest(pool)

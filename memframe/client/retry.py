@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Protocol, TypeVar
 
-from urllib3 import BaseHTTPResponse, HTTPHeaderDict, HTTPResponse
 from urllib3.exceptions import InvalidHeader
 from urllib3.util import Retry
 
@@ -23,48 +22,17 @@ logger = logging.getLogger("memframe")
 """One logger for the whole package: retries, slow-downs and what a reconciliation found; never an id or a text."""
 
 MAX_RETRY_AFTER_S = 300
+TOO_MANY = 429
 
 
-class ReadRetry(Retry):
-    """urllib3's policy, but ignore a malformed Retry-After instead of raising."""
-
-    def is_retry(self, method: str, status_code: int, has_retry_after: bool = False) -> bool:
-        """Retry listed statuses only: urllib3 retries others, too, if they send Retry-After."""
-        return status_code in self.status_forcelist and super().is_retry(method, status_code, has_retry_after)
-
-    def after_waiting(self, headers: HTTPHeaderDict) -> ReadRetry:
-        """Wait as a refusal asks, and return the policy for the attempts that are left."""
-        refusal = HTTPResponse(headers=headers)
-        left = self.increment("GET", response=refusal)
-        left.sleep(refusal)
-        return left
-
-    def sleep(self, response: BaseHTTPResponse | None = None) -> None:
-        """Wait as the response asks, else longer each time."""
-        if response is not None and self.history:
-            logger.info("A read was refused with %s: retry %d.", response.status, len(self.history))
-        super().sleep(response)
-
-    def parse_retry_after(self, retry_after: str) -> float:
-        """Seconds to wait, from 0 to ``retry_after_max``."""
-        return retry_after_s({"Retry-After": retry_after}) or 0
-
-
-def read_retry() -> ReadRetry:
-    """Make the policy for refused reads: at most 5 retries, after 0.3 s doubling to 20 s, or as Retry-After says."""
-    return ReadRetry(
+def read_retry() -> Retry:
+    """Make the policy for refused reads: at most 5 retries, after 0.3 s doubling to 20 s where no Retry-After says."""
+    return Retry(
         total=5,
-        connect=0,
-        read=0,
-        other=0,
-        allowed_methods={"GET"},
-        status_forcelist={429, 502, 503, 504},
+        status_forcelist={TOO_MANY, 502, 503, 504},
         backoff_factor=0.3,
         backoff_max=20,
         backoff_jitter=0.2,
-        retry_after_max=MAX_RETRY_AFTER_S,
-        redirect=False,
-        raise_on_status=False,
     )
 
 
@@ -87,14 +55,12 @@ _WAITING = Retry(retry_after_max=MAX_RETRY_AFTER_S)
 BUDGET = 500.0
 COST_OF_TROUBLE = 14.0
 COST_OF_THROTTLING = 5.0
-GAIN = 1.0
-"""What success at the first attempt adds to the budget; success after retries pays these back."""
+GAIN = COST_OF_TROUBLE
+"""What a success adds to the budget: it pays one retry back."""
 
 TROUBLE_S = 0.2, 5.0
 THROTTLING_S = 1.0, 20.0
 """First and longest wait, in seconds, if the service asks for none."""
-
-TOO_MANY = 429
 
 
 class RateLimiter:
@@ -148,12 +114,11 @@ class RateLimiter:
         """Wait before the next request; return False once the budget is spent."""
         return self._trouble(wait_s, TROUBLE_S, COST_OF_TROUBLE, "failed")
 
-    def succeeded(self, n_throttled: int = 0, n_failed: int = 0) -> None:
-        """Speed up after a success, which came after so many retries."""
+    def succeeded(self) -> None:
+        """Speed up after a success."""
         self._n_failures = 0
         self._limit = min(float(self._workers), self._limit + 1 / self._limit)
-        paid = n_throttled * COST_OF_THROTTLING + n_failed * COST_OF_TROUBLE
-        self._budget = min(BUDGET, self._budget + (paid or GAIN))
+        self._budget = min(BUDGET, self._budget + GAIN)
 
     def _trouble(self, wait_s: float | None, bounds_s: tuple[float, float], cost: float, why: str) -> bool:
         if wait_s is None:
@@ -193,15 +158,13 @@ class SharedRateLimiter:
 
         ``wait_s`` reads from a response the seconds that it asks to wait; None if it does not say.
         """
-        n_throttled = 0
         while True:
             with self._slot():
                 response = send()
             with self._changed:
                 if response.status != TOO_MANY:
-                    self._limiter.succeeded(n_throttled)
+                    self._limiter.succeeded()
                 elif self._limiter.throttled(wait_s(response)):
-                    n_throttled += 1
                     continue
                 self._changed.notify_all()
                 return response

@@ -3,8 +3,8 @@
 Redirects are not followed, cookies not kept; timeouts are finite and the size of a response is bounded. Reads are
 retried (the call for a token counts as one), writes never. No message holds a secret or query text.
 
-Broken connections are retried here and refusals by status in urllib3, which waits as the service asks. urllib3 could
-do both, but it logs each broken connection with the whole URL, which holds the user's id and search text.
+The policy is urllib3's `Retry`, the loop our own: urllib3 logs each broken connection with the whole URL, which holds
+the user's id and search text.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import os
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from os import PathLike
@@ -22,10 +23,11 @@ import requests
 from requests.auth import AuthBase
 from urllib3 import BaseHTTPResponse
 from urllib3.exceptions import HTTPError
+from urllib3.util import Retry
 
 from memframe.client.connections import ConnectionPool, PendingRequest, check_ca_bundle, to_no_answer_error
 from memframe.client.responses import Response, to_service_error
-from memframe.client.retry import TOO_MANY, ReadRetry, SharedRateLimiter, logger, read_retry, retry_after_s
+from memframe.client.retry import TOO_MANY, SharedRateLimiter, logger, read_retry, retry_after_s
 from memframe.display import printable
 from memframe.errors import AnswerTooLargeError, ConfigError, MemframeError, ProtocolError
 from memframe.runtime import package_version
@@ -46,7 +48,7 @@ class Transport:
     def __init__(
         self,
         *,
-        retry: ReadRetry | None = None,
+        retry: Retry | None = None,
         ca_bundle: str | PathLike[str] | None = None,
     ) -> None:
         self._secrets: list[Secret] = []
@@ -58,7 +60,6 @@ class Transport:
             "Accept-Encoding": "gzip, deflate",
         }
         self._retry = retry or read_retry()
-        self._retry_but_429 = self._retry.new(status_forcelist={*self._retry.status_forcelist} - {TOO_MANY})
         self._limiters: list[SharedRateLimiter] = []
         self._pool_of = functools.cache(lambda _process: ConnectionPool(ca_bundle=trusted))
 
@@ -142,19 +143,23 @@ class Transport:
         failure: MemframeError
         is_read = method == "GET" if is_read is None else is_read
         limiter = self._limiter if method == "GET" else None
-        policy = self._retry_but_429 if self._limiter else self._retry
-        if is_read and method != "GET":  # the call for a token
-            policy = self._retry_but_429.new(allowed_methods={method})
-        host = urlsplit(url).netloc
-        n_attempts = READ_ATTEMPTS if is_read else 1
-        for attempt_no in range(1, n_attempts + 1):
-            attempt = functools.partial(self._attempt, method, url, policy, pending, parts)
+        host, policy, n_broken = urlsplit(url).netloc, self._retry, 0
+        # a rate limiter repeats what was refused with 429, and a refused call for a token is not repeated
+        final = {TOO_MANY} if self._limiter or method != "GET" else set[int]()
+        while True:
+            attempt = functools.partial(self._attempt, method, url, pending, parts)
             try:
-                return limiter.call(attempt, lambda r: retry_after_s(r.headers)) if limiter else attempt()
+                response = limiter.call(attempt, lambda r: retry_after_s(r.headers)) if limiter else attempt()
+                if not (is_read and policy.total and response.status in {*policy.status_forcelist} - final):
+                    return response
+                policy = _wait(policy, response)
             except HTTPError as broken:
-                failure = to_no_answer_error(host, broken, is_read=is_read)
+                failure, n_broken = to_no_answer_error(host, broken, is_read=is_read), n_broken + 1
+                n_attempts = READ_ATTEMPTS if is_read else 1
                 cause = type(broken).__name__
-                logger.info("No answer from %s (%s), attempt %d of %d.", host, cause, attempt_no, n_attempts)
+                logger.info("No answer from %s (%s), attempt %d of %d.", host, cause, n_broken, n_attempts)
+                if n_broken == n_attempts:
+                    break
             except (requests.RequestException, UnicodeError) as unfit:
                 failure = ConfigError(
                     f"a request to {host} could not be made ({type(unfit).__name__}): an address, an id or a text "
@@ -180,26 +185,17 @@ class Transport:
             return None
 
     def _attempt(
-        self,
-        method: str,
-        url: str,
-        policy: ReadRetry,
-        pending: PendingRequest | None,
-        parts: Mapping[str, Any],
+        self, method: str, url: str, pending: PendingRequest | None, parts: Mapping[str, Any]
     ) -> Response:
         host = urlsplit(url).netloc
         if pending:
             with pending.response() as raw:
-                response = _read(raw, host)
-            if not (policy.total and policy.is_retry(method, response.status)):
-                return response
-            policy = policy.after_waiting(response.headers)
+                return _read(raw, host)
         pool, request = self._pool(), self._prepare(method, url, **parts)
-        is_sent_once = method not in (policy.allowed_methods or ())
-        if is_sent_once and (pending := pool.send_ahead(request, connects=False)):
+        if pending := pool.send_ahead(request, connects=False):
             with closing(pending), pending.response() as raw:
                 return _read(raw, host)
-        with pool.request(request, retries=policy) as raw:
+        with pool.request(request) as raw:
             return _read(raw, host)
 
     def _prepare(
@@ -249,6 +245,15 @@ class Transport:
         for secret in secrets:
             text = text.replace(secret.reveal(), "••••••")
         return printable(text)
+
+
+def _wait(policy: Retry, refusal: Response) -> Retry:
+    """Wait as a refusal asks, and return the policy for the retries that are left."""
+    policy = policy.increment()
+    logger.info("A read was refused with %s: retry %d.", refusal.status, len(policy.history))
+    wait_s = retry_after_s(refusal.headers)
+    time.sleep(policy.get_backoff_time() if wait_s is None else wait_s)
+    return policy
 
 
 def _read(response: BaseHTTPResponse, host: str) -> Response:

@@ -55,6 +55,11 @@ class Cell(NamedTuple):
     is_null: bool = False
     """Missing, and neither cleared on purpose by `NULL` nor an empty list."""
 
+    @property
+    def is_given(self) -> bool:
+        """True if the cell holds anything, be it wrong; an empty list is nothing."""
+        return self.error is not None or self.value not in (None, ())
+
 
 def read_cell(field: str, cell: Any) -> Cell:
     """Read a cell: None, NaN, NA and NaT are None, tags each once, in their order.

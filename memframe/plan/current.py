@@ -95,12 +95,6 @@ def read_current(
     return found if is_whole else found | _read_one_by_one(access, wanted.keys() - found.keys(), with_content)
 
 
-def read_one(access: Access, memory_id: str) -> CurrentMemory | None:
-    """Read one memory as it is now; None where the service has none of this id."""
-    blob = _blob(access, memory_id)
-    return None if blob is None else _open(access, [blob])[0]
-
-
 def _pages(
     access: Access, wanted: Container[str] | None = None, with_content: bool = True
 ) -> Generator[list[CurrentMemory]]:

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
 from memframe.access import Access
 from memframe.errors import PlanError, check_kind
-from memframe.plan.cells import differs_in, parse_times, read_cell
-from memframe.plan.change import FIELDS, Change, Fields, Label, same_value
-from memframe.plan.changes import Conflicts, OnConflict, explain_difference
+from memframe.plan.cells import cells_of, differs_in, read_cell
+from memframe.plan.change import FIELDS, Change, Label, same_value
+from memframe.plan.changes import OnConflict, check_option, explain_difference, refuse_conflicts
 from memframe.plan.current import CurrentMemory, read_current
 from memframe.plan.edited_frame import EditedFrame, RowErrors
 from memframe.plan.plan import Plan, plan_of
-
-
-class JudgedState(NamedTuple):
-    """The fields of a memory by which it was chosen; with ``updated_at`` of the row where it was not loaded here."""
-
-    fields: Fields
-    row_at: np.datetime64 | None = None
-    is_loaded: bool = True
 
 
 def plan_deletes(
@@ -68,38 +60,43 @@ def plan_deletes(
     {'delete': 3}
     """
     check_kind("access", access, Access)
-    conflicts, errors = Conflicts(on_conflict), RowErrors()
-    frame, is_frame = _frame_of(frame_or_ids)
+    check_option("on_conflict", on_conflict, OnConflict)
+    errors = RowErrors()
+    frame, seen = _frame_of(frame_or_ids)
     frame.check_users(access, errors)
     frame.check_ids(errors, once=False)
     first_of: dict[str, int] = {}
     for row, memory_id in enumerate(frame.ids):
         first_of.setdefault(memory_id, row)
         if memory_id is None:
-            errors.add(frame.name(row), "it has no id")
+            errors.add(frame.label(row), "it has no id")
     errors.raise_if_any("the deletes")
-    rows = list(first_of.values())
     moment, baseline = access.client.runtime.now(), access.baseline()
-    now = read_current(access, [frame.ids[row] for row in rows], n_known=len(baseline) or None)
-    for row in rows:
-        if frame.ids[row] not in now:
-            errors.add(frame.name(row), f"there is no memory with the id {frame.ids[row]}")
+    now = read_current(access, first_of, n_known=len(baseline) or None)
+    for memory_id, row in first_of.items():
+        if memory_id not in now:
+            errors.add(frame.label(row), f"there is no memory with the id {memory_id}")
     errors.raise_if_any("the deletes")
-    seen = _judged_states(frame, rows, baseline, now) if is_frame else [JudgedState({})] * len(rows)
-    records = [
-        _delete(frame.label(row), now[frame.ids[row]], judged, conflicts)
-        for row, judged in zip(rows, seen, strict=True)
-    ]
-    conflicts.raise_if_any()
-    return plan_of(access, filter(None, records), created_at=moment)
+    reasons = _moved(frame, first_of, baseline, now) if seen == "rows" and first_of else {}
+    records = []
+    for memory_id, row in first_of.items():
+        change = delete_of(None if seen == "ids" else frame.label(row), now[memory_id])
+        if memory_id in reasons and on_conflict in ("raise", "mark"):
+            names, reason = reasons[memory_id]
+            before = {name: now[memory_id].value(name) for name in names}
+            change = Change(action="conflict", row=change.row, id=memory_id, before=before, reason=reason)
+        if memory_id not in reasons or on_conflict != "theirs":
+            records.append(change)
+    refuse_conflicts(records, on_conflict)
+    return plan_of(access, records, created_at=moment)
 
 
-def _frame_of(given: Any) -> tuple[EditedFrame, bool]:
-    """Return what was given as a frame, and whether it holds more than ids."""
+def _frame_of(given: Any) -> tuple[EditedFrame, Literal["rows", "labelled ids", "ids"]]:
+    """Return what was given as a frame, and how much of memories it shows."""
     if isinstance(given, pd.Series) and "id" in given.index:
         given = given.to_frame().T
     if isinstance(given, pd.DataFrame):
-        return EditedFrame(given, needed=("id",)), True
+        return EditedFrame(given, needed=("id",)), "rows"
     if isinstance(given, str):
         given = [given]
     if not isinstance(given, Iterable) or isinstance(given, bytes | Mapping) or hasattr(given, "to_pandas"):
@@ -110,51 +107,41 @@ def _frame_of(given: Any) -> tuple[EditedFrame, bool]:
         raise PlanError("a mask does not identify the frame: pass the rows, memories[mask]")
     if kinds == {dict}:
         check_kind("what to delete, if not ids,", ids.to_list(), pd.DataFrame, error=PlanError)
-    return EditedFrame(ids.astype(object).to_frame("id"), has_labels=ids is given), False
+    return EditedFrame(ids.astype(object).to_frame("id")), "labelled ids" if ids is given else "ids"
 
 
-def _judged_states(
-    frame: EditedFrame, rows: list[int], baseline: pd.DataFrame, now: Mapping[str, CurrentMemory]
-) -> Iterable[JudgedState]:
-    """Return the state in which each memory was chosen: the baseline, else the row itself."""
-    ids = [frame.ids[row] for row in rows]
+def _moved(
+    frame: EditedFrame, row_of: Mapping[str, int], baseline: pd.DataFrame, now: Mapping[str, CurrentMemory]
+) -> dict[str, tuple[list[str], str]]:
+    """Find memories that are not as they were chosen, by id: their fields that moved, and why they conflict.
+
+    They were chosen by the baseline, else by the row itself, unless it is of the very state that the service holds.
+    """
+    ids, rows = [*row_of], np.array([*row_of.values()])
     at = baseline.index.get_indexer(pd.Index(ids, dtype=object))
-    loaded = {name: baseline[name].take(at.clip(0)).astype(object).array for name in FIELDS if len(baseline)}
+    is_loaded, base = at >= 0, baseline.take(at.clip(0)) if len(baseline) else baseline
+    if "updated_at" in frame and len(baseline):
+        is_loaded &= ~differs_in("updated_at", frame.column("updated_at", rows), base.updated_at)
+    loaded = {name: cells_of(base[name]) for name in FIELDS}
     cells = {name: frame.cells(name, rows) for name in frame.fields}
-    is_own, is_of_now = at >= 0, np.zeros(len(rows), dtype=bool)
-    row_at: Sequence[np.datetime64 | None] = [None] * len(rows)
-    if "updated_at" in frame:
-        mine = frame.column("updated_at", rows)
-        if len(baseline):
-            is_own &= ~differs_in("updated_at", mine, baseline.updated_at.take(at.clip(0)))
-        row_times = parse_times(mine)
-        row_at = list(row_times)
-        is_of_now = row_times == parse_times([now[memory_id].blob.updated_at for memory_id in ids])
-    for number in range(len(rows)):
-        if is_own[number]:
-            yield JudgedState(
-                {name: read_cell(name, column[number]).value for name, column in loaded.items()}
-            )
-        elif is_of_now[number]:
-            yield JudgedState({})
+    row_at, service_at = frame.times(
+        "updated_at", rows, [now[memory_id].blob.updated_at for memory_id in ids]
+    )
+    found = {}
+    for n, memory_id in enumerate(ids):
+        if is_loaded[n]:
+            seen = {name: read_cell(name, column[n]).value for name, column in loaded.items()}
+        elif row_at[n] == service_at[n]:
+            continue
         else:
-            row = {name: column[number] for name, column in cells.items()}
-            given = {name: cell.value for name, cell in row.items() if not cell.is_null}
-            yield JudgedState(given, row_at[number], is_loaded=False)
-
-
-def _delete(row: Label, memory: CurrentMemory, seen: JudgedState, conflicts: Conflicts) -> Change | None:
-    theirs = {name: memory.value(name) for name in FIELDS}
-    changed = [name for name, value in seen.fields.items() if not same_value(name, value, theirs[name])]
-    if not changed or conflicts.winner == "mine":
-        return delete_of(row, memory)
-    if conflicts.winner == "theirs":
-        return None
-    reason = f"{', '.join(changed)} changed at the service since it was loaded"
-    if not seen.is_loaded:
-        reason = explain_difference(changed, seen.row_at, parse_times([memory.blob.updated_at])[0])
-    before = {name: theirs[name] for name in changed}
-    return conflicts.add(Change(action="conflict", row=row, id=memory.id, before=before, reason=reason))
+            seen = {name: column[n].value for name, column in cells.items() if not column[n].is_null}
+        names = [f for f, value in seen.items() if not same_value(f, value, now[memory_id].value(f))]
+        reason = f"{', '.join(names)} changed at the service since it was loaded"
+        if names and not is_loaded[n]:
+            reason = explain_difference(names, row_at[n], service_at[n])
+        if names:
+            found[memory_id] = names, reason
+    return found
 
 
 def delete_of(row: Label, memory: CurrentMemory) -> Change:

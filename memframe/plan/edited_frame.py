@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
 
@@ -21,10 +20,11 @@ from memframe.client.validation import check_id
 from memframe.display import number_of
 from memframe.errors import ConfigError, PlanError, check_kind
 from memframe.frames import MEMORY_KINDS
-from memframe.plan.cells import LIST_TYPES, Cell, Mask, cells_of, column_times, differs_in, read_cell
+from memframe.plan.cells import Cell, Mask, cells_of, column_times, differs_in, parse_times, read_cell
 from memframe.plan.change import FIELDS, Label, Value, list_some
 
 Rows = NDArray[np.intp]
+Times = NDArray[np.datetime64]
 
 MAX_CAUSES = 8
 """Causes that a message names before it counts the others."""
@@ -66,7 +66,7 @@ class RowErrors:
         raise PlanError(f"{what} cannot be planned: {'; '.join(causes[:MAX_CAUSES])}{more}")
 
 
-_READ_ONLY = "created_at", "tag_ids", "content_error"
+READ_ONLY = "created_at", "tag_ids", "content_error"
 """Columns of the service or of the load; ``id``, ``user_id`` and ``updated_at`` are checked apart."""
 
 
@@ -80,15 +80,12 @@ class EditedFrame:
     Raises `PlanError` where it is no frame, or its columns are repeated or misspelled.
     """
 
-    def __init__(
-        self, frame: pd.DataFrame, *, needed: Sequence[str] = ("id", *FIELDS), has_labels: bool = True
-    ) -> None:
+    def __init__(self, frame: pd.DataFrame, *, needed: Sequence[str] = ("id", *FIELDS)) -> None:
         check_kind("the frame", frame, pd.DataFrame, error=PlanError)
         _check_columns(frame, needed)
         self._frame = frame
-        self._has_labels = has_labels
         self.fields = tuple(name for name in FIELDS if name in frame.columns)
-        self.read_only = tuple(name for name in _READ_ONLY if name in frame.columns)
+        self.read_only = tuple(name for name in READ_ONLY if name in frame.columns)
         self.unknown = tuple(name for name in map(str, frame.columns) if name not in MEMORY_KINDS)
 
     def __contains__(self, name: str) -> bool:
@@ -100,22 +97,21 @@ class EditedFrame:
         return column if len(rows) == len(column) else column.take(rows)
 
     def label(self, row: int) -> Label:
-        """Return the label of a row for its change; None where the caller has given no frame."""
-        return self.name(row) if self._has_labels else None
-
-    def name(self, row: int) -> Label:
-        """Return the label of a row for messages."""
+        """Return the label of a row, for its change and for messages."""
         return label_of(self._frame.index[row])
 
     def cells(self, name: str, rows: NDArray[Any] | Sequence[int]) -> list[Cell]:
         """Read some cells of a column."""
         return [read_cell(name, cell) for cell in cells_of(self.column(name, rows))]
 
-    def is_given(self, name: str, rows: NDArray[Any]) -> NDArray[np.bool]:
-        """Find the cells of a column that hold anything; an empty list is nothing."""
-        cells = cells_of(self.column(name, rows))
-        given = (len(cell) > 0 if isinstance(cell, LIST_TYPES) else not pd.isna(cell) for cell in cells)
-        return np.fromiter(given, dtype=bool, count=len(cells))
+    def times(self, name: str, rows: Rows, held: Sequence[str | None]) -> tuple[Times, Times]:
+        """Read times of rows beside those that the service holds; NaT where the frame has no such column.
+
+        A time in whole milliseconds, which is all that some formats keep, is the service's.
+        """
+        service = parse_times(held)
+        mine = column_times(self.column(name, rows)) if name in self else np.full_like(service, "NaT")
+        return np.where(mine == service.astype("datetime64[ms]"), service, mine), service
 
     @cached_property
     def ids(self) -> list[Any]:
@@ -139,7 +135,7 @@ class EditedFrame:
             if error is None and once and memory_id is not None and n_of[memory_id] > 1:
                 error = f"the id {memory_id} occurs {n_of[memory_id]} times; keep one row"
             if error is not None:
-                errors.add(self.name(row), error)
+                errors.add(self.label(row), error)
 
     def is_own(self, access: Access) -> list[bool]:
         """Find the rows that are of the user of an access, or do not say whose they are."""
@@ -153,7 +149,7 @@ class EditedFrame:
         """Add rows of another user."""
         for row, is_own in enumerate(self.is_own(access)):
             if not is_own:
-                errors.add(self.name(row), f"it is of another user than {access.user_id}")
+                errors.add(self.label(row), f"it is of another user than {access.user_id}")
 
 
 def _id_error(memory_id: object) -> str | None:
@@ -187,17 +183,14 @@ def _check_columns(frame: pd.DataFrame, needed: Sequence[str]) -> None:
     if "id" not in names and "id" in frame.index.names:
         raise PlanError("id is the index of the frame, where a plan does not look: call reset_index() first")
     for name in names:
-        if name in MEMORY_KINDS:
-            continue
-        meant = _guess_column(name, [known for known in needed if known not in names])
-        if meant:
-            raise PlanError(f"the frame has a column {name!r} and no {meant!r}: rename it, or drop it")
-        meant = _misspelled(name) if len(needed) > 1 else None
-        if meant:
+        meant = _guess_column(name, needed, names)
+        if meant in names:
             raise PlanError(
                 f"the frame has a column {name!r}, which is not written; {meant!r} may be meant: put the values "
                 "there, and rename or drop this one"
             )
+        if meant:
+            raise PlanError(f"the frame has a column {name!r} and no {meant!r}: rename it, or drop it")
     if len(frame) and not MEMORY_KINDS.keys() & {*names}:
         raise PlanError(
             f"the frame has none of the columns of memories; it has {list_some(names) or 'no columns'}: rename those "
@@ -205,61 +198,67 @@ def _check_columns(frame: pd.DataFrame, needed: Sequence[str]) -> None:
         )
 
 
-def _guess_column(name: str, missing: Sequence[str]) -> str | None:
-    """Guess the missing column that a name is meant for.
+def _guess_column(name: str, needed: Sequence[str], names: Sequence[str]) -> str | None:
+    """Guess the column of a memory that an unknown name is meant for.
 
-    >>> _guess_column("Titel", ["id", "title"]), _guess_column("tags_x", ["tags"])
+    >>> _guess_column("Titel", FIELDS, ["Titel"]), _guess_column("tags_x", ["tags"], ["tags_x"])
     ('title', 'tags')
-    """
-    plain = name.strip().lower().removesuffix("_x").removesuffix("_y").removeprefix("memory_")
-    swapped = (known for known in missing if sorted(known) == sorted(plain))
-    return next(swapped, None) or next(iter(get_close_matches(plain, missing, n=1, cutoff=0.85)), None)
-
-
-def _misspelled(name: str) -> str | None:
-    """Return the column of a memory that a name is but one letter away from, or two that changed places.
-
-    >>> _misspelled("titel"), _misspelled("Content"), _misspelled("tag"), _misspelled("title2"), _misspelled("n_tags")
-    ('title', 'content', 'tags', None, None)
+    >>> _guess_column("tag", FIELDS, ["tag", "tags"]), _guess_column("title2", FIELDS, ["title", "title2"])
+    ('tags', None)
     """
     plain = name.strip().lower()
-    near = (known for known in MEMORY_KINDS if len(known) > len("id") and OSA.distance(plain, known) <= 1)
-    return None if plain[-1:].isdigit() else next(near, None)
+    bare = plain.removesuffix("_x").removesuffix("_y").removeprefix("memory_")
+    for known in () if name in MEMORY_KINDS else MEMORY_KINDS:
+        is_missing, is_one_of_many = known not in names, known in names and plain[-1:].isdigit()
+        if is_missing and known in needed and bare == known:
+            return known
+        # where ids are all that is needed, other columns may be called anything
+        if len(needed) > 1 and known != "id" and not is_one_of_many and OSA.distance(plain, known) <= 1:
+            return known
+    return None
 
 
-class Edit(Struct, frozen=True, kw_only=True):
-    """One row that may change a memory."""
+class Edit(Struct, frozen=True):
+    """One row that makes a memory, or may change one."""
 
+    place: int
+    """Position of the row in the frame."""
     row: Label
-    """Its label."""
-    id: str
+    id: str | None
     cells: dict[str, Cell]
     """That may have been edited."""
     base: dict[str, Value] | None = None
-    """The same fields as they were last loaded; None where the row is of a state that was not loaded."""
-    times: dict[str, np.datetime64] = {}
-    """``updated_at`` and ``created_at`` of such a row, where it has them."""
-    read_only: dict[str, Cell] = {}
-    """``tag_ids`` and ``content_error`` of such a row, where it has the columns."""
+    """The same fields as they were last loaded; None where the row is of a state that was not loaded, or new."""
 
 
 def find_edits(frame: EditedFrame, states: pd.DataFrame, errors: RowErrors) -> list[Edit]:
-    """Find the rows with an id that differ from what was loaded, or are of a state that was not.
+    """Find the rows that differ from what was loaded, or are of a state that was not, and the new ones.
 
     What can be no edit is added to the errors: read-only cells that changed, cells of another type.
     """
     newest = states.drop_duplicates("id", keep="last")
-    superseded = states.drop(newest.index) if len(newest) < len(states) else newest.head(0)
+    older = states.drop(newest.index) if len(newest) < len(states) else newest.head(0)
     ids = pd.Series(frame.ids, dtype=object)
-    has_id = ids.notna().to_numpy()
-    at = np.where(has_id, pd.Index(newest.id).get_indexer(pd.Index(ids)), -1)
-    loaded = np.flatnonzero(at >= 0)
-    needed = [name for name in MEMORY_KINDS if name in frame or name in ("created_at", "content_error")]
-    base = newest[needed]
-    if len(loaded) < len(base) or (at[loaded] != np.arange(len(loaded))).any():
-        base = base.take(at[loaded])
-    edits = [*_edits_of_loaded(frame, loaded, base, superseded, errors)]
-    edits += _edits_without_baseline(frame, np.flatnonzero(has_id & (at < 0)))
+    at = pd.Index(newest.id).get_indexer(pd.Index(ids))
+    rows, is_new = np.flatnonzero(at >= 0), ids.isna().to_numpy()
+    base = newest[[name for name in MEMORY_KINDS if name in frame or name in ("created_at", "content_error")]]
+    if len(rows) < len(base) or (at[rows] != np.arange(len(rows))).any():
+        base = base.take(at[rows])
+    differs = {name: differs_in(name, frame.column(name, rows), base[name]) for name in frame.fields}
+    is_known, is_odd = _compare_states(frame, rows, base, older, differs, errors)
+    is_edited = np.logical_or.reduce([is_odd, *differs.values()])
+    for row in rows[is_edited & base["content_error"].notna().to_numpy()]:
+        cause = "its content could not be decrypted (see content_error): it can be deleted, but not changed"
+        errors.add(frame.label(row), cause)
+    known = np.flatnonzero(is_edited & is_known)
+    beside = {name: (mask[known], base[name].take(known)) for name, mask in differs.items()}
+    edits = [
+        *_read_edits(frame, rows[known], beside),
+        *_read_edits(
+            frame, np.concatenate([rows[is_edited & ~is_known], np.flatnonzero((at < 0) & ~is_new)])
+        ),
+        *_read_edits(frame, np.flatnonzero(is_new)),
+    ]
     for edit in edits:
         for cell in edit.cells.values():
             if cell.error:
@@ -267,74 +266,60 @@ def find_edits(frame: EditedFrame, states: pd.DataFrame, errors: RowErrors) -> l
     return edits
 
 
-def _edits_of_loaded(
-    frame: EditedFrame, rows: Rows, base: pd.DataFrame, superseded: pd.DataFrame, errors: RowErrors
-) -> Iterator[Edit]:
-    """Compare rows with the newest state of their memories: those of a loaded state by field, others as a whole."""
-    differs = {name: differs_in(name, frame.column(name, rows), base[name]) for name in frame.fields}
+def _compare_states(
+    frame: EditedFrame,
+    rows: Rows,
+    base: pd.DataFrame,
+    older: pd.DataFrame,
+    differs: Mapping[str, Mask],
+    errors: RowErrors,
+) -> tuple[Mask, Mask]:
+    """Find the rows that are of a loaded state, and those whose ``updated_at`` is of no state at all.
+
+    Cells equal to an earlier state that was loaded are no edits, and are taken out of ``differs``.
+    """
     is_known, is_odd = np.ones(len(rows), dtype=bool), np.zeros(len(rows), dtype=bool)
-    if "updated_at" in frame:  # of the state that was loaded last, and of none that was
+    if "updated_at" in frame:
         mine = frame.column("updated_at", rows)
         at = column_times(mine)
         is_known = ~differs_in("updated_at", mine, base["updated_at"])
         is_odd = (at > column_times(base["updated_at"])) | (at < column_times(base["created_at"]))
     is_newest = is_known.all()
     _refuse_read_only(frame, rows[is_known], base if is_newest else base[is_known], errors)
-    if len(superseded) and not is_newest:  # cells equal to an earlier state that was loaded are no edits
+    if len(older) and not is_newest:
         places = np.flatnonzero(~is_known)
         ids = pd.Series(frame.ids, dtype=object).take(rows[places])
-        known = pd.MultiIndex.from_arrays([superseded.id.astype(object), column_times(superseded.updated_at)])
+        known = pd.MultiIndex.from_arrays([older.id.astype(object), column_times(older.updated_at)])
         earlier = known.get_indexer(pd.MultiIndex.from_arrays([ids, at[places]]))
-        found, older = places[earlier >= 0], superseded.take(earlier[earlier >= 0])
+        found, beside = places[earlier >= 0], older.take(earlier[earlier >= 0])
         for name, mask in differs.items():
-            mask[found] &= differs_in(name, frame.column(name, rows[found]), older[name])
-        _refuse_read_only(frame, rows[found], older, errors)
+            mask[found] &= differs_in(name, frame.column(name, rows[found]), beside[name])
+        _refuse_read_only(frame, rows[found], beside, errors)
         is_known[found] = True
-    is_edited = np.logical_or.reduce([np.zeros(len(rows), dtype=bool), *differs.values()])
-    for row in rows[is_edited & base["content_error"].notna().to_numpy()]:
-        cause = "its content could not be decrypted (see content_error): it can be deleted, but not changed"
-        errors.add(frame.name(row), cause)
-    yield from _edits_with_baseline(frame, rows, base, differs, np.flatnonzero(is_edited & is_known))
-    yield from _edits_without_baseline(frame, rows[(is_edited | is_odd) & ~is_known])
+    return is_known, is_odd
 
 
 def _refuse_read_only(frame: EditedFrame, rows: Rows, base: pd.DataFrame, errors: RowErrors) -> None:
     for name in frame.read_only:
         for row in rows[differs_in(name, frame.column(name, rows), base[name])]:
-            cause = f"{name} is read-only; give it its old value, or drop the column"
-            errors.add(frame.name(row), cause)
+            errors.add(frame.label(row), f"{name} is read-only; give it its old value, or drop the column")
 
 
-def _edits_with_baseline(
-    frame: EditedFrame, rows: Rows, base: pd.DataFrame, differs: Mapping[str, Mask], places: Rows
+def _read_edits(
+    frame: EditedFrame, rows: Rows, beside: Mapping[str, tuple[Mask, pd.Series[Any]]] | None = None
 ) -> Iterator[Edit]:
-    edited = {name: mask for name, mask in differs.items() if mask[places].any()}
-    cells = {name: frame.cells(name, rows[places]) for name in edited}
-    was = {name: base[name].take(places).astype(object).array for name in edited}
-    for number, (place, row) in enumerate(zip(places, rows[places].tolist(), strict=True)):
-        names = [name for name, mask in edited.items() if mask[place]]
-        yield Edit(
-            row=frame.label(row),
-            id=frame.ids[row],
-            cells={name: cells[name][number] for name in names},
-            base={name: read_cell(name, was[name][number]).value for name in names},
-        )
-
-
-def _edits_without_baseline(frame: EditedFrame, rows: Rows) -> Iterator[Edit]:
-    """Return rows of a state that was not loaded: all of their cells may have been edited."""
+    """Read the cells of rows: those that differ from the column beside them, or all where there is none."""
     if not len(rows):
         return
-    cells = {name: frame.cells(name, rows) for name in frame.fields}
-    moments = {
-        name: column_times(frame.column(name, rows)) for name in ("created_at", "updated_at") if name in frame
-    }
-    read_only = {name: frame.cells(name, rows) for name in ("tag_ids", "content_error") if name in frame}
-    for number, row in enumerate(rows.tolist()):
+    edited = {name: pair for name, pair in (beside or {}).items() if pair[0].any()}
+    cells = {name: frame.cells(name, rows) for name in (frame.fields if beside is None else edited)}
+    was = {name: cells_of(column) for name, (_, column) in edited.items()}
+    for n, row in enumerate(rows.tolist()):
+        names = [name for name in cells if beside is None or edited[name][0][n]]
         yield Edit(
-            row=frame.label(row),
-            id=frame.ids[row],
-            cells={name: column[number] for name, column in cells.items()},
-            times={name: at[number] for name, at in moments.items() if not np.isnat(at[number])},
-            read_only={name: column[number] for name, column in read_only.items()},
+            row,
+            frame.label(row),
+            frame.ids[row],
+            {name: cells[name][n] for name in names},
+            None if beside is None else {name: read_cell(name, was[name][n]).value for name in names},
         )

@@ -122,24 +122,20 @@ def test_what_may_have_been_carried_out_is_never_planned_again_as_if_nothing_had
 
 
 @pytest.mark.parametrize(
-    ("error", "wrote", "kind"),
+    ("error", "kind"),
     [
-        (mf.NoAnswerError("refused", sent=False), True, "unsent"),
-        (mf.NoAnswerError("broke off"), True, "unclear"),
-        (mf.NoAnswerError("broke off"), False, "unsent"),
-        (mf.RateLimitError("slow down", status=429), True, "throttled"),
-        (mf.AuthError("no", status=401), True, "access_denied"),
-        (mf.AccessError("no", status=403), False, "access_denied"),
-        (mf.ServiceError("down", status=503), True, "unsent"),  # of the token: nothing else is raised
-        (mf.InvalidError("no", status=400), True, "access_denied"),
-        (mf.InvalidError("no", status=400), False, "read_refused"),
-        (mf.ProtocolError("too large"), True, "wrong_record"),
-        (mf.ProtocolError("another user's"), False, "access_denied"),
-        (mf.ConfigError("an id that cannot travel"), True, "refused"),
+        (mf.NoAnswerError("refused", sent=False), "unsent"),
+        (mf.NoAnswerError("broke off"), "unclear"),
+        (mf.RateLimitError("slow down", status=429), "throttled"),
+        (mf.AuthError("no", status=401), "access_denied"),
+        (mf.ServiceError("down", status=503), "unsent"),  # of the token: nothing else is raised
+        (mf.InvalidError("no", status=400), "access_denied"),
+        (mf.ProtocolError("too large"), "wrong_record"),
+        (mf.ConfigError("an id that cannot travel"), "refused"),
     ],
 )
-def test_errors_are_responses_too(error, wrote, kind):
-    assert classify_error(error, wrote=wrote).kind == kind
+def test_errors_are_responses_too(error, kind):
+    assert classify_error(error).kind == kind
 
 
 # Matching
