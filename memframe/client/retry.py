@@ -55,8 +55,8 @@ _WAITING = Retry(retry_after_max=MAX_RETRY_AFTER_S)
 BUDGET = 500.0
 COST_OF_TROUBLE = 14.0
 COST_OF_THROTTLING = 5.0
-GAIN = COST_OF_TROUBLE
-"""What a success adds to the budget: it pays one retry back."""
+GAIN = 3 * COST_OF_TROUBLE
+"""What a success adds to the budget: as many retries as one operation may have."""
 
 TROUBLE_S = 0.2, 5.0
 THROTTLING_S = 1.0, 20.0
