@@ -100,7 +100,7 @@ def show_dashboard(visit: NamedDependency[Visit]) -> Response[Any]:
     user = visit.require_user()
     sections = {}
     for name, statuses in _SECTIONS.items():
-        before = visit.asked.get(name)
+        before = check_text(visit.asked[name], "the place in the list") if name in visit.asked else None
         found, total, has_more = visit.store.requests.page(
             *statuses, user_id=user.id, behind=before, limit=REQUESTS_PER_PAGE, newest_first=True
         )
@@ -115,7 +115,7 @@ def decide(visit: NamedDependency[Visit], request_id: FromPath[str], body: RawBo
     form, user = visit.read_form(body), visit.require_user()
     try:
         status = msgspec.convert(form.get("status"), Status)
-        visit.store.requests.decide(request_id, status, user_id=user.id)
+        visit.store.requests.decide(check_text(request_id, "the request id"), status, user_id=user.id)
     except msgspec.ValidationError:
         raise invalid("the form has no decision") from None
     except ConflictError as conflict:

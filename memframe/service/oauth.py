@@ -382,6 +382,8 @@ def _add_basic_credentials(fields: dict[str, str], authorization: str | None) ->
     except ValueError:
         raise InvalidClientError("The Basic credentials are malformed.") from None
     client_id, _, client_secret = map(unquote_plus, text.partition(":"))
+    if "\0" in client_id:  # which PostgreSQL cannot look for
+        raise InvalidClientError("The Basic credentials have the character NUL.")
     if fields.get("client_id", client_id) != client_id:
         raise InvalidClientError("The client_id of the form is not that of the header.")
     fields |= {"client_id": client_id, "client_secret": client_secret}

@@ -299,7 +299,8 @@ def is_own_origin(headers: Headers, public_url: str) -> bool:
     if site is not None:
         return site in {"same-origin", "none"}
     origin = headers.get("origin", "null")
-    return origin == "null" or urlsplit(origin).netloc in {headers.get("host"), urlsplit(public_url).netloc}
+    _, _, host = origin.partition("://")  # it may be no address at all, which `urlsplit` would refuse
+    return origin == "null" or host in {headers.get("host"), urlsplit(public_url).netloc}
 
 
 def is_for_people(request: WebRequest) -> bool:

@@ -316,6 +316,11 @@ def test_rfc_6749_a_client_may_authenticate_by_http_basic(service, reader):
         ("Basic !!!", {"client_secret": None}, "invalid_client"),
         ("Basic " + base64.b64encode(b"\xff:\xff").decode(), {"client_secret": None}, "invalid_client"),
         ("Basic " + base64.b64encode(b"mfc_1:x").decode(), {"client_secret": None}, "invalid_client"),
+        (
+            "Basic " + base64.b64encode(b"mfc_1%00:x").decode(),
+            {"client_secret": None, "client_id": None},
+            "invalid_client",
+        ),
         ("Basic " + base64.b64encode(b"mfc_1:x").decode(), {}, "invalid_request"),
     ],
 )
