@@ -198,7 +198,10 @@ def test_of_processes_that_upgrade_at_the_same_moment_one_does(backend, tmp_path
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ("UPDATE alembic_version SET version_num = '0099'", "schema version 99"),
+        (
+            "UPDATE alembic_version SET version_num = '0099'",
+            "schema version 99, this memframe reads 2 and 5;",
+        ),
         (
             "DROP TABLE alembic_version; UPDATE meta SET value = '1' WHERE name = 'schema_version'",
             "version 1,",

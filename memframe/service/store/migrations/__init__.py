@@ -29,7 +29,7 @@ def upgrade_schema(connection: Connection, found: str) -> None:
             command.stamp(config, found)
     except CommandError:
         raise ConfigError(
-            f"the database is of schema version {found.lstrip('0')}, this memframe reads {BEFORE_ALEMBIC} to "
+            f"the database is of schema version {found.lstrip('0')}, this memframe reads {BEFORE_ALEMBIC} and "
             f"{int(REVISION)}; install the version of memframe that wrote it"
         ) from None
     command.upgrade(config, "head")
