@@ -15,7 +15,7 @@ from memframe.errors import AnswerTooLargeError, InvalidError, ServiceError
 from memframe.listing import cursor_of, iter_pages
 from memframe.sample import load_sample
 from memframe.secret import Secret, SecretBytes
-from memframe.wire import GET_REQUEST, ISSUE_TOKEN, LIST_MEMORIES, MemoryPage
+from memframe.wire import GET_REQUEST, ISSUE_TOKEN, LIST_MEMORIES, LIST_REQUESTS, MemoryPage
 from tests.faults import (
     FaultProxy,
     answered,
@@ -178,6 +178,13 @@ def test_a_burst_of_refusals_is_waited_out_as_the_service_asks(access, proxy, sl
     proxy.script(LIST_MEMORIES, passed, *[answered(status, Retry_After=wait)] * 3)
     assert_whole(load(access))
     assert [second for second in slept if second] == ([] if wait == "0" else [int(wait)] * 3)
+
+
+def test_a_wait_of_no_seconds_grows_like_one_that_nobody_asks_for(service, proxy, slept):
+    proxy.script(LIST_REQUESTS, *[answered(503, Retry_After="0")] * 3)
+    with Client(proxy.base_url, Secret(service.api_key)) as client:
+        client.access_requests()
+    assert slept == [0, pytest.approx(0.7, abs=0.1), pytest.approx(1.3, abs=0.1)]
 
 
 # Page sizes

@@ -20,7 +20,7 @@ from memframe.apply.decisions import Decision, decide, decide_after_reading, sta
 from memframe.apply.operations import Groups, OperationLog
 from memframe.apply.preflight import refuse_rekeyed
 from memframe.apply.reconcile import Reconciliation
-from memframe.apply.responses import Sender, WriteResponse
+from memframe.apply.responses import Sender, WriteResponse, classify_error
 from memframe.apply.run import Verification
 from memframe.apply.workers import Interrupts, WorkerPool
 from memframe.client.retry import RateLimiter, logger
@@ -200,24 +200,32 @@ class Engine:
         if 1 < self._workers == self._pace.limit:
             is_low = n_busy <= self._workers + self._workers // 4
             room = AHEAD * self._workers - n_busy if is_low else 0
-        if room > 0 and not all(map(self._is_fresh, islice(self._queue, room))):
-            self._refresh_queue()
+        if room > 0 and not all(map(self._is_fresh, islice(self._queue, room))) and not self._refresh_queue():
+            return leaving
         while self._queue and len(leaving) < room:
             n = self._queue.popleft()
             if self._groups.block_reason(self._log[n]) is None:
                 leaving.append(n)
         return leaving
 
-    def _refresh_queue(self) -> None:
-        """Read again what is at the front of the queue; what is not to be sent any more leaves it."""
+    def _refresh_queue(self) -> bool:
+        """Read again what is at the front of the queue; what is not to be sent any more leaves it.
+
+        Return False if it could not be read: it stays in the queue, and the run waits or has stopped.
+        """
         front = [self._queue.popleft() for _ in range(min(READ_AHEAD, len(self._queue)))]
         try:
             with self._interrupts.allow():
                 self._refresh([self._operation(n) for n in front if not self._is_fresh(n)])
         except MemframeError as error:
-            self._stop(error)
-        else:
-            self._queue.extendleft(n for n in reversed(front) if self._is_fresh(n))
+            self._queue.extendleft(reversed(front))
+            kind = classify_error(error).kind
+            slow_down = self._pace.throttled if kind == "throttled" else self._pace.failed
+            if kind not in {"throttled", "unsent", "unclear"} or not slow_down(None):
+                self._stop(error)
+            return False
+        self._queue.extendleft(n for n in reversed(front) if self._is_fresh(n))
+        return True
 
     def _refresh(self, operations: Sequence[Operation]) -> None:
         """Read the memories of patches and deletes as they are now, and note what follows for the journal.

@@ -251,8 +251,9 @@ def _wait(policy: Retry, refusal: Response) -> Retry:
     """Wait as a refusal asks, and return the policy for the retries that are left."""
     policy = policy.increment()
     logger.info("A read was refused with %s: retry %d.", refusal.status, len(policy.history))
-    wait_s = retry_after_s(refusal.headers)
-    time.sleep(policy.get_backoff_time() if wait_s is None else wait_s)
+    time.sleep(
+        retry_after_s(refusal.headers) or policy.get_backoff_time()
+    )  # 0 s may be a fraction, rounded down
     return policy
 
 

@@ -275,7 +275,9 @@ class ChangeBuilder:
         if "tag_ids" in self._frame:
             cells = self._frame.cells("tag_ids", places)
             n = sum(
-                cell.is_given and {*cell.value} != {*(blob.tag_ids or ())}  # type: ignore[misc]  # names
+                isinstance(cell.value, tuple)
+                and not cell.is_null
+                and {*cell.value} != {*(blob.tag_ids or ())}
                 for cell, blob, is_of_now in zip(cells, blobs, updated == updated_at, strict=True)
                 if is_of_now
             )
@@ -335,7 +337,8 @@ class ChangeBuilder:
         """Refuse an edit of a memory that the service does not have, or mark it as a conflict."""
         gone = "it was deleted at the service since it was loaded"
         unknown = f"there is no memory with the id {edit.id}"
-        if mine is None and "updated_at" not in self._frame:
+        dates = (name for name in ("updated_at", "created_at") if name in self._frame)
+        if mine is None and not any(self._frame.cells(name, [edit.place])[0].is_given for name in dates):
             self._errors.add(edit.row, unknown)
         elif self._on_conflict == "mine":
             self._errors.add(edit.row, f"{gone}: remove the row, or empty its id to create it again")

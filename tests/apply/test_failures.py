@@ -14,7 +14,7 @@ import pytest
 import memframe as mf
 from memframe.apply import apply_plan, resume_run
 from tests.simulation import world as faults
-from tests.simulation.scenario import NOW, STAGE, content_of, creates, deletes, merge, patches, twins
+from tests.simulation.scenario import NOW, STAGE, content_of, creates, deletes, merge, patches, plan_of, twins
 from tests.simulation.world import World
 
 SETTLE_S = 6.0
@@ -236,6 +236,11 @@ def test_07_throttling_does_not_use_up_the_attempts_of_a_row():
     run = play.run()
     assert statuses(run) == ["done", "done"]
     assert run.results[0].attempts == 13
+
+
+def test_07_a_window_of_few_writes_is_waited_out_however_often_it_closes():
+    play = Play(lambda world: creates(world, 20), *([*[faults.throttled] * 60, faults.ok] * 20))
+    assert statuses(play.run()) == ["done"] * 20
 
 
 def test_07_a_service_that_throttles_for_ever_is_given_up():
@@ -512,6 +517,34 @@ def test_26_what_was_read_long_ago_is_read_again_and_somebody_elses_change_is_no
     assert "changed in the meantime" in run.results[1].error
     assert play.world.rows["m1"]["title"] == "by somebody else"
     assert [one.path for one in play.world.sent("PATCH")] == ["/memory-blobs/m0", "/memory-blobs/m2"]
+
+
+@pytest.mark.parametrize("fault", [faults.reset, answered(503), answered(429)])
+@pytest.mark.parametrize(("n_times", "status"), [(14, "done"), (10_000, "planned")])
+def test_26_a_run_waits_for_a_service_that_cannot_be_read_as_for_one_that_takes_no_writes(
+    fault, n_times, status
+):
+    def slow(world, do):
+        world.pass_time(31)
+        world.get_faults += [fault] * n_times
+        return do()
+
+    run = Play(lambda world: patches(world, 3), slow).run()
+    assert statuses(run) == ["done", status, status]
+    assert (run.stopped is None) is (status == "done")
+
+
+def test_26_nothing_is_sent_after_a_reading_that_was_refused():
+    def slow(world, do):
+        world.pass_time(31)
+        world.read_faults.append(answered(403))
+        return do()
+
+    play = Play(lambda world: plan_of(*patches(world, 101).records, *creates(world, 1).records), slow)
+    run = play.run()
+    assert isinstance(run.stopped, mf.AccessError)
+    assert len(play.world.sent("PATCH")) == 1
+    assert not play.world.sent("POST")
 
 
 def test_26_what_has_moved_since_it_was_planned_is_refused_before_anything_is_sent():

@@ -198,8 +198,9 @@ def test_what_cannot_be_sent_is_said_before_anything_is_asked(watched, case):
             mf.plan_changes(writers.stranger(), edited)
 
 
-def test_ids_of_tags_of_rows_that_were_not_loaded_are_named(writers):
-    plan = mf.plan_changes(writers.stranger(), writers.edited(tag_ids=("another",), title="Green tea"))
+@pytest.mark.parametrize("tag_ids", [("another",), ()])
+def test_ids_of_tags_of_rows_that_were_not_loaded_are_named(writers, tag_ids):
+    plan = mf.plan_changes(writers.stranger(), writers.edited(tag_ids=tag_ids, title="Green tea"))
     assert sent(plan) == {"a": {"title": "Green tea"}}
     assert plan.notes == ("Not written, as the service sets it by the tags: tag_ids of 1 memory",)
     assert mf.plan_changes(writers.stranger(), writers.edited(title="Green tea")).notes == ()
@@ -315,6 +316,12 @@ def test_own_columns_that_a_new_memory_cannot_set_are_named(writers):
 def test_an_unknown_id_is_said(writers, columns):
     with pytest.raises(PlanError, match="row a: there is no memory with the id 0000"):
         writers.plan(writers.edited(id="0000")[columns])
+
+
+def test_an_unknown_id_of_a_row_without_times_is_said_even_if_the_service_is_to_win(writers):
+    frame = writers.edited(id="0000", created_at=pd.NaT, updated_at=pd.NaT)
+    with pytest.raises(PlanError, match=r"row a: there is no memory with the id 0000$"):
+        writers.plan(frame, on_conflict="theirs")
 
 
 @pytest.mark.parametrize(

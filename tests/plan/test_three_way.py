@@ -107,12 +107,14 @@ def test_an_edited_row_whose_memory_is_gone_is_a_conflict(writers):
         writers.plan(edited, on_conflict="mine")
 
 
-def test_a_row_that_was_not_loaded_and_whose_memory_is_gone_is_a_conflict(writers):
+@pytest.mark.parametrize("column", ["created_at", "updated_at"])
+def test_a_row_that_was_not_loaded_and_whose_memory_is_gone_is_a_conflict(writers, column):
     writers.gone(0)
+    frame = writers.memories.drop(columns=column)
     with pytest.raises(PlanError, match=r"row a: there is no memory .* or it was deleted"):
-        mf.plan_changes(writers.stranger(), writers.memories)
-    assert mf.plan_changes(writers.stranger(), writers.memories, on_conflict="mark").counts == {"conflict": 1}
-    assert len(mf.plan_changes(writers.stranger(), writers.memories, on_conflict="theirs")) == 0
+        mf.plan_changes(writers.stranger(), frame)
+    assert mf.plan_changes(writers.stranger(), frame, on_conflict="mark").counts == {"conflict": 1}
+    assert len(mf.plan_changes(writers.stranger(), frame, on_conflict="theirs")) == 0
 
 
 def test_rows_that_are_not_in_the_frame_are_left_alone(writers):
