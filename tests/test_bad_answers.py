@@ -306,9 +306,9 @@ CONSENTS = {
     "another state": refused_consent(
         f"http://127.0.0.1/callback?code={CODE}&state=s2", "another attempt", "open the newest link again"
     ),
-    "no state": refused_consent(f"http://127.0.0.1/callback?code={CODE}", "no state", "paste the whole address"),
+    "no state": refused_consent(f"http://127.0.0.1/callback?code={CODE}", "is missing", "paste the whole address"),
     "two states": refused_consent(
-        f"http://127.0.0.1/callback?code={CODE}&state=s1&state=s1", "no state", "paste the whole address"
+        f"http://127.0.0.1/callback?code={CODE}&state=s1&state=s1", "state is missing", "paste the whole address"
     ),
     "the link itself": refused_consent(
         "https://auth.example/oauth/authorize?response_type=code&client_id=a1&state=s1", "the link itself",
@@ -335,7 +335,7 @@ CONSENTS = {
     "a server that is no address": refused_consent(
         f"?code={CODE}&state=s1&iss=http://[", "a different OAuth server", "check auth_url"
     ),
-    "a broken address": refused_consent(f"http://[?code={CODE}", "no state", "paste the whole address"),
+    "a broken address": refused_consent(f"http://[?code={CODE}", "state is missing", "paste the whole address"),
 }  # fmt: skip
 
 

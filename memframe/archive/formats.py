@@ -175,6 +175,11 @@ def _open_csv(path: Path) -> OpenedFile:
         raise FrameError(
             f"{path} cannot be read as CSV in UTF-8: it is damaged, or of another format."
         ) from None
+    divided = re.search("[;\t|]", names[0]) if len(names) == 1 else None
+    if divided and ARCHIVE_SCHEMA.keys() & names[0].split(divided[0]):
+        raise FrameError(
+            f"The columns of {path} are separated by {divided[0]!r}: write it with to_csv(path, sep=',')."
+        )
     n_levels = 0  # an index is without a name, or with one that occurs again
     while n_levels < len(names) and (not names[n_levels] or names[n_levels] in names[n_levels + 1 :]):
         n_levels += 1

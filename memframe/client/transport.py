@@ -155,6 +155,7 @@ class Transport:
                 policy = _wait(policy, response)
             except HTTPError as broken:
                 failure, n_broken = to_no_answer_error(host, broken, is_read=is_read), n_broken + 1
+                policy = self._retry  # a service that broke off begins anew
                 n_attempts = READ_ATTEMPTS if is_read else 1
                 cause = type(broken).__name__
                 logger.info("No answer from %s (%s), attempt %d of %d.", host, cause, n_broken, n_attempts)

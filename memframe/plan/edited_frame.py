@@ -141,9 +141,9 @@ class EditedFrame:
         """Find the rows that are of the user of an access, or do not say whose they are."""
         if "user_id" not in self:
             return [True] * len(self._frame)
-        column = self._frame["user_id"]
-        foreign = {user for user in column.dropna().unique() if not same_id(str(user), access.user_id)}
-        return (~column.isin(foreign)).tolist()
+        users = self._frame["user_id"].map(str, na_action="ignore")  # a cell may hold anything, a list too
+        foreign = {user for user in users.dropna().unique() if not same_id(user, access.user_id)}
+        return (~users.isin(foreign)).tolist()
 
     def check_users(self, access: Access, errors: RowErrors) -> None:
         """Add rows of another user."""

@@ -162,6 +162,7 @@ INVALID = {
     "half a character": ({"title": "\ud83d"}, "title contains half of a surrogate pair"),
     "half a character in a tag": ({"tags": ["\ud83d"]}, "tags contains half of a surrogate pair"),
     "another user": ({"user_id": "somebody else"}, "it is of another user"),
+    "a list of users": ({"user_id": ["u-1"]}, "it is of another user"),
     "another time of creation": (
         {"created_at": pd.Timestamp("2020-01-01", tz="UTC")},
         "created_at is read-only",
