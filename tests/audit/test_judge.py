@@ -328,14 +328,13 @@ def test_no_secret_and_no_number_of_a_person_is_in_any_request():
     )
     with ChatStub(otherwise=said(knowing)) as stub:
         audit = mf.audit_memories(memories, judge=chat(stub, next(MODELS)), judge_limit=10_000)
-    sent = [
-        text for body in stub.bodies for message in json.loads(body)["messages"] for text in texts_in(message)
-    ]
+    messages = [message for body in stub.bodies for message in json.loads(body)["messages"]]
+    sent = {text for message in messages for text in texts_in(message)}
     assert len(audit.judged) > len(texts) / 2
     assert audit.judgement.n_withheld
     assert any("<password 1>" in text for text in sent)
     for secret in {value.strip() for values in hidden for value in values} | {"hunter2-Xk"}:
-        assert not [text for text in sent if stands(secret, text)], secret
+        assert not [text for text in sent if secret in text and stands(secret, text)], secret
 
 
 def texts_in(message):
