@@ -126,6 +126,7 @@ def test_links_lead_to_files(page):
     assert missing == []
 
 
+@pytest.mark.campaign  # ten seconds, and .ci/run runs it
 @pytest.mark.filterwarnings("ignore")  # of its libraries; what it says itself fails the build
 def test_the_site_builds_without_a_warning(tmp_path, monkeypatch, capsys):
     build = pytest.importorskip("sphinx.cmd.build", reason="pip install 'memframe[docs]'")
