@@ -30,6 +30,13 @@ AT_ANY_PORT = ("--port", "0")
 FORWARDED = {"X-Forwarded-For": "203.0.113.9, 198.51.100.7"}
 
 
+def mostly_on(name):
+    """Run a test, which starts many processes, on one database always and on the other in a campaign."""
+    (other,) = {"sqlite", "postgresql"} - {name}
+    databases = [name, pytest.param(other, marks=pytest.mark.campaign)]
+    return pytest.mark.parametrize("backend", databases, indirect=True)
+
+
 @pytest.fixture
 def place(backend, tmp_path):
     """The options that say where the data is."""
@@ -70,6 +77,7 @@ def logged(process, what):
     pytest.fail("the log has ended")
 
 
+@mostly_on("postgresql")
 def test_several_processes_serve_as_one(place):
     """They stop and are replaced together, and a revocation holds in each from the next request on."""
 
@@ -150,6 +158,7 @@ def test_what_is_under_way_when_it_is_stopped_is_finished(tmp_path):
             assert memories.get(memory["id"]).id == memory["id"]
 
 
+@mostly_on("sqlite")
 def test_a_kill_loses_nothing_that_was_acknowledged_and_doubles_nothing_that_is_sent_again(place):
     """The process is killed while many writes go to the disk together; key and memory are there or neither."""
     numbers, n_at_once = range(400), 16
