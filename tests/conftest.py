@@ -28,7 +28,12 @@ os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [HERE, os.environ.get("P
 """The kernels of notebooks, and commands in other folders, import the memframe that is being tested."""
 
 MEMORY = Path("/dev/shm")  # noqa: S108 - only the folder of temporary folders
-if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK):
+ENOUGH_BYTES = 4 << 30
+if (
+    "TMPDIR" not in os.environ
+    and os.access(MEMORY, os.W_OK)
+    and shutil.disk_usage(MEMORY).free > ENOUGH_BYTES
+):
     os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
 """Databases wait for the disk at each commit, and no test cuts the power: half the time of some files was that."""
 
