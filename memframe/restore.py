@@ -152,7 +152,7 @@ def _memories_of(access: Access, frame: EditedFrame) -> list[ArchivedMemory]:
     frame.check_ids(errors, of=is_own)
     read_only = [name for name in frame.read_only if name != "created_at"]
     cells = {name: frame.cells(name, rows) for name in (*frame.fields, *read_only)}
-    unknown = np.full(len(rows), np.datetime64("NaT"))
+    unknown = np.full(len(rows), np.datetime64("NaT", "ns"))
     times = ("created_at", "updated_at")
     created_at, updated_at = (
         column_times(frame.column(name, rows)) if name in frame else unknown for name in times
