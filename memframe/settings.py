@@ -129,9 +129,8 @@ def read_keyring(open_keyring: Callable[[], KeyringBackend], entry: str) -> tupl
     """Read an entry of the keyring; where it did not open, return the name of the error as well."""
     try:
         text = open_keyring().get_password(KEYRING_SERVICE, entry)
-    except (
-        Exception
-    ) as fault:  # a backend raises whatever its platform does: missing or locked, it has nothing
+    except Exception as fault:
+        # a backend raises whatever its platform does: missing or locked, it has nothing
         return None, type(fault).__name__
     return None if text is None else Secret(text), ""
 

@@ -218,9 +218,8 @@ def _earlier_creates(access: Access) -> Iterator[Operation]:
                 of, at = journal.header.user_id, journal.header.base_url
                 is_ours = same_id(of, access.user_id) and same_service(at, access.client.base_url)
                 operations = journal.operations() if is_ours else []
-        except (
-            JournalError
-        ):  # damaged or in use: it says nothing, and it is not the journal that was asked for
+        except JournalError:
+            # damaged or in use: it says nothing, and it is not the journal that was asked for
             continue
         yield from (op for op in operations if op.action == "create" and op.state in WRITTEN)
 

@@ -126,7 +126,7 @@ def test_periods_grow_with_the_span(last, unit):
     assert ax.get_title(loc="left") == f"Memories per {unit}, n = 2"
 
 
-@settings(max_examples=10)
+@settings(max_examples=30)
 @given(st.lists(st.datetimes(FIRST.item(), LAST.item() - timedelta(microseconds=1)), min_size=1))
 def test_every_time_lies_in_its_bar(times):
     created_at = pd.Series(times).dt.tz_localize("UTC")
@@ -138,7 +138,7 @@ def test_every_time_lies_in_its_bar(times):
     assert sum(bar.get_height() for bar in ax.containers[0]) == len(times)
 
 
-@settings(max_examples=10)
+@settings(max_examples=30)
 @given(st.lists(st.integers(1, 10**5), min_size=1, max_size=10))
 def test_every_length_lies_within_the_edges(n_chars):
     ax = plot.lengths(pd.DataFrame({"content": ["x" * n for n in n_chars]}))
@@ -252,7 +252,7 @@ def test_hostile_names_are_drawn_as_plain_short_text():
                 assert not text.get_usetex()
 
 
-@settings(max_examples=10)
+@settings(max_examples=30)
 @given(st.text())
 def test_labels_are_short_and_printable(text):
     shown = label(text, 12)

@@ -134,9 +134,8 @@ class Engine:
 
     def _sendable(self) -> list[Operation]:
         planned = self._log.with_state("planned")
-        planned += self._log.with_state(
-            "unknown", actions=("patch", "delete")
-        )  # read, and as they were before
+        # an unknown patch or delete that is still here was read, and is as it was before
+        planned += self._log.with_state("unknown", actions=("patch", "delete"))
         due = (op for op in planned if self._groups.is_due(op) and self._groups.block_reason(op) is None)
         return [op for op in due if self._may_try(op.n)]
 

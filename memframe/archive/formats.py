@@ -157,9 +157,7 @@ def _disarm(table: pa.Table) -> pa.Table:
         if pa.types.is_nested(kind) or pa.types.is_binary(kind):
             cells = [None if cell is None else _encoder.encode(cell).decode() for cell in column.to_pylist()]
             column = pa.chunked_array([cells], type=TEXT.arrow)  # noqa: PLW2901 - the same column
-        if not pa.types.is_primitive(
-            kind
-        ):  # numbers, times, flags: written without quotes, and no text in them
+        if not pa.types.is_primitive(kind):  # numbers, times and flags are written without quotes
             inside = pc.replace_substring_regex(column.cast(TEXT.arrow), _LIVE_INSIDE, r"\1'\2")
             column = pc.replace_substring_regex(inside, _LIVE, r"'\1")  # noqa: PLW2901 - as above
         columns.append(column)

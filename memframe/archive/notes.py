@@ -160,20 +160,20 @@ def write_pam(file: BinaryIO, tables: Iterable[pa.Table]) -> int:
     """Write memories as one document, and return their number; those without a content cannot be in it."""
     at = datetime.now(UTC).isoformat()
     rows = [row for table in tables for row in records_of(table)]
-    told = [row for row in rows if row["content"]]
-    if len(told) < len(rows):
-        left = number_of(len(rows) - len(told), "memory", "memories")
+    with_content = [row for row in rows if row["content"]]
+    if len(with_content) < len(rows):
+        left = number_of(len(rows) - len(with_content), "memory", "memories")
         warnings.warn(f"{left} without a content left out: Portable AI Memory has none such", stacklevel=4)
     document = {
         "schema": "portable-ai-memory",
         "schema_version": "1.0",
         "exported_by": f"memframe/{version('memframe')}",
         "export_date": at,
-        "owner": {"id": next((row["user_id"] for row in told if row["user_id"]), "unknown")},
-        "memories": [_memory(number, row, at) for number, row in enumerate(told, 1)],
+        "owner": {"id": next((row["user_id"] for row in with_content if row["user_id"]), "unknown")},
+        "memories": [_memory(number, row, at) for number, row in enumerate(with_content, 1)],
     }
     file.write(msgspec.json.encode(document, enc_hook=str))
-    return len(told)
+    return len(with_content)
 
 
 def _memory(number: int, row: dict[str, Any], at: str) -> dict[str, Any]:
@@ -181,7 +181,7 @@ def _memory(number: int, row: dict[str, Any], at: str) -> dict[str, Any]:
     tags = [re.sub(r"[^a-z0-9_-]+", "-", tag.lower()).strip("-_") for tag in row["tags"] or ()]
     platform = re.sub(r"[^a-z0-9_-]+", "-", (row["source"] or "").lower()).strip("-")[:32]
     text = re.sub(r"\s+", " ", unicodedata.normalize("NFC", row["content"].strip().lower()))
-    own = {name: value for name, value in row.items() if value not in (None, (), "") and name not in _SAID}
+    own = {name: value for name, value in row.items() if value not in (None, (), "") and name not in _HELD}
     memory = {
         "id": row["id"] or row.get("origin_id") or f"row-{number}",
         "type": kind if kind in _TYPES else "custom",
@@ -205,7 +205,7 @@ def _memory(number: int, row: dict[str, Any], at: str) -> dict[str, Any]:
 _TIMES = {name: name for name in ("created_at", "updated_at", "valid_from", "valid_until")}
 _TIMES |= {"replaced_by": "superseded_by"}
 
-_SAID = {*MEMORY_KINDS, *_TIMES, "kind", "status", "metadata", "origin_id"} - {
+_HELD = {*MEMORY_KINDS, *_TIMES, "kind", "status", "metadata", "origin_id"} - {
     "title", "importance", "confidence", "tags", "source"
 }  # fmt: skip
 """Columns that a memory of the format holds, or that only a service gives."""

@@ -114,11 +114,12 @@ def withhold(
     hidden = _hidden_in(concerned, pd.concat(spans))
     if not hidden:
         return findings
+    # of memories without ids nobody can say which of them holds what is hidden
     evidence = {
         row: _without(text, {*hidden.get(one, ()), *hidden.get(other, ())}) if one is not None else WITHHELD
         for row, one, other, text in zip(rows, ids, related_ids, quoting["evidence"].tolist(), strict=True)
         if one is None or one in hidden or other in hidden
-    }  # of memories without ids nobody can say which of them holds what is hidden
+    }
     return _with_evidence(findings, pd.Index(list(evidence), dtype="int64"), list(evidence.values()))
 
 

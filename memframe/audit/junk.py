@@ -512,15 +512,15 @@ def _tool_words(store: _DistinctTexts) -> Iterator[tuple[int, Sign]]:
     some = (number for number in numbers if len(store.distinct[number]) <= _LONGEST_WRAPPED)
     wrapped = {number: inside for number in some if (inside := _unwrap(store.distinct[number]))}
     rows = sorted((row, number) for number in wrapped for row in store.rows_of[number])
-    told = {row: _content_words(wrapped[number][0]) for row, number in rows}
-    elsewhere = _tellers(store, {row: words for row, words in told.items() if words}, wrapped)
+    words_in = {row: _content_words(wrapped[number][0]) for row, number in rows}
+    elsewhere = _tellers(store, {row: words for row, words in words_in.items() if words}, wrapped)
     keepers: dict[tuple[str, frozenset[str]], int] = {}
     for row, number in rows:
         (inner, depth), text, keeper = wrapped[number], store.distinct[number], elsewhere.get(row)
         if keeper is None and inner:
             if depth == 1 and _LABEL.regex.match(text):
                 continue  # a plain label before a fact that no other memory tells
-            keeper = keepers.setdefault((store.owners[row], told[row]), row)
+            keeper = keepers.setdefault((store.owners[row], words_in[row]), row)
         score = 0.95 if not inner or depth > 1 else 0.8
         words = f"the memory tool's own words: {_quote(text)}"
         yield row, Sign("feedback_loop", score, words, None if keeper == row else keeper)
@@ -537,10 +537,10 @@ def _content_words(text: str) -> frozenset[str]:
 
 
 def _tellers(
-    store: _DistinctTexts, told: Mapping[int, frozenset[str]], without: Mapping[int, Any]
+    store: _DistinctTexts, words_in: Mapping[int, frozenset[str]], without: Mapping[int, Any]
 ) -> dict[int, int]:
     """Return, for rows with words to tell, the oldest other memory of the same person that tells all of them."""
-    wanted = frozenset[str]().union(*told.values())
+    wanted = frozenset[str]().union(*words_in.values())
     holders: defaultdict[str, list[int]] = defaultdict(list)
     some_word = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(wanted)))})", re.IGNORECASE)
     column = pa.array(store.distinct if wanted else [], pa.large_string())
@@ -549,7 +549,7 @@ def _tellers(
             for word in wanted & _content_words(store.distinct[number]):
                 holders[word].append(number)
     found = {}
-    for row, words in told.items():
+    for row, words in words_in.items():
         counts = Counter(number for word in words for number in holders[word])
         full = (number for number, n in counts.items() if n == len(words))
         rows = [other for number in full for other in store.rows_of[number][:1]]

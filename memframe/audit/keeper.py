@@ -113,9 +113,8 @@ def oddness(texts: Sequence[str]) -> NDArray[np.float64]:
     for pattern, weight in _ODD:
         odd += weight * _has(some, pattern)
     odd += _has(lower, WRAPPER) | _has(lower, WRAPPER_AFTER)
-    odd += (
-        ~_has(some, _IN_SMALL_LETTERS) & _has(some, _THREE_WORDS) & _has(some, r"\p{Ll}")
-    )  # a capital a word
+    is_title_case = ~_has(some, _IN_SMALL_LETTERS) & _has(some, _THREE_WORDS) & _has(some, r"\p{Ll}")
+    odd += is_title_case
     odd += np.asarray(pc.not_equal(pc.utf8_normalize(some, "NFC"), some), bool)
     return odd
 

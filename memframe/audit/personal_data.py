@@ -452,8 +452,10 @@ def _find_network_addresses(text: str) -> Iterator[Span]:
         before = text[max(0, start - _BEHIND) : start]
         is_login = _AROUND["shell_before"].search(before) or _USER_INFO.search(before)
         if not is_login and not _REPOSITORY.match(text, start):
-            is_of_nobody = _AROUND["no_mail"].search(text[start : match.end()]) is not None
-            is_of_nobody = is_of_nobody or _is_invented(text, start, match.end())
+            address = text[start : match.end()]
+            is_of_nobody = _is_invented(text, start, match.end()) or any(
+                _AROUND[name].match(address) for name in ("no_mail", "office_mail")
+            )
             yield Span("email", start, match.end(), 1.0, _OF_NOBODY if is_of_nobody else "")
     for match in _URL.finditer(text) if "://" in text or "www." in text.lower() else ():
         url = _trim_url(match[0])

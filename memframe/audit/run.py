@@ -98,9 +98,8 @@ def audit_memories(
     with gc_paused():
         parts = {check: find(memories) for check, find in functions.items()}
     findings = joined(parts.values())
-    if (
-        "content_error" in memories.columns
-    ):  # what could not be opened is not changed: a cleanup leaves it as it is
+    if "content_error" in memories.columns:
+        # what could not be opened is not changed: a cleanup leaves it as it is
         is_closed = findings["id"].isin(memories["id"][memories["content_error"].notna()])
         findings["action"] = findings["action"].mask(is_closed & (findings["action"] != "none"), "review")
     judgement = Judgement()

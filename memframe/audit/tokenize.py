@@ -97,9 +97,8 @@ def words_of(texts: pa.Array) -> Words:
         words = pc.split_pattern_regex(normalize(some), _BETWEEN_WORDS)
         coded = pc.dictionary_encode(words.flatten())
         plain = map(without_accents, coded.dictionary.to_pylist())
-        places = [
-            numbers.setdefault(word, len(numbers)) if word else -1 for word in plain
-        ]  # "" stands at the edges
+        # splitting leaves "" at the edges of a text
+        places = [numbers.setdefault(word, len(numbers)) if word else -1 for word in plain]
         found = np.array(places, np.int32)[coded.indices.to_numpy(zero_copy_only=False)]
         kept = found >= 0
         rows = np.repeat(np.arange(len(some)), words.value_lengths().to_numpy(zero_copy_only=False))

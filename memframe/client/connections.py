@@ -128,10 +128,8 @@ class PendingRequest:
         """Send the request."""
         connection = self._connection
         connection.timeout = CONNECT_TIMEOUT_S if connection.is_closed else READ_TIMEOUT_S
-        with (
-            self._raise_as_urllib3(),
-            suppress(BrokenPipeError, ConnectionResetError),
-        ):  # an answer may be there
+        # where the service broke off, an answer may be there
+        with self._raise_as_urllib3(), suppress(BrokenPipeError, ConnectionResetError):
             connection.request(
                 str(request.method), target, body=request.body, headers=request.headers, preload_content=False
             )

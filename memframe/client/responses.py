@@ -135,9 +135,8 @@ def decode(body: SecretBytes, kind: type[T], *, what: object) -> T:
     try:
         return _decode(body, kind)
     except msgspec.ValidationError as wrong:
-        where = re.sub(
-            r"enum value .*(?= - at `)", "enum value", str(wrong), flags=re.DOTALL
-        )  # which it quotes
+        # msgspec quotes an unknown value of an enum
+        where = re.sub(r"enum value .*(?= - at `)", "enum value", str(wrong), flags=re.DOTALL)
         fault = (
             f"breaks the specification: {where}. If base_url is the address of a Memory Access Service, version 1, "
             "tell its operator."
@@ -156,9 +155,8 @@ def _decode(body: SecretBytes, kind: type[T]) -> T:
         return decoder.decode(body.reveal())
     except msgspec.ValidationError:
         raise
-    except (
-        msgspec.DecodeError
-    ):  # Python's reader accepts lone surrogates, which JSON allows and msgspec refuses
+    except msgspec.DecodeError:
+        # Python's reader accepts lone surrogates, which JSON allows and msgspec refuses
         return msgspec.convert(
             json.loads(body.reveal(), parse_constant=_refuse), kind, dec_hook=secret_from_wire
         )

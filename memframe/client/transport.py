@@ -252,9 +252,8 @@ def _wait(policy: Retry, refusal: Response) -> Retry:
     """Wait as a refusal asks, and return the policy for the retries that are left."""
     policy = policy.increment()
     logger.info("A read was refused with %s: retry %d.", refusal.status, len(policy.history))
-    time.sleep(
-        retry_after_s(refusal.headers) or policy.get_backoff_time()
-    )  # 0 s may be a fraction, rounded down
+    # a Retry-After of 0 s may be a fraction, rounded down
+    time.sleep(retry_after_s(refusal.headers) or policy.get_backoff_time())
     return policy
 
 

@@ -152,7 +152,7 @@ def values_of(memory):
     }
 
 
-@settings(max_examples=12)
+@settings(max_examples=30)
 @given(st.lists(memory(), min_size=2, max_size=6), st.data())
 def test_no_value_vanishes_whatever_an_audit_proposes(memories, data):
     ids = [f"m{n}" for n in range(len(memories))]

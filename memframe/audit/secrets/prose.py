@@ -73,10 +73,10 @@ def find_in_prose(text: str) -> Iterator[Span]:
     """
     small = text.translate(_SMALL)
     keywords = list(_find_keywords(text, small))
-    told: dict[Keyword, int] = {}
+    found_at: dict[Keyword, int] = {}
     for keyword in keywords:
         for span in (*_find_behind(text, small, keyword), *_find_before(text, small, keyword)):
-            told.setdefault(keyword, span.start)
+            found_at.setdefault(keyword, span.start)
             yield span
     first = 0
     for sentence in PATTERN["sentence"].finditer(small) if keywords else ():
@@ -85,7 +85,7 @@ def find_in_prose(text: str) -> Iterator[Span]:
             first += 1
         some = [word for word in islice(keywords, first, first + _MAX_KEYWORDS) if word.end <= end]
         if some:
-            yield from _find_within(text, small, sentence.start(), end, some, told)
+            yield from _find_within(text, small, sentence.start(), end, some, found_at)
 
 
 def _find_keywords(text: str, small: str) -> Iterator[Keyword]:
@@ -229,7 +229,7 @@ class _Place(NamedTuple):
 
 
 def _find_within(
-    text: str, small: str, begin: int, end: int, keywords: list[Keyword], told: Mapping[Keyword, int]
+    text: str, small: str, begin: int, end: int, keywords: list[Keyword], found_at: Mapping[Keyword, int]
 ) -> Iterator[Span]:
     """Find secrets of a sentence; what stands before the secret of a keyword is the name of its user."""
     places = list(_find_places(text, small, begin, end))
@@ -239,7 +239,7 @@ def _find_within(
             (
                 (_weigh(word, keywords, small, place), KEYWORDS[word.group].kind)
                 for word in keywords
-                if told.get(word, 0) <= place.start
+                if found_at.get(word, 0) <= place.start
             ),
             key=lambda pair: pair[0],
             default=(-_ENOUGH, ""),
