@@ -12,6 +12,7 @@ from uuid import uuid4
 import hypothesis
 import pytest
 from argon2 import PasswordHasher
+from jupyter_client.connect import ConnectionFileMixin
 
 import memframe
 from memframe.demo.sample_service import Person
@@ -36,6 +37,9 @@ if (
 ):
     os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
 """Databases wait for the disk at each commit, and no test cuts the power: half the time of some files was that."""
+
+ConnectionFileMixin.class_traits()["transport"].default_value = "ipc"
+"""Kernels are given ports that were free a moment ago, which a test's server may have by the time they begin."""
 
 os.environ["XDG_STATE_HOME"] = STATE = tempfile.mkdtemp(prefix="memframe-tests-")
 atexit.register(shutil.rmtree, STATE, ignore_errors=True)

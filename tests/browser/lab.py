@@ -2,10 +2,12 @@
 
 import json
 import os
+import random
 import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 
 import nbformat
 import requests
@@ -79,6 +81,7 @@ class Lab:
             f"--ServerApp.root_dir={self.notebooks}",
             f"--ServerApp.port={self.url.rpartition(':')[2]}",
             "--ServerApp.port_retries=0",
+            "--KernelManager.transport=ipc",
             f"--ServerApp.jpserver_extensions={dict.fromkeys(NOT_NEEDED, False)}",
             f"--IdentityProvider.token={TOKEN}",
             f"--LabApp.user_settings_dir={self._folder / 'settings'}",
@@ -165,6 +168,9 @@ class Notebook:
 
 
 def free_port():
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        return listening.getsockname()[1]
+    """A port for another process: none of those that systems hand out, as one may go to a test in the meantime."""
+    while True:
+        port = random.randrange(20_000, 30_000)
+        with socket.socket() as listening, suppress(OSError):
+            listening.bind(("127.0.0.1", port))
+            return port
