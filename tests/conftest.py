@@ -10,9 +10,9 @@ from pathlib import Path
 from uuid import uuid4
 
 import hypothesis
+import nbval.kernel
 import pytest
 from argon2 import PasswordHasher
-from jupyter_client.connect import ConnectionFileMixin
 
 import memframe
 from memframe.demo.sample_service import Person
@@ -21,6 +21,7 @@ from memframe.service.local import LocalService
 from memframe.wire import CREATE_MEMORY, GET_CREDENTIALS, RESTORE_DAYS, RESTORES
 from tests.backends import Postgresql, Sqlite
 from tests.faults import FaultProxy
+from tests.kernels import SocketKernelManager
 from tests.postgres import running_postgres
 from tests.strangers import Stranger
 
@@ -38,13 +39,12 @@ if (
     os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
 """Databases wait for the disk at each commit, and no test cuts the power: half the time of some files was that."""
 
-ConnectionFileMixin.class_traits()["transport"].default_value = "ipc"
-"""Kernels are given ports that were free a moment ago, which a test's server may have by the time they begin."""
-
 os.environ["XDG_STATE_HOME"] = STATE = tempfile.mkdtemp(prefix="memframe-tests-")
 atexit.register(shutil.rmtree, STATE, ignore_errors=True)
 os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"
 """Journals and data keys of tests stay out of the state folder and the keyring of whoever runs them."""
+
+nbval.kernel.KernelManager = SocketKernelManager
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as jobs in the background begin, and all they start
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -9,6 +9,8 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+from tests.kernels import SocketKernelManager
+
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
 
 TELL = """
@@ -34,7 +36,8 @@ def test_no_secret_is_saved_with_a_notebook(path, tmp_path):
     notebook = nbformat.read(path, as_version=4)
     told = tmp_path / "told.json"
     notebook.cells.insert(-1, nbformat.v4.new_code_cell(TELL.format(path=str(told))))
-    NotebookClient(notebook, timeout=60, resources={"metadata": {"path": tmp_path}}).execute()
+    here = {"metadata": {"path": tmp_path}}
+    NotebookClient(notebook, timeout=60, resources=here, kernel_manager_class=SocketKernelManager).execute()
     del notebook.cells[-2]
     saved = nbformat.writes(notebook)
     secrets = json.loads(told.read_text())

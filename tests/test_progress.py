@@ -4,10 +4,10 @@ import io
 import sys
 
 import pytest
-from jupyter_client.manager import start_new_kernel
 
 from memframe.errors import ConfigError
 from memframe.progress import MIN_INTERVAL_S, Progress, hide_progress
+from tests.kernels import SocketKernelManager
 
 
 class Clock:
@@ -90,8 +90,12 @@ def test_a_notebook_shows_a_bar_and_keeps_one_line_of_text_that_tells_the_end():
             lines[content["transient"]["display_id"]] = content["data"]
             bars.append(content["data"].get("text/html", ""))
 
-    manager, client = start_new_kernel()
+    manager = SocketKernelManager()
+    manager.start_kernel()
+    client = manager.client()
+    client.start_channels()
     try:
+        client.wait_for_ready(timeout=60)
         client.execute_interactive(NOTEBOOK, output_hook=receive, timeout=60)
     finally:
         client.stop_channels()

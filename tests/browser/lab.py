@@ -81,7 +81,8 @@ class Lab:
             f"--ServerApp.root_dir={self.notebooks}",
             f"--ServerApp.port={self.url.rpartition(':')[2]}",
             "--ServerApp.port_retries=0",
-            "--KernelManager.transport=ipc",
+            "--KernelManager.transport=ipc",  # as tests.kernels says
+            f"--KernelManager.ip={self._folder / 'kernel'}",
             f"--ServerApp.jpserver_extensions={dict.fromkeys(NOT_NEEDED, False)}",
             f"--IdentityProvider.token={TOKEN}",
             f"--LabApp.user_settings_dir={self._folder / 'settings'}",
