@@ -156,7 +156,7 @@ def test_ctrl_c_leaves_nothing(machine):
         if line.startswith("3."):
             break
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=SECONDS)
+    _, errors = process.communicate(timeout=60)
     assert (process.returncode, errors.strip()) == (1, "Aborted!")
     assert left_on(machine) == set()
     assert not any(machine["cwd"].iterdir())

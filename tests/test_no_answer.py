@@ -21,17 +21,20 @@ def silent(url):
     return caught.value
 
 
+@pytest.fixture
 def closed_port():
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        return listening.getsockname()[1]
+    """A port at which nobody listens, and which nobody is given meanwhile."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield bound.getsockname()[1]
 
 
 @pytest.mark.parametrize("has_proxy", [False, True])
-def test_refused_unknown_or_behind_no_proxy_nothing_was_sent(monkeypatch, has_proxy):
+def test_refused_unknown_or_behind_no_proxy_nothing_was_sent(monkeypatch, closed_port, has_proxy):
     for name in ("NO_PROXY", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{closed_port()}" if has_proxy else "")
-    for url in (f"http://127.0.0.1:{closed_port()}/", "https://no-such-host.invalid/"):
+    monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{closed_port}" if has_proxy else "")
+    for url in (f"http://127.0.0.1:{closed_port}/", "https://no-such-host.invalid/"):
         assert not silent(url).sent
 
 

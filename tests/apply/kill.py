@@ -33,8 +33,10 @@ class Service:
     """A service in a process of its own, always on the same port and folder; a fork, as the client is."""
 
     def __init__(self, data):
-        with socket.create_server(("127.0.0.1", 0)) as listening:
-            self.port = listening.getsockname()[1]
+        self._reserved = socket.socket()  # bound, so that nobody is given the port while the service is down
+        self._reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._reserved.bind(("127.0.0.1", 0))
+        self.port = self._reserved.getsockname()[1]
         self._data = data
         self.start()
 

@@ -30,7 +30,9 @@ OPTIONS = (
 
 @pytest.fixture(scope="session")
 def playwright():
-    return pytest.importorskip("playwright.sync_api", reason="no Playwright here: pip install '.[test]'")
+    api = pytest.importorskip("playwright.sync_api", reason="no Playwright here: pip install '.[test]'")
+    api.expect.set_options(timeout=PATIENCE_MS)  # five seconds if nobody says so
+    return api
 
 
 @pytest.fixture(scope="session")

@@ -327,7 +327,7 @@ DISPLAYS = {
 def test_no_display_sets_what_a_memory_says_as_a_formula(notebook, shoot):
     def run_typeset():  # shows that formulas are set, and that all before it has had its turn
         typeset = notebook.run("display(HTML(TEXT))").locator("mjx-container").first
-        expect(typeset).to_be_visible(timeout=60_000)
+        expect(typeset).to_be_visible()
 
     notebook.run(FORMULAS)
     run_typeset()

@@ -39,7 +39,7 @@ def test_first_start_shows_secrets_that_work_and_a_later_one_only_addresses(tmp_
     with serving("--data", data, "--port", "0") as (process, shown):
         assert set(shown) == addresses | {"api_key", "client_id", "client_secret"}
         body = {"api_key": shown["api_key"]}
-        assert requests.post(f"{shown['base_url']}/auth/token", json=body, timeout=5).ok
+        assert requests.post(f"{shown['base_url']}/auth/token", json=body, timeout=20).ok
 
         add_user = ("service", "add-user", "Ada@example.org", "--password-stdin", "--data", data)
         added = invoke(*add_user, input="a long one\n")
@@ -48,17 +48,17 @@ def test_first_start_shows_secrets_that_work_and_a_later_one_only_addresses(tmp_
         other = json.loads(developer.output)
         assert set(other) == {"api_key", "client_id", "client_secret"}
         body = {"api_key": other["api_key"]}
-        assert requests.post(f"{shown['base_url']}/auth/token", json=body, timeout=5).ok
+        assert requests.post(f"{shown['base_url']}/auth/token", json=body, timeout=20).ok
 
         process.send_signal(signal.SIGTERM)
-        rest, errors = process.communicate(timeout=10)
+        rest, errors = process.communicate(timeout=20)
         assert (process.returncode, rest, errors) == (0, "", "")
     public = ("--public-url", "https://memories.example.org/")
     with serving("--data", data, "--port", "0", *public) as (process, shown):
         assert set(shown) == addresses
         assert shown["base_url"] == "https://memories.example.org/api/v1"
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=10) == 0
+        assert process.wait(timeout=20) == 0
 
     listed = json.loads(invoke("service", "list", "--data", data, "--json").output)
     assert [user["email"] for user in listed["users"]] == ["ada@example.org"]

@@ -139,7 +139,7 @@ POST = b"POST /api/v1/auth/token HTTP/1.1\r\nHost: localhost\r\nContent-Type: ap
 def impatient(monkeypatch):
     """A service that waits for tenths of what it usually does."""
     for name, seconds in {
-        "LOOK_EVERY_S": 0.02, "HEAD_TIMEOUT_S": 0.2, "REQUEST_TIMEOUT_S": 0.4, "KEEP_ALIVE_S": 0.2,
+        "LOOK_EVERY_S": 0.02, "HEAD_TIMEOUT_S": 0.6, "REQUEST_TIMEOUT_S": 1.0, "KEEP_ALIVE_S": 0.2,
     }.items():  # fmt: skip
         monkeypatch.setattr(server, name, seconds)
     with serving_tests() as local:
@@ -188,7 +188,7 @@ def test_who_sends_a_byte_now_and_then_is_let_go_too(impatient, sent):
 
 
 def test_who_does_not_read_the_answer_is_let_go(monkeypatch, impatient):
-    monkeypatch.setattr(server, "ANSWER_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(server, "ANSWER_TIMEOUT_S", 0.8)
     grant = Grant(impatient, Caller(impatient.base_url, impatient.api_key))
     for _ in range(16):
         grant.create("x" * 900_000)
