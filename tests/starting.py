@@ -1,5 +1,6 @@
 """A quick start: what the tests would pay for in each of their processes, and nobody needs."""
 
+import os
 import sys
 
 import pytest
@@ -8,6 +9,10 @@ from memframe.frames import gc_paused
 
 sys.modules["rfc3987_syntax"] = None
 """jsonschema, which comes with nbval, does without; it builds a grammar of addresses that no notebook holds."""
+
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+"""Each of the many processes that tests start would compile memframe anew."""
 
 
 @pytest.hookimpl(wrapper=True)
