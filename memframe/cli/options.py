@@ -74,7 +74,8 @@ def show(values: Any, words: str | Iterable[str] | None = None) -> None:
     if wants_json():
         click.echo(values if isinstance(values, str | bytes) else json.dumps(values))
     elif words is not None:
-        click.echo(words if isinstance(words, str) else "\n".join(words))
+        for line in [words] if isinstance(words, str) else words:
+            click.echo(line)
     else:
         click.echo("\n".join(f"{name:<14} {value}" for name, value in values.items()))
         if values.keys() & {"api_key", "client_secret"}:

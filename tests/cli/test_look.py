@@ -40,6 +40,7 @@ def test_a_search_is_the_services(look, text, n):
     found = json.loads(look("search", text, "--json").stdout)
     assert len(found) == n
     assert all(each["content"].endswith("characters)") for each in found)
+    assert len(look("search", text).stdout.splitlines()) == n
 
 
 def test_one_memory_is_shown_by_the_beginning_of_its_id(look):

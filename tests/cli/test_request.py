@@ -103,6 +103,8 @@ def test_a_beginning_of_several_ids_names_them():
     [
         (("request", "wait", "7c9e", "--timeout", "-5"), 2, "-5"),
         (("export", "mine.parquet"), 2, "--request"),
+        (("export", "mine", "--refresh", "--format", "pam", "--request", "7c9e"), 2, "leave out --format"),
+        (("apply", "gone.plan"), 2, "--request"),
         (("request", "new", "--reason", "x"), 1, "standard input"),
     ],
 )
