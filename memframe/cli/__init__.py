@@ -125,6 +125,10 @@ def main(context: click.Context, quiet: bool) -> None:
     Example:
         memframe demo
     """
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(
+            errors="backslashreplace"
+        )  # pipes on Windows have few letters, memories have all
     if not sys.stdin:  # closed by the shell
         sys.stdin = TextIOWrapper(BytesIO())
     if quiet:

@@ -308,7 +308,7 @@ def _rows_to_delete(path: Path, access: Access, key: Secret | None) -> pd.DataFr
 
 def _show(plan: Plan, *, full: bool) -> None:
     is_json = wants_json()
-    click.echo(plan.to_json() if is_json else plan.diff(limit=None if full else MAX_SHOWN))
+    click.echo(plan.to_json().encode() if is_json else plan.diff(limit=None if full else MAX_SHOWN))
     if len(plan) > MAX_SHOWN and not (full or is_json):
         remark(f"These are the first {MAX_SHOWN} of {len(plan):,} changes; --full prints all.")
 
