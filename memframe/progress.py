@@ -190,4 +190,6 @@ def _open_display(progress: ProgressOption, total: int | None, text: str) -> _No
     ipython = sys.modules.get("IPython")  # without importing it
     if hasattr(ipython.get_ipython() if ipython else None, "kernel"):
         return _Line()
+    if not sys.stderr:  # closed by the shell, or of a Windows program without a console
+        return _Nothing()
     return _Bar(total, text) if progress is True or sys.stderr.isatty() else _Nothing()

@@ -341,6 +341,7 @@ def test_old_runs_are_purged_with_all_that_lay_beside_them(directory):
     assert gone.journal.tolist() == [old]
     assert [path.name for path in directory.folder.iterdir() if path.is_file()] == [young.name]
     assert [note.journal for note in directory.notes()] == [young]
+    assert directory.purge_runs(NOW, float("inf")).empty
     assert directory.purge_runs(NOW, 0).journal.tolist() == [young]
 
 

@@ -65,6 +65,13 @@ def test_a_script_shows_something_only_when_asked(monkeypatch, progress, shown):
     assert ("Loading" in sys.stderr.getvalue()) is shown
 
 
+@pytest.mark.parametrize("progress", ["auto", True])
+def test_without_standard_error_there_is_no_bar(monkeypatch, progress):
+    monkeypatch.setattr(sys, "stderr", None)
+    with Progress(progress, text="Loading") as bar:
+        bar.step(5)
+
+
 @pytest.mark.parametrize("progress", ["yes", None, 3, 1.0])
 def test_another_value_is_refused_by_name(progress):
     with pytest.raises(ConfigError, match="progress is"):

@@ -346,6 +346,13 @@ def test_a_folder_of_notes_is_read_without_what_is_hidden_or_elsewhere(tmp_path)
     assert report["unread_files"] == 3
 
 
+@pytest.mark.parametrize("text", ["[[Sunday]] rows", "{{date}} tea", '"[Tea](x)" is good', "[", '"{'])
+def test_a_note_that_begins_like_json_is_a_note(tmp_path, text):
+    (tmp_path / "a.md").write_text(text + "\n")
+    (tmp_path / "b.md").write_text("Likes tea")
+    assert read(tmp_path)["content"].tolist() == [text, "Likes tea"]
+
+
 def test_our_own_archives_come_back_as_they_are(tmp_path):
     memories = memories_of([{"id": "m1", "user_id": "u1", "content": "Likes tea", "tags": ("tea",)}])
     for name in ("a.parquet", "a.csv", "a.jsonl", "folder"):

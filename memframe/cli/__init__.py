@@ -6,7 +6,9 @@ unknown outcome, 5 access refused (the key, the token or the approval), 6 findin
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from io import BytesIO, TextIOWrapper
 from typing import Any
 
 import click
@@ -123,5 +125,11 @@ def main(context: click.Context, quiet: bool) -> None:
     Example:
         memframe demo
     """
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(
+            errors="backslashreplace"
+        )  # pipes on Windows have few letters, memories have all
+    if not sys.stdin:  # closed by the shell
+        sys.stdin = TextIOWrapper(BytesIO())
     if quiet:
         context.with_resource(hide_progress())

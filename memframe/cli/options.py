@@ -72,9 +72,13 @@ def show(values: Any, words: str | Iterable[str] | None = None) -> None:
     Values that are text are JSON already. Secrets among values without words are shown only once, which is said.
     """
     if wants_json():
-        click.echo(values if isinstance(values, str | bytes) else json.dumps(values))
+        text = values if isinstance(values, str | bytes) else json.dumps(values)
+        click.echo(
+            text.encode() if isinstance(text, str) else text
+        )  # JSON is UTF-8 whatever the terminal has
     elif words is not None:
-        click.echo(words if isinstance(words, str) else "\n".join(words))
+        for line in [words] if isinstance(words, str) else words:
+            click.echo(line)
     else:
         click.echo("\n".join(f"{name:<14} {value}" for name, value in values.items()))
         if values.keys() & {"api_key", "client_secret"}:

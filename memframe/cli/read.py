@@ -11,13 +11,12 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from memframe.access import Access
 from memframe.archive import export_memories, load_archive, refresh_archive
 from memframe.archive.sealing import Reader
 from memframe.audit import CHECKS, SEVERITIES, Audit, ChatJudge, audit_memories
 from memframe.audit.findings import Check, Severity
 from memframe.audit.judge import JUDGE_LIMIT, JUDGED
-from memframe.cli.connect import access_required, open_request, request_option
+from memframe.cli.connect import open_request, request_option
 from memframe.cli.options import (
     COUNT,
     FILE,
@@ -247,10 +246,10 @@ def _lines_of(audit: Audit) -> Iterator[str]:
     type=click.Choice(["markdown", "pam"]),
     help="A folder of notes, or Portable AI Memory as .json, regardless of the extension.",
 )
-@access_required
+@request_option(required=True)
 @as_json
 @example("memframe export memories.parquet --request 7c9e6679")
-def export_command(access: Access, path: Path, sealed: bool, refresh: bool, form: Any) -> None:
+def export_command(path: Path, sealed: bool, refresh: bool, form: Any, request_id: str) -> None:
     """Write all memories to PATH: decrypted, so that anyone who can read the file can read them, or --sealed.
 
     The extension chooses the format: .parquet, .jsonl, .json or .csv, or .md for a folder of notes; without one, PATH
@@ -259,11 +258,12 @@ def export_command(access: Access, path: Path, sealed: bool, refresh: bool, form
     """
     if refresh and form:
         raise click.UsageError("--refresh keeps the format of the archive: leave out --format.")
-    if refresh:
-        changes = refresh_archive(access, path)
-        counts = {name: len(getattr(changes, name)) for name in changes.__struct_fields__}
-        words = ", ".join(f"{n:,} {name}" for name, n in counts.items())
-    else:
-        counts = {"n_rows": export_memories(access, path, sealed=sealed, format=form)}
-        words = memories(counts["n_rows"])
+    with open_request(request_id) as access:
+        if refresh:
+            changes = refresh_archive(access, path)
+            counts = {name: len(getattr(changes, name)) for name in changes.__struct_fields__}
+            words = ", ".join(f"{n:,} {name}" for name, n in counts.items())
+        else:
+            counts = {"n_rows": export_memories(access, path, sealed=sealed, format=form)}
+            words = memories(counts["n_rows"])
     show({"path": str(path), **counts}, f"{words} in {path}, readable only by you")

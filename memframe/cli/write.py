@@ -308,7 +308,7 @@ def _rows_to_delete(path: Path, access: Access, key: Secret | None) -> pd.DataFr
 
 def _show(plan: Plan, *, full: bool) -> None:
     is_json = wants_json()
-    click.echo(plan.to_json() if is_json else plan.diff(limit=None if full else MAX_SHOWN))
+    click.echo(plan.to_json().encode() if is_json else plan.diff(limit=None if full else MAX_SHOWN))
     if len(plan) > MAX_SHOWN and not (full or is_json):
         remark(f"These are the first {MAX_SHOWN} of {len(plan):,} changes; --full prints all.")
 
@@ -344,26 +344,23 @@ writing_options = combine(
 )
 
 
-def _load_plan(_ctx: click.Context, _argument: click.Parameter, path: Path) -> Plan:
-    """Read a plan before the request is opened: a damaged one needs no connection."""
-    return Plan.load(path)
-
-
 @click.command("apply")
-@click.argument("plan", type=LocalPath(), callback=_load_plan)
-@access_required
+@click.argument("plan", type=LocalPath())
+@request_option(required=True)
 @click.option("--confirm", metavar="N", type=COUNT, help="Number of memories that the plan deletes.")
 @click.option("--journal", type=LocalPath(), help="File for the journal of the run.")
 @click.option("--plaintext", is_flag=True, help="Send content unsealed, for services that seal it.")
 @writing_options
 @example("memframe apply cleanup.plan --confirm 12 --request 7c9e6679")
-def apply_command(access: Access, plan: Plan, plaintext: bool, **options: Any) -> None:
+def apply_command(plan: Path, request_id: str, plaintext: bool, **options: Any) -> None:
     """Apply a plan; each write is recorded first, so that the run can be resumed and undone.
 
     Ends with 3 if rows were rejected, in conflict or left out, or if they are missing or duplicated when read back;
     with 4 if the outcome of some is unknown, which `memframe resume` finds out.
     """
-    _finish(apply_plan(access, plan, encrypt=not plaintext, **options), access.request_id)
+    loaded = Plan.load(plan)  # a damaged one needs no connection
+    with open_request(request_id) as access:
+        _finish(apply_plan(access, loaded, encrypt=not plaintext, **options), access.request_id)
 
 
 @click.command("resume")

@@ -147,7 +147,7 @@ class RunDirectory:
         """Remove journals and the notes on them, as `memframe.purge_runs` does."""
         if not older_than_days >= 0:
             raise ConfigError(f"older_than_days={older_than_days!r}: give a number of days from 0")
-        limit = now - timedelta(days=older_than_days)
+        limit = now - timedelta(days=min(older_than_days, now.toordinal() - 1))  # as far back as dates go
         if journals is not None:
             going = [self._entry_at(path) for path in journals]
         else:

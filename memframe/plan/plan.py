@@ -218,8 +218,8 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
             Show at most this many changes, conflicts and invalid ones first; the others are counted.
         """
         if color is None:  # https://no-color.org
-            is_terminal = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
-            color = is_terminal and not os.environ.get("NO_COLOR")
+            is_terminal = sys.stdout and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+            color = bool(is_terminal and not os.environ.get("NO_COLOR"))
         return render_diff(self.records, self.notes, color=color, limit=limit)
 
     def to_json(self) -> str:

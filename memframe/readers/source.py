@@ -229,13 +229,17 @@ def _decode_parquet(data: bytes, name: str) -> Document:
 
 
 def _decode_text(text: str, name: str) -> Document:
-    begin = text.lstrip()
-    if begin.startswith(_JSON[2:]):  # encoded twice, as some of Letta's own agent files are
+    begin, is_note = text.lstrip(), Path(name).suffix.lower() in _MARKDOWN
+    if begin.startswith(_JSON[2:]) and not is_note:  # encoded twice, as some of Letta's own agent files are
         text = _decode_json(text, name).value
         begin = text.lstrip()
     if begin.startswith(_JSON[:2]) and not _DATED_LINE.match(begin):
-        return _decode_json(text, name)
-    if begin.startswith("---") or Path(name).suffix.lower() in _MARKDOWN:
+        try:
+            return _decode_json(text, name)
+        except FrameError:
+            if not is_note:  # a note may begin with a link, such as [[Tea]]
+                raise
+    if begin.startswith("---") or is_note:
         return Document(name, "markdown", text)
     return _decode_table(text, name) or Document(name, "text", text)
 

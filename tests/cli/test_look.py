@@ -4,8 +4,10 @@ import json
 
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 
 import memframe as mf
+from memframe.cli import main
 
 ROWS = {
     "title": ["Morning tea", "Door", None],
@@ -40,6 +42,7 @@ def test_a_search_is_the_services(look, text, n):
     found = json.loads(look("search", text, "--json").stdout)
     assert len(found) == n
     assert all(each["content"].endswith("characters)") for each in found)
+    assert len(look("search", text).stdout.splitlines()) == n
 
 
 def test_one_memory_is_shown_by_the_beginning_of_its_id(look):
@@ -53,6 +56,19 @@ def test_one_memory_is_shown_by_the_beginning_of_its_id(look):
     assert json.loads(look("show", door, "--json").stdout)["n_tags"] == 0
     missing = look("show", "zzz", code=1)
     assert "`memframe list` shows the ids" in missing.stderr
+
+
+def test_letters_that_an_output_has_not_are_escaped(settings, access, tmp_path):
+    mf.create_memories(
+        access, pd.DataFrame({"title": ["Tea \u2603"], "content": ["Likes it"]}), progress=False
+    )
+    mf.export_memories(access, tmp_path / "all.csv")
+    of_request = ["--request", access.request_id]
+    runner = CliRunner(charset="cp1252")
+    shown = runner.invoke(main, ["list", "--with-text", *of_request])
+    assert "Tea \\u2603" in shown.stdout
+    planned = runner.invoke(main, ["plan", "--delete", str(tmp_path / "all.csv"), "--json", *of_request])
+    assert json.loads(planned.stdout_bytes)["changes"][0]["before"]["title"] == "Tea \u2603"
 
 
 def test_quiet_leaves_results_and_errors(call, look, access):

@@ -8,8 +8,10 @@ import sys
 import pandas as pd
 import pytest
 import requests
+from click import ClickException
 
 import memframe as mf
+from memframe.cli import main
 from memframe.cli.options import full_id
 from memframe.wire import GET_REQUEST
 from tests.faults import FaultProxy, changed
@@ -103,12 +105,20 @@ def test_a_beginning_of_several_ids_names_them():
     [
         (("request", "wait", "7c9e", "--timeout", "-5"), 2, "-5"),
         (("export", "mine.parquet"), 2, "--request"),
+        (("export", "mine", "--refresh", "--format", "pam", "--request", "7c9e"), 2, "leave out --format"),
+        (("apply", "gone.plan"), 2, "--request"),
         (("request", "new", "--reason", "x"), 1, "standard input"),
     ],
 )
 def test_what_is_missing_or_impossible_is_named(call, arguments, code, says):
     done = call(*arguments, input="", code=code)
     assert says in done.output
+
+
+def test_a_closed_standard_input_has_no_line(settings, monkeypatch):
+    monkeypatch.setattr("sys.stdin", None)
+    with pytest.raises(ClickException, match="standard input has no line"):
+        main(["request", "new", "--reason", "x"], standalone_mode=False)
 
 
 def test_settings_that_do_not_fit_are_named(service, call, monkeypatch):

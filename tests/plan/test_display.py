@@ -213,7 +213,10 @@ def test_colours_are_for_terminals_that_want_them(monkeypatch, is_terminal, no_c
     monkeypatch.setattr("sys.stdout.isatty", lambda: is_terminal, raising=False)
     monkeypatch.setenv("NO_COLOR", no_color)
     monkeypatch.setenv("TERM", "xterm")
-    assert ("\x1b" in plan_with(patch({"title": "a"}, {"title": "b"})).diff()) == coloured
+    plan = plan_with(patch({"title": "a"}, {"title": "b"}))
+    assert ("\x1b" in plan.diff()) == coloured
+    monkeypatch.setattr("sys.stdout", None)
+    assert "\x1b" not in plan.diff()
 
 
 # For programs, and for everybody
