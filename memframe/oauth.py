@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlencode, urlsplit, urlunsplit
 
 from memframe import wire
-from memframe.address import check_redirect_uri
+from memframe.address import DEFAULT_PORTS, check_redirect_uri
 from memframe.client.responses import Response, decode, read_error_texts, to_service_error
 from memframe.client.transport import FORM_BODY, Transport
 from memframe.display import printable
@@ -45,7 +45,6 @@ class Attempt(NamedTuple):
 
 
 _ADDRESS = re.compile(r"://|^[?/]|\b(code|state|error)=")
-_DEFAULT_PORTS = {"https": 443, "http": 80}
 
 
 def origin_of(url: str) -> Origin:
@@ -55,7 +54,7 @@ def origin_of(url: str) -> Origin:
     True
     """
     parts = urlsplit(url)
-    return parts.scheme, parts.hostname, parts.port or _DEFAULT_PORTS.get(parts.scheme)
+    return parts.scheme, parts.hostname, parts.port or DEFAULT_PORTS.get(parts.scheme)
 
 
 def code_in(pasted: Secret, attempt: Attempt | None) -> Secret:

@@ -18,14 +18,14 @@ import pyarrow as pa
 from msgspec import Struct
 from rapidfuzz.distance import OSA
 
-from memframe.audit.keeper import oddness, precedence
+from memframe.audit.keeper import FILLED, oddness, precedence
 from memframe.audit.lexicon import CALENDAR, CLASSES, LIGHT, class_of, is_number, is_slip, without_accents
 from memframe.audit.similarity.cluster import Clusters
-from memframe.audit.text import text_column
+from memframe.audit.text import TEXT_FIELDS, text_column
 from memframe.audit.tokenize import words_of
 from memframe.frames import MEMORY_KINDS
 from memframe.plan.cells import normalize
-from memframe.plan.change import Value, same_value
+from memframe.plan.change import Fields, Value, same_value
 
 Key = Hashable
 
@@ -203,16 +203,10 @@ def _runs(words: Sequence[str], wholes: Collection[str]) -> dict[str, Sequence[s
     return found
 
 
-_TEXTS = ("title", "summary", "content")
-_FILLED = ("title", "summary", "source", "importance", "confidence")
-"""Fields that a keeper takes over from the others where it has none."""
-
 _RANKS = {"near_duplicate": 0, "exact_duplicate": 1, "junk": 2}
 """Whose keeper is kept where checks have chosen several: that of the check which compares most."""
 
 _LAST, _MANY = 9, 1000
-
-Values = Mapping[str, Value]
 
 
 class Copy(NamedTuple):
@@ -244,7 +238,7 @@ class Merging:
     def __init__(
         self,
         memories: pd.DataFrame,
-        values: Mapping[str, Values],
+        values: Mapping[str, Fields],
         *,
         taken: Collection[str],
         apart: Collection[frozenset[str]],
@@ -271,7 +265,7 @@ class Merging:
         clusters = [[i for i in cluster if i in self._values] for cluster in _clusters(found)]
         members = [member for cluster in clusters for member in cluster]
         self._texts = StatementsByKey(
-            {(i, name): str(self._values[i].get(name) or "") for i in members for name in _TEXTS}
+            {(i, name): str(self._values[i].get(name) or "") for i in members for name in TEXT_FIELDS}
         )
         order = self._order(members, found)
         for cluster in clusters:
@@ -324,10 +318,10 @@ class Merging:
         if not (is_sendable and (_is_empty(values.get("source")) or values["source"] == grown["source"])):
             return
         written = {**holder.written, **dict.fromkeys(gains, member)}
-        if any(values.get(name) not in (None, grown[name]) for name in _TEXTS):
+        if any(values.get(name) not in (None, grown[name]) for name in TEXT_FIELDS):
             breaks_off = copy is not None and copy.kind == "truncated"
-            doomed = Said.of(self._texts.said((member, name)) for name in _TEXTS)
-            kept = Said.of(self._texts.said((written[name], name)) for name in _TEXTS)
+            doomed = Said.of(self._texts.said((member, name)) for name in TEXT_FIELDS)
+            kept = Said.of(self._texts.said((written[name], name)) for name in TEXT_FIELDS)
             if lost(doomed, kept, self._store, breaks_off=breaks_off):
                 return
         holder.members[member] = None
@@ -337,16 +331,16 @@ class Merging:
 class _Holder:
     """A memory that is kept, on its way to hold others."""
 
-    def __init__(self, memory_id: str, values: Values) -> None:
+    def __init__(self, memory_id: str, values: Fields) -> None:
         self.members = {memory_id: None}
         """Itself, and in their order the memories that are in it."""
         self.values = dict(values)
-        self.written: dict[str, str] = dict.fromkeys(_TEXTS, memory_id)
+        self.written: dict[str, str] = dict.fromkeys(TEXT_FIELDS, memory_id)
         """Of which memory each field is."""
 
-    def gains(self, other: Values) -> dict[str, Value]:
+    def gains(self, other: Fields) -> dict[str, Value]:
         """Return what it would take over from another one."""
-        gains = {name: other.get(name) for name in _FILLED if _is_empty(self.values.get(name))}
+        gains = {name: other.get(name) for name in FILLED if _is_empty(self.values.get(name))}
         gains = {name: value for name, value in gains.items() if not _is_empty(value)}
         tags = dict.fromkeys([*(self.values.get("tags") or ()), *(other.get("tags") or ())])  # type: ignore[misc]
         if not same_value("tags", tuple(tags), self.values.get("tags")):

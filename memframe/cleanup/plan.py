@@ -24,8 +24,6 @@ from memframe.plan.current import CurrentMemory, read_current
 from memframe.plan.deletes import delete_of
 from memframe.plan.edited_frame import label_of
 
-Values = Mapping[str, Value]
-
 
 class DraftRow(Struct, frozen=True, kw_only=True, dict=True):
     """One audited memory beside what the service holds now."""

@@ -17,26 +17,22 @@ from memframe.audit.findings import findings_frame, joined
 from memframe.audit.personal_data import find_personal_data
 from memframe.audit.secrets import find_secrets
 from memframe.audit.similarity.cluster import Clusters
-from memframe.audit.text import redacted
-from memframe.plan.change import Value
+from memframe.audit.text import TEXT_FIELDS, redacted
+from memframe.plan.change import Fields, Value
 
 _FINDERS: Mapping[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "secret": find_secrets,
     "personal_data": find_personal_data,
 }
-_TEXTS = ("title", "summary", "content")
-"""Fields that are searched; what is found there is cut out of all."""
-
-_FIELDS = (*_TEXTS, "source", "tags")
-"""Fields in which a secret may stand."""
+_FIELDS = (*TEXT_FIELDS, "source", "tags")
+"""Fields in which a secret may stand; only the texts are searched for one."""
 
 _MIN_ALONE = 4
 """Characters from which on a secret without a digit is looked for in the rest of its memory, too."""
 
 _MAX_ROUNDS = 5
 
-Values = Mapping[str, Value]
-Memories = Mapping[str, Values]
+Memories = Mapping[str, Fields]
 """The fields of memories, by id."""
 
 
@@ -99,7 +95,7 @@ def searched_in(memories: Memories, checks: Iterable[str] = tuple(_FINDERS)) -> 
     """Return what an audit finds in titles, summaries and contents that may have to be cut out."""
     if not memories:
         return findings_frame(id=[])
-    texts = {name: [memory.get(name) for memory in memories.values()] for name in _TEXTS}
+    texts = {name: [memory.get(name) for memory in memories.values()] for name in TEXT_FIELDS}
     frame = pd.DataFrame({"id": list(memories), **texts}, dtype="str")
     return joined(_FINDERS[check](frame) for check in checks)
 
@@ -131,12 +127,12 @@ def cut(text: str, stretches: Iterable[Stretch]) -> str:
 class _Cutting:
     """A memory that loses its secrets in rounds: what was found, and what the mark of each text is called."""
 
-    def __init__(self, memory: Values, found: Found) -> None:
+    def __init__(self, memory: Fields, found: Found) -> None:
         self.memory = memory
         self.rounds = [(found, _secrets_in(found, memory))]
         self._values: dict[str, Value] | None = None
 
-    def values(self) -> Values:
+    def values(self) -> Fields:
         """Return all fields, without what was found in them, and without the same wherever else it stands."""
         if self._values is None:
             self._values = dict(self.memory)
@@ -160,7 +156,7 @@ class _Cutting:
         self._values = None
 
 
-def _secrets_in(found: Found, memory: Values) -> dict[str, str]:
+def _secrets_in(found: Found, memory: Fields) -> dict[str, str]:
     """Return the texts that are to go, and of which kind each is."""
     stretches = [(stretch, str(memory[field])) for field, some in found.items() for stretch in some]
     return {
@@ -169,7 +165,7 @@ def _secrets_in(found: Found, memory: Values) -> dict[str, str]:
     }
 
 
-def _cut_all(memory: Values, found: Found, names: Mapping[str, str]) -> dict[str, Value]:
+def _cut_all(memory: Fields, found: Found, names: Mapping[str, str]) -> dict[str, Value]:
     new: dict[str, Value] = dict(memory)
     for field in _FIELDS:
         value = memory.get(field)
@@ -201,7 +197,7 @@ def _again(text: str, secrets: Mapping[str, str]) -> Iterator[Stretch]:
             start = text.find(bare, end if is_alone else start + 1)
 
 
-def _without(found: Found, memory: Values, spared: Container[str]) -> dict[str, list[Stretch]]:
+def _without(found: Found, memory: Fields, spared: Container[str]) -> dict[str, list[Stretch]]:
     """Return what was found but for some texts."""
     new = {
         field: [one for one in stretches if str(memory[field])[one.start : one.end] not in spared]

@@ -29,8 +29,8 @@ Mask = NDArray[np.bool_]
 TEXTS = frozenset(name for name, kind in MEMORY_KINDS.items() if kind is TEXT)
 LISTS = frozenset(name for name, kind in MEMORY_KINDS.items() if kind is NAMES)
 TOP_OF_SCORE = {"importance": 5.0, "confidence": 1.0}
-MAX_TAGS = 100
-MAX_TAG_CHARS = 200
+MAX_TAGS, MAX_TAG_CHARS = 100, 200
+"""Of a memory, as services take them."""
 
 LIST_TYPES = (tuple, list, np.ndarray, set, frozenset)
 

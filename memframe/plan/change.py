@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from memframe.display import number_of
+from memframe.secret import MASK
 
 Action = Literal["create", "patch", "delete", "conflict", "invalid"]
 ACTIONS: tuple[Action, ...] = get_args(Action)
@@ -27,9 +28,6 @@ Value = str | float | tuple[str, ...] | None
 Fields = Mapping[str, Value]
 Label = str | int | float | None
 """Label of a row in the edited frame, as far as JSON has it; others are kept as their text."""
-
-MASK = "••••••"
-"""Replaces a hidden text."""
 
 MAX_LISTED = 5
 """Rows or ids that a message names before it counts the others."""

@@ -6,10 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from memframe.readers.rows import Item, from_seconds, read_time, text_of
+from memframe.readers.rows import Item, Items, from_seconds, read_time, text_of
 from memframe.readers.source import Damage, Document
-
-Items = Iterator[tuple[str, Any]]
 
 _LINE = re.compile(r"\s*(?:[-*•]\s+|\d{1,6}[.)]\s+)?\[([^\]\[]{0,60})\]\s*[-–—:.]\s*(\S.*)")
 """``[date] - text``, also with a bullet or a number before, and with a colon or a full stop behind the date."""

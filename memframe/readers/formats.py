@@ -14,10 +14,8 @@ from memframe.readers.markdown import (
     mem0_markdown_items,
     table_items,
 )
-from memframe.readers.rows import Item, from_seconds, is_filled
+from memframe.readers.rows import Item, Items, from_seconds, is_filled
 from memframe.readers.source import Damage, Document
-
-Items = Iterator[tuple[str, Any]]
 
 
 class Format(NamedTuple):

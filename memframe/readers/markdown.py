@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
 from memframe.archive.notes import parse_frontmatter, split_frontmatter
 from memframe.errors import FrameError
 from memframe.frames import MEMORY_KINDS
-from memframe.readers.rows import Item, is_filled, read_time, text_of
+from memframe.readers.rows import Item, Items, is_filled, read_time, text_of
 from memframe.readers.source import TEXT_KEYS, Damage, Document
-
-Items = Iterator[tuple[str, Any]]
 
 _NAMES = {
     "content": (*TEXT_KEYS, "memory_text", "entry", "note", "summary"),

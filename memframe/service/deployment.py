@@ -25,11 +25,11 @@ from sqlalchemy import Engine
 
 from memframe.address import check_redirect_uri
 from memframe.errors import ConfigError, NotFoundError
-from memframe.files import atomic_folder
+from memframe.files import atomic_folder, is_open_to_others
 from memframe.secret import Secret
 from memframe.service import validation
 from memframe.service.clock import Clock, format_instant, utc_now
-from memframe.service.keys import KEY_FILE, MasterKey, is_open_to_others, load_next_key
+from memframe.service.keys import KEY_FILE, MasterKey, load_next_key
 from memframe.service.logs import log_event
 from memframe.service.store import Store, bind, is_bound
 from memframe.service.store.accounts import Developer, User

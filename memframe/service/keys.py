@@ -27,7 +27,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from memframe.envelope import Envelope
 from memframe.envelope.detect import bind
 from memframe.errors import ConfigError
-from memframe.files import atomic_file
+from memframe.files import atomic_file, is_open_to_others
 from memframe.secret import Secret
 from memframe.service.tokens import CURSOR_KEY_BYTES, CursorCipher
 
@@ -180,11 +180,6 @@ def load_next_key(path: Path) -> MasterKey | None:
 
 def _path_of_next(path: Path) -> Path:
     return path.with_name(f"{path.name}.next")
-
-
-def is_open_to_others(path: Path, *, system: str = os.name) -> bool:
-    """Return True where mode bits let other users reach a file or folder; they mean nothing on Windows."""
-    return system == "posix" and bool(path.stat().st_mode & 0o077)
 
 
 def _associated_data(user_id: str, version: int) -> bytes:
