@@ -35,7 +35,7 @@ from memframe.cli.options import (
 from memframe.frames import READ
 from memframe.load import load_memories, load_tags
 from memframe.readers import read_memories
-from memframe.report.summary import memories, none_found, proposed, share, subject_of, words_of
+from memframe.report import memories, none_found, proposed, share, subject_of, words_of
 from memframe.secret import Secret
 
 fail_on_option = click.option(
@@ -149,7 +149,7 @@ def _judge(url: str | None, model: str | None, api_key: Secret | None, *, send: 
 
 
 def _is_typed(name: str) -> bool:
-    """True if a parameter was given on the command line itself."""
+    """Return True if a parameter was given on the command line itself."""
     return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 

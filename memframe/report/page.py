@@ -13,7 +13,7 @@ import pandas as pd
 from memframe import plot
 from memframe.display import Markup, join, number_of, table, tag
 from memframe.plot.axes import inline_svg
-from memframe.report.summary import (
+from memframe.report import (
     PROPOSALS,
     SEVERITIES,
     Count,

@@ -38,8 +38,16 @@ from memframe.oauth import OAuthFlow
 from memframe.progress import ProgressOption
 from memframe.runtime import Runtime
 from memframe.secret import Secret, as_secret_if_text
-from memframe.signin.failures import Failure, Step, describe_failure
-from memframe.signin.state import ALLOWED, DUE, POLLING_STEPS, SignInState, State
+from memframe.signin.state import (
+    ALLOWED,
+    DUE,
+    POLLING_STEPS,
+    Failure,
+    SignInState,
+    State,
+    Step,
+    describe_failure,
+)
 from memframe.wire import AccessRequest, OAuthTokens
 
 __all__ = ["Failure", "SignIn", "SignInState", "State", "Step"]

@@ -18,8 +18,7 @@ from threading import Event, RLock, Thread
 from memframe.access import MIN_POLL_S, check_wait
 from memframe.errors import MemframeError
 from memframe.signin import SignIn
-from memframe.signin.failures import Failure
-from memframe.signin.state import POLLING_STEPS, State
+from memframe.signin.state import POLLING_STEPS, Failure, State
 
 GROWTH = 1.5
 MAX_WAIT_S = 30.0
