@@ -37,7 +37,7 @@ Moment = Annotated[datetime, Meta(tz=True)]
 
 
 class ForeignMemory(Struct, frozen=True, kw_only=True):
-    """Imported fields of a memory; ids are made anew."""
+    """Imported fields of a memory; it gets a new id."""
 
     content: str
     origin_id: str | None = None
@@ -168,8 +168,8 @@ def run_import(
 ) -> ImportRun:
     """Create the memories of a file that were not imported before, or only count them unless it `applies`.
 
-    All rows are checked before the first is written. A run that is broken off goes on under its id when the same file
-    is imported again.
+    All rows are checked before the first is written. An interrupted run continues under its id when the same
+    file is imported again.
     """
     rows = list(_check_memories(deployment, user_id, memories))
     digests = "".join(sorted({row.digest for row in rows}))

@@ -2,7 +2,7 @@
 
 Sign-ins and token calls are counted in the database, for all workers together, under keyed hashes of e-mail and
 network address. Counts are of the wall clock, because workers on several machines share them; a count from the future,
-after a clock was set back, starts anew, so that it locks nobody out.
+after a clock was set back, starts again, so that it locks nobody out.
 
 Searches and password checks are limited for each process: what they use up is its threads and memory.
 """
@@ -55,7 +55,7 @@ class Limit(NamedTuple):
     n : int
         Attempts that pass.
     window : timedelta
-        From the first attempt on; then counting starts anew.
+        From the first attempt on; then counting starts again.
     wait : timedelta, optional
         Pause after the last attempt, where the limit is exceeded: it doubles with each further attempt, up to
         `MAX_WAIT`. Without it further attempts wait for the end of the window.
@@ -84,7 +84,7 @@ class AttemptCount(Struct, frozen=True):
     last_at: datetime
 
     def is_over(self, limit: Limit, now: datetime) -> bool:
-        """Return True where counting starts anew: after the window and the wait, and after the clock was set back."""
+        """Return True where counting starts again: after the window and the wait, and after the clock was set back."""
         return now < self.last_at - CLOCK_LEEWAY or (
             now >= self.began_at + limit.window and not self._wait_s(limit, now)
         )
@@ -153,7 +153,7 @@ class Throttle:
                 connection.execute(update(attempts).where(this).values(**values, last_at=now))
 
     def forgive(self, reset: Keys, take_back: Keys) -> None:
-        """After a success, drop the counts of some keys, and take the attempt back from those of others."""
+        """Drop the counts of some keys after a success, and take the attempt back from those of others."""
         with writing(self._engine) as connection:
             connection.execute(delete(attempts).where(attempts.c.key_hash.in_(self._hash(reset))))
             others = attempts.c.key_hash.in_(self._hash(take_back))

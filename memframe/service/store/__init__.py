@@ -25,7 +25,6 @@ from memframe.service.store.activity import ActivityLog
 from memframe.service.store.batching import GroupCommit, LookupBatcher, ReadConnections
 from memframe.service.store.engine import (
     Queries,
-    name_of,
     naming_database_errors,
     read_meta,
     write_meta,
@@ -149,10 +148,6 @@ class Store:
     def naming_errors(self) -> AbstractContextManager[None]:
         """Turn errors of the database inside a block into a `ConfigError` for the operator."""
         return naming_database_errors(self.engine)
-
-    @property
-    def name(self) -> str:
-        return name_of(self.engine)
 
     def replace_master_key(self, new: MasterKey, key_file: Path) -> int:
         """Wrap all user keys with another master key, in one transaction; return their number.

@@ -243,8 +243,8 @@ class Accounts(Records):
             .join(users, users.c.id == connections.c.user_id)
             .where(users.c.disabled.is_(False))
         )
-        user_id: str | None = self._scalar(query)
-        return user_id
+        with self._engine.connect() as connection:
+            return connection.scalar(query)
 
     def _end_codes(self, connection: Connection, **owners: str) -> None:
         """End the authorization codes and tokens of a developer, a user or a pair of them."""

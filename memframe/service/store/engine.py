@@ -314,10 +314,6 @@ class Records:
         with self._engine.connect() as connection:
             return fetch_all(connection, record, query)
 
-    def _scalar(self, query: Select[Any]) -> Any:
-        with self._engine.connect() as connection:
-            return connection.scalar(query)
-
 
 def fetch_one(connection: Connection, record: type[Record], query: Select[Any]) -> Record | None:
     row = connection.execute(query).mappings().one_or_none()

@@ -73,7 +73,7 @@ GRANTED_MANY = SqlStatement(
 )
 """Memories by developer, epoch, user and id, each under its own grant; for PostgreSQL.
 
-The keys are one JSON parameter: PostgreSQL then plans the statement once, with arrays each time anew.
+The keys are one JSON parameter: PostgreSQL then plans the statement once, with arrays every time again.
 """
 
 _DELETE = SqlStatement(f"DELETE FROM memories WHERE {_THIS} RETURNING {_COLUMNS}")
