@@ -34,7 +34,7 @@ _SEVERITIES: dict[str, Severity] = {
 
 
 def find_missing(memories: pd.DataFrame) -> pd.DataFrame:
-    """Fields that are empty: nothing, or white space alone.
+    """Find fields that are empty: nothing, or white space alone.
 
     Content that could not be opened is not missing; `find_sealed` tells of it. A column that the frame does not
     have is not missing from its memories either.
@@ -102,7 +102,7 @@ _NO_SOURCE = "(no source)"
 
 
 def find_scores(memories: pd.DataFrame) -> pd.DataFrame:
-    """Importance above 1 among importance of 0 to 1, scores that cannot be, and confidence that never changes.
+    """Find importance above 1 among importance of 0 to 1, impossible scores, and confidence that never changes.
 
     Whether an importance of exactly 1 is the most of the one scale or the least of the other nobody can tell; it
     is named for review where its source scored from 1 to 5 just before and just after. In a store that holds
@@ -145,7 +145,7 @@ def find_scores(memories: pd.DataFrame) -> pd.DataFrame:
 
 
 def rescaled(importance: float) -> float:
-    """Importance of the scale up to 5 on that from 0 to 1.
+    """Convert importance from the scale up to 5 to that from 0 to 1.
 
     >>> rescaled(4.0)
     0.8
@@ -222,7 +222,7 @@ _DENSE = r"^\s*(?:\S{38}|\{)"
 
 
 def find_sealed(memories: pd.DataFrame) -> pd.DataFrame:
-    """Content that is not in the open where it should be, or in the open where it should not.
+    """Find content that could not be opened or still looks sealed, and unsealed content among sealed.
 
     Parameters
     ----------
@@ -291,7 +291,7 @@ _SINGULAR = (
 
 
 def find_tags(memories: pd.DataFrame, tags: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Names of tags that mean the same; with the user's tags given, also disabled, unknown and unused ones.
+    """Find tags that mean the same; with the user's tags given, also disabled, unknown and unused ones.
 
     Names mean the same if they differ in case, accents, signs or a plural, and may do if they differ in one
     letter and one is far rarer; the more frequent one is proposed. Names with different digits never do. Words that
@@ -358,7 +358,7 @@ def find_tags(memories: pd.DataFrame, tags: pd.DataFrame | None = None) -> pd.Da
 
 @lru_cache(maxsize=1 << 12)
 def names_in(evidence: str) -> tuple[str, ...]:
-    """The tag that a finding about a memory is about and, where names mean the same, the one that is proposed for it.
+    """Return the tag that a finding is about and, where names mean the same, the one that is proposed for it.
 
     >>> names_in("'Recipes' (1 memory) and 'recipe' (2 memories)"), names_in("'stamps' is disabled")
     (('Recipes', 'recipe'), ('stamps',))
@@ -368,7 +368,7 @@ def names_in(evidence: str) -> tuple[str, ...]:
 
 
 def _same_forms(counts: Counter[str]) -> Iterator[tuple[str, str, float]]:
-    """Names that become equal without case, accents, signs and plural; each with the most frequent of them."""
+    """Yield names that are equal without case, accents, signs and plural, each with the most frequent of them."""
     forms = defaultdict(list)
     for name in counts:
         forms[_form(name)].append(name)
@@ -378,7 +378,7 @@ def _same_forms(counts: Counter[str]) -> Iterator[tuple[str, str, float]]:
 
 
 def _slips(counts: Counter[str]) -> Iterator[tuple[str, str, float]]:
-    """Rare names that are one letter away from a frequent one.
+    """Yield rare names that are one letter away from a frequent one.
 
     Names with a letter in common places meet under the forms that each has without one of its letters.
     """
@@ -401,7 +401,7 @@ def _slips(counts: Counter[str]) -> Iterator[tuple[str, str, float]]:
 
 
 def _form(name: str) -> str:
-    """A name without case, accents, signs and plural.
+    """Return a name without case, accents, signs and plural.
 
     >>> _form("Side-Projects"), _form("side project"), _form("Galerías")
     ('sideproject', 'sideproject', 'galeria')

@@ -122,7 +122,7 @@ def plan_cleanup(
 
 
 def _known(findings: pd.DataFrame, rows: Rows) -> pd.DataFrame:
-    """Findings about memories of this user."""
+    """Return the findings about memories of this user."""
     is_known = findings["id"].map(rows.__contains__).astype(bool)
     related = findings["related_id"]
     return findings[is_known & (related.isna() | related.map(rows.__contains__).astype(bool))]

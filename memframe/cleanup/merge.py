@@ -1,6 +1,6 @@
-"""Merging: of memories that say the same one is kept, and holds afterwards what all of them held.
+"""Merging: of memories that say the same, keep one, and give it what the others held.
 
-What one memory cannot hold stays in two: a second source, a word of a title, a name.
+Memories are not merged if one cannot hold all of it, such as a second source, a word of a title or a name.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ def lost(doomed: Said, kept: Said, store: WordCounts, *, breaks_off: bool = Fals
 
 
 def _is_slip(word: str, others: Iterable[str], store: WordCounts) -> bool:
-    """True if a word is one of others with a typing error; a number never is."""
+    """Return True if a word is one of others with a typing error; a number never is."""
     if is_number(word) or word in CALENDAR:
         return False
     near = (other for other in others if OSA.distance(word, other, score_cutoff=2) <= 2)
@@ -228,7 +228,7 @@ class Merge(Struct, frozen=True, kw_only=True):
 
 
 class Merging:
-    """Finds what can be merged without a loss.
+    """Find what can be merged without a loss.
 
     `memories` are all that were audited, `values` the fields of those that may take part, by id, as they are going to
     be. `taken` holds "delete" where copies go that hold nothing of their own, "merge" where others are merged. `apart`
@@ -284,7 +284,7 @@ class Merging:
         return {i: (rank.get(i, _LAST), place) for i, place in zip(members, places.tolist(), strict=True)}
 
     def _of_cluster(self, members: Sequence[str]) -> Iterator[Merge]:
-        """The first takes in what it can hold; what is left may still be one text several times."""
+        """Merge into the first member all that it can hold; what is left may still repeat one text."""
         left, is_first = list(members), True
         while left:
             keeper, *others = left
@@ -302,7 +302,7 @@ class Merging:
             left, is_first = [i for i in others if i not in holder.members], False
 
     def _may_go(self, member: str, holder: _Holder) -> bool:
-        """True if the merge is asked for, and no value is known in which the two differ."""
+        """Return True if the merge is asked for, and no value is known in which the two differ."""
         values, copy = self._values[member], self._copies.get(member)
         is_plain = values["content"] == holder.values["content"] and not holder.gains(values)
         is_asked = "merge" in self._taken and (not is_plain or (copy is not None and copy.action == "merge"))
@@ -329,7 +329,7 @@ class Merging:
 
 
 class _Holder:
-    """A memory that is kept, on its way to hold others."""
+    """A memory that is kept, and those that were merged into it."""
 
     def __init__(self, memory_id: str, values: Fields) -> None:
         self.members = {memory_id: None}
@@ -349,7 +349,7 @@ class _Holder:
 
 
 def _clusters(copies: Sequence[Copy]) -> list[list[str]]:
-    """Memories that say the same, with whatever says the same as one of them."""
+    """Group memories that say the same, directly or through another one."""
     ids = sorted({memory_id for copy in copies for memory_id in (copy.id, copy.keeper)})
     place = {memory_id: number for number, memory_id in enumerate(ids)}
     clusters = Clusters(len(ids))

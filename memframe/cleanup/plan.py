@@ -1,4 +1,4 @@
-"""From findings to what each memory is going to be, and to the changes of a plan, each with its reason."""
+"""From findings to the planned state of each memory, and to the changes of a plan, each with its reason."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class DraftRow(Struct, frozen=True, kw_only=True, dict=True):
         return {name: self.stored.value(name) for name in FIELDS} if self.stored else {}
 
     def moved(self, fields: Iterable[str]) -> tuple[str, ...]:
-        """Those of some fields that the service holds otherwise than the audit saw them."""
+        """Find the fields, among some, that have changed at the service since the audit."""
         now = self.now
         return tuple(
             name
@@ -92,7 +92,7 @@ class Rows:
         return memory_id in self._place
 
     def read(self, ids: Collection[str]) -> dict[str, DraftRow]:
-        """Chosen memories beside what the service holds now, in the order of the frame."""
+        """Read what the service holds now of chosen memories, in the order of the frame."""
         ids = sorted(ids, key=self._place.__getitem__)
         frame = self.memories.iloc[[self._place[memory_id] for memory_id in ids]]
         stored = read_current(self._access, ids, n_known=len(self)) if ids else {}
@@ -147,14 +147,14 @@ class Draft(Struct, frozen=True, kw_only=True):
 
     rows: Mapping[str, DraftRow]
     values: dict[str, dict[str, Value]]
-    """All fields of the memories that stay, as they are going to be."""
+    """Planned fields of the memories that are kept."""
     deletes: dict[str, str | None]
-    """Memories that go by themselves, and the one that stays and says the same, if there is one."""
+    """Memories to delete, each with the one that is kept and says the same, if any."""
     merges: tuple[Merge, ...]
     conflicts: dict[str, tuple[str, ...]]
     """Memories that have changed since the audit, and in which fields; none of them where it is gone."""
     hidden: dict[str, frozenset[str]]
-    """What nobody shall see of each memory."""
+    """Texts of each memory that no display shows."""
 
 
 def draft_of(
@@ -165,7 +165,7 @@ def draft_of(
     taken: Iterable[str],
     apart: Iterable[frozenset[str]],
 ) -> Draft:
-    """Decide what becomes of each memory that findings name, by their ``action``.
+    """Plan the state of each memory that findings name, by their ``action``.
 
     `memories` are all of the user that were audited, `taken` the actions that are asked for at all, and `apart` pairs
     of memories that differ in a value.
@@ -207,7 +207,7 @@ def draft_of(
 
 
 def _conflicts(findings: pd.DataFrame, rows: Mapping[str, DraftRow]) -> dict[str, tuple[str, ...]]:
-    """Memories of which something moved that the findings have looked at, or that would be lost."""
+    """Find memories that are gone, or that changed in fields on which findings rest or that would be lost."""
     looked_at: defaultdict[str, set[str]] = defaultdict(set)
     columns = (findings[name] for name in ("id", "field", "action", "related_id"))
     for memory_id, field, action, related in zip(*columns, strict=True):
@@ -241,7 +241,7 @@ def _edited(
 
 
 def _deletes(findings: pd.DataFrame, may_stay: Collection[str]) -> dict[str, str | None]:
-    """Memories that go by themselves; one that goes because another says the same stays, unless that one does."""
+    """Find memories to delete, each with the one that says the same, if any, which must then stay."""
     own = findings[(findings["action"] == "delete") & ~findings["check"].isin(COPYING)]
     related = own["related_id"].astype(object).where(own["related_id"].notna(), None)
     wanted = dict(zip(own["id"], related, strict=True))
@@ -261,7 +261,7 @@ def _copies(findings: pd.DataFrame) -> list[Copy]:
 
 
 class Writer:
-    """Writes a draft, and the findings that it was made from, as changes of a plan."""
+    """Make the changes of a plan from a draft, and from the findings that it was made from."""
 
     def __init__(self, draft: Draft, findings: pd.DataFrame) -> None:
         self._draft = draft
@@ -388,7 +388,7 @@ class Writer:
 
 
 def _reasons(findings: pd.DataFrame) -> dict[str, str]:
-    """The findings of each memory in words, evidence masked as the audit has it."""
+    """Put the findings of each memory into words, with their masked evidence."""
     said: defaultdict[str, dict[str, None]] = defaultdict(dict)
     columns = (findings[name] for name in ("id", "check", "kind", "evidence"))
     for memory_id, check, kind, evidence in zip(*columns, strict=True):

@@ -1,4 +1,4 @@
-"""Proposals: which findings of an audit something is planned for, as it proposes or as somebody has decided."""
+"""Proposals: which findings of an audit are planned for, as the audit proposes or as the caller decides."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ POSSIBLE: Mapping[Check, tuple[Proposal, ...]] = MappingProxyType(
         "sealed": ("delete",),
     }
 )
-"""What can be planned for the findings of each check."""
+"""Possible actions for the findings of each check."""
 
 COPYING = frozenset({"exact_duplicate", "near_duplicate"})
 """Checks that relate a memory to one that says the same."""
@@ -53,7 +53,7 @@ MAX_SHARE = 0.05
 """Largest share of a user's memories that is deleted on wording alone without a confirmation."""
 
 _SEEN: tuple[Check, ...] = ("exact_duplicate", "sealed")
-"""Checks that tell what they find without any understanding of a text."""
+"""Checks whose findings do not depend on the wording of a text."""
 
 
 class ChosenActions(NamedTuple):
@@ -117,7 +117,7 @@ def _decision(check: object, action: str) -> str:
 
 
 def check_share(findings: pd.DataFrame, deletes: Iterable[str], n_memories: int, max_share: float) -> None:
-    """Refuse to delete more of a user's memories on wording alone than somebody has allowed.
+    """Refuse to delete more of a user's memories on wording alone than the caller has allowed.
 
     Raises `PlanError`, which names number and share, and the ``max_share`` that confirms them. `n_memories` is how many
     the user has, as far as they were audited.
@@ -142,20 +142,20 @@ def check_share(findings: pd.DataFrame, deletes: Iterable[str], n_memories: int,
 
 
 class Renewal(NamedTuple):
-    """A saved audit, made anew."""
+    """A saved audit that was repeated."""
 
     audit: Audit
     n_left_out: int
-    """Findings that proposed something and are not to be found any more, or otherwise."""
+    """Findings with a proposal that are no longer found, or found with other evidence."""
 
 
 def audit_again(access: Access, path: str | PathLike[str]) -> Renewal:
-    """Load the memories, look for the same once more, and keep what the saved audit had found.
+    """Load the memories, audit them again, and keep the findings that the saved audit has.
 
-    A saved audit holds no texts, and its offsets are those of the texts as they were. So nothing is taken from it but
-    which findings somebody has seen: what is found no more, or otherwise, is left out, and so is what is new. What it
-    had for review alone, as a judge objected to a proposal, stays so. The path is of a file of `Audit.to_json`, or of
-    ``memframe audit --json``; raises `FrameError` where the file is no saved audit.
+    A saved audit holds no texts, and its offsets may be outdated, so only the set of its findings is used: those that
+    are no longer found, or differ, are left out, and so are new ones. A finding that the saved audit has for review
+    alone, because a judge objected to its proposal, remains for review. The file is one of `Audit.to_json` or
+    ``memframe audit --json``; raises `FrameError` if it is no saved audit.
     """
     saved = read_audit(expand_path(path))
     if not saved.is_stored:

@@ -1,7 +1,7 @@
-"""Redaction: secrets cut out of texts where they stand, with a short mark left in their place.
+"""Redaction: replace secrets in texts by a short mark.
 
-Offsets are of Python's characters, in the text that was audited. What the audit found of one memory goes from all of
-its fields: a password in the content stands in the title, or as a tag, as often as not.
+Offsets count characters of the audited text. What the audit found in one field of a memory is removed from all its
+fields: a password in the content is often in the title, or a tag, as well.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Memories = Mapping[str, Fields]
 
 
 class Stretch(NamedTuple):
-    """Part of a text that is to go, up to and without ``end``."""
+    """Part of a text to redact, up to and without ``end``."""
 
     start: int
     end: int
@@ -65,10 +65,10 @@ def redact_memories(
 ) -> dict[str, Redacted]:
     """Cut out what was found, and return the memories that change.
 
-    Once cut, the texts are searched again: of two findings that shared characters an audit names but one, and the
-    rest of the other must not stay. What the same search finds in the text as it was, and nobody asked for, stays.
+    The redacted texts are searched again: of two findings that share characters an audit names only one, and the rest
+    of the other must not remain. What this search already finds in the original text without being asked for remains.
 
-    Texts that were different stay so: where nothing but the secrets told them apart, their marks are numbered.
+    Different texts stay different: if only the secrets distinguished them, their marks are numbered.
 
     `searched` is what `searched_in` has found in these memories, and `apart` are pairs of memories that are known to
     differ in a value.
@@ -125,7 +125,7 @@ def cut(text: str, stretches: Iterable[Stretch]) -> str:
 
 
 class _Cutting:
-    """A memory that loses its secrets in rounds: what was found, and what the mark of each text is called."""
+    """Redaction of one memory in rounds: what was found in each, and the name of each mark."""
 
     def __init__(self, memory: Fields, found: Found) -> None:
         self.memory = memory
@@ -207,7 +207,7 @@ def _without(found: Found, memory: Fields, spared: Container[str]) -> dict[str, 
 
 
 def _alike(cuttings: Mapping[str, _Cutting], apart: Iterable[frozenset[str]]) -> list[list[_Cutting]]:
-    """Group memories that nothing may tell apart any more, or that are known to differ in a value."""
+    """Group memories that redaction may make equal, or that are known to differ in a value."""
     ids = list(cuttings)
     place = {memory_id: number for number, memory_id in enumerate(ids)}
     clusters, first_with = Clusters(len(ids)), dict[Value, int]()

@@ -62,7 +62,7 @@ as_json = click.option(
 
 
 def wants_json() -> bool:
-    """True if the running command was given --json."""
+    """Return True if the running command was given --json."""
     return bool(click.get_current_context().meta.get(_JSON))
 
 

@@ -57,7 +57,7 @@ class Cell(NamedTuple):
 
     @property
     def is_given(self) -> bool:
-        """True if the cell holds anything, be it wrong; an empty list is nothing."""
+        """True if the cell has a value, valid or not; an empty list is none."""
         return self.error is not None or self.value not in (None, ())
 
 
@@ -214,7 +214,7 @@ class Null(str):
     _only: Self
 
     def __new__(cls) -> Self:
-        """The one there is."""
+        """Return the only instance."""
         if "_only" not in cls.__dict__:
             cls._only = super().__new__(cls, "\0memframe.NULL")
         return cls._only

@@ -134,7 +134,7 @@ def _notes(frame: EditedFrame, new: Sequence[int]) -> Iterator[str]:
 
 
 def check_size(records: Iterable[Change], max_changes: int | None) -> None:
-    """Refuse more writes than somebody has allowed, by a `PlanError`."""
+    """Raise `PlanError` if there are more writes than allowed."""
     n_writes = sum(change.action in WRITES for change in records)
     if max_changes is not None and n_writes > max_changes:
         raise PlanError(
@@ -147,7 +147,7 @@ def check_size(records: Iterable[Change], max_changes: int | None) -> None:
 
 
 def check_option(name: str, value: object, kind: object) -> None:
-    """Refuse a word that is none of the choices, by a `PlanError`."""
+    """Raise `PlanError` if a value is not one of the choices."""
     choices = get_args(kind)
     if value not in choices:
         raise PlanError(f"{name}={value!r}: give one of {', '.join(map(repr, choices))}")
@@ -201,7 +201,7 @@ state of this row (2026-03-01 08:30:00 UTC); which side changed it cannot be tol
 
 
 class ChangeBuilder:
-    """Build changes of edits and of the current state of their memories; what cannot be sent is added to the errors."""
+    """Build changes from edits and the current state of their memories; collect errors of what cannot be sent."""
 
     def __init__(
         self, frame: EditedFrame, on_null: OnNull, on_conflict: OnConflict, errors: RowErrors
@@ -351,6 +351,6 @@ class ChangeBuilder:
 
 
 def is_held(name: str, cell: Cell, held: Value) -> bool:
-    """Tell whether a cell is what the service holds, but for decimals that a file has cut."""
+    """Return True if a cell is what the service holds, apart from decimals that a file has cut."""
     is_score = isinstance(cell.value, float) and isinstance(held, float | int)
     return same_value(name, cell.value, held) or (is_score and bool(is_rounded(cell.value, held)))  # type: ignore[arg-type]

@@ -86,7 +86,7 @@ def spans_of(before: Value, after: Value) -> Sides:
 
 
 def text_of(value: Value) -> str:
-    """A value as people read it; None is empty.
+    """Write a value as people read it; None is empty.
 
     >>> text_of(3.0), text_of(("tea", "home")), text_of(None)
     ('3', 'tea, home', '')
@@ -102,7 +102,7 @@ def _name_spans(names: Sequence[str], others: Sequence[str]) -> list[DiffSpan]:
 
 
 def shorten(spans: Sequence[DiffSpan]) -> list[DiffSpan]:
-    """Long stretches cut: of what is the same, all but the ends beside a difference; of what differs, the middle.
+    """Cut long stretches: of equal text all but the ends beside a difference, of changed text the middle.
 
     >>> [span.text for span in shorten([DiffSpan("so " * 40), DiffSpan("tea", True)])]
     ['… so so so so so so so so so so so so so so so so so so so ', 'tea']
@@ -125,7 +125,7 @@ def shorten(spans: Sequence[DiffSpan]) -> list[DiffSpan]:
 
 
 def _head(text: str, n_chars: int) -> str:
-    """The beginning, cut between words where there is a gap."""
+    """Return the beginning of a text, cut between words if it has any."""
     return re.sub(r"(?<=\s)\S*$", "", text[:n_chars]) if len(text) > n_chars else text
 
 
