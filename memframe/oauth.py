@@ -188,14 +188,11 @@ class RedirectListener(HTTPServer):
     state, such as that of a page that guesses the path, can neither answer nor spoil the attempt.
     """
 
-    def __init__(
-        self, redirect_uri: str, timeout_s: float, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, redirect_uri: str, timeout_s: float) -> None:
         parts = urlsplit(redirect_uri)
         self._path = parts.path or "/"
         self._timeout_s = timeout_s
-        self._deadline = clock() + timeout_s
-        self._clock = clock
+        self._deadline = time.monotonic() + timeout_s
         self._state = ""
         self.answered: str | None = None
         try:
@@ -223,7 +220,7 @@ class RedirectListener(HTTPServer):
         """
         self._state = state
         while self.answered is None:
-            left_s = self._deadline - self._clock()
+            left_s = self._deadline - time.monotonic()
             self.timeout = min(left_s, LOOK_EVERY_S)
             if left_s <= 0 or not is_wanted():
                 raise OAuthError(

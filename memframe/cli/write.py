@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Callable, Hashable
-from functools import wraps
+from collections.abc import Hashable
 from pathlib import Path
 from typing import Any, get_args
 
@@ -28,7 +27,6 @@ from memframe.cli.options import (
     FILE,
     SECONDS,
     UNKNOWN,
-    Command,
     LocalPath,
     as_json,
     ask_secrets,
@@ -57,7 +55,7 @@ MAX_SHOWN = 20
 """Changes that are printed without --full."""
 
 MAX_ROWS_SHOWN = 10
-"""Rows that are named where something went wrong with them."""
+"""Failed rows that are named; the others are counted."""
 
 out_option = click.option(
     "--out", type=LocalPath(), help="Save the plan in this file, encrypted for you on this machine."
@@ -66,23 +64,6 @@ full_option = click.option("--full", is_flag=True, help=f"Print all changes, not
 max_changes_option = click.option(
     "--max-changes", metavar="N", type=COUNT, help="Refuse to plan more changes."
 )
-
-
-def planning(*refused: str) -> Callable[[Callable[..., Plan]], Command]:
-    """Make a command that shows and saves the plan of a function, and ends with 3 if it has `refused` changes."""
-
-    def add(make: Callable[..., Plan]) -> Command:
-        @access_required
-        @combine(out_option, full_option, as_json)
-        @wraps(make)
-        def run(access: Access, out: Path | None, full: bool, **given: Any) -> None:
-            plan = make(access, **given)
-            _show(plan, full=full)
-            _save_and_exit(plan, out, access.request_id, *refused)
-
-        return run
-
-    return add
 
 
 @click.command("plan")
@@ -133,15 +114,17 @@ def planning(*refused: str) -> Callable[[Callable[..., Plan]], Command]:
 def plan_command(
     edited: Path | None,
     request_id: str | None,
-    audit: Path | None,
+    audit: Any,
+    key: Secret | None,
+    is_delete: bool,
     saved: Path | None,
     actions: str | None,
+    on_null: OnNull,
     on_conflict: OnConflict,
     max_share: float,
     max_changes: int | None,
     out: Path | None,
     full: bool,
-    **reading: Any,
 ) -> None:
     """Plan the changes of EDITED: an archive (.parquet, .jsonl, .csv) with edited or new rows.
 
@@ -165,10 +148,13 @@ def plan_command(
         raise click.UsageError("--actions chooses among the proposals of --from-audit")
     settling: OnConflict = "mark" if on_conflict == "raise" else on_conflict
     with open_request(request_id) as access:
-        if audit is None:
-            plan = _plan_edits(access, edited, on_conflict=settling, **reading)
-        else:
+        if edited is None:
             plan = _plan_proposals(access, audit, actions, on_conflict=settling, max_share=max_share)
+        elif is_delete:
+            plan = plan_deletes(access, _rows_to_delete(edited, access, key), on_conflict=settling)
+        else:
+            rows = _read_rows(edited, key or access)
+            plan = plan_changes(access, rows, on_null=on_null, on_conflict=settling)
     check_size(plan.records, max_changes)
     _show(plan, full=full)
     n_conflicts = plan.counts.get("conflict", 0)
@@ -184,20 +170,6 @@ def plan_command(
     _save_and_exit(plan, out, request_id, "conflict")
 
 
-def _plan_edits(
-    access: Access,
-    edited: Any,
-    *,
-    key: Secret | None,
-    is_delete: bool,
-    on_null: OnNull,
-    on_conflict: OnConflict,
-) -> Plan:
-    if is_delete:
-        return plan_deletes(access, _rows_to_delete(edited, access, key), on_conflict=on_conflict)
-    return plan_changes(access, _read_rows(edited, key or access), on_null=on_null, on_conflict=on_conflict)
-
-
 def _plan_proposals(access: Access, audit: Path, actions: str | None, **options: Any) -> Plan:
     chosen = _actions(actions)
     read_actions(chosen)  # before anything is read
@@ -210,16 +182,19 @@ def _plan_proposals(access: Access, audit: Path, actions: str | None, **options:
 
 @click.command("undo")
 @click.argument("journal", type=LocalPath())
-@planning("conflict")
+@access_required
+@combine(out_option, full_option, as_json)
 @example("memframe undo cleanup.journal --request 7c9e6679 --out undo.plan")
-def undo_command(access: Access, journal: Path) -> Plan:
+def undo_command(access: Access, journal: Path, out: Path | None, full: bool) -> None:
     """Plan to undo a run: patches are reverted, deletes restored or created again, creates deleted.
 
     Nothing is written. Later changes of others are conflicts, which are printed, left out of the saved plan and not
     overwritten; then it ends with 3. A deleted memory has its id and dates again if the service restores it; otherwise
     it has a new id and the date of the undo. The plan says which, with the old date.
     """
-    return plan_undo(access, journal)
+    plan = plan_undo(access, journal)
+    _show(plan, full=full)
+    _save_and_exit(plan, out, access.request_id, "conflict")
 
 
 @click.command("restore")
@@ -236,7 +211,8 @@ def undo_command(access: Access, journal: Path) -> Plan:
 @click.option(
     "--check", is_flag=True, help="Compare the archive with all that the service lists; plan nothing."
 )
-@planning("conflict", "invalid")
+@access_required
+@combine(out_option, full_option, as_json)
 @example(
     "memframe restore backup.parquet --request 7c9e6679 --check",
     "memframe restore backup.parquet --request 7c9e6679 --out restore.plan",
@@ -249,7 +225,9 @@ def restore_command(
     on_conflict: OnConflict,
     max_changes: int | None,
     check: bool,
-) -> Plan:
+    out: Path | None,
+    full: bool,
+) -> None:
     """Plan to restore what ARCHIVE contains and the service lacks; or verify with --check that it contains everything.
 
     ARCHIVE is what `memframe export` wrote, sealed or not, also of another account, whose memories get new ids.
@@ -266,7 +244,8 @@ def restore_command(
         sys.exit(0 if found.is_whole else CONFLICTS)
     plan = plan_restore(access, archive, key=key, on_conflict=on_conflict)
     check_size(plan.records, max_changes)
-    return plan
+    _show(plan, full=full)
+    _save_and_exit(plan, out, access.request_id, "conflict", "invalid")
 
 
 def _actions(text: str | None) -> Actions:
@@ -344,13 +323,9 @@ writing_options = combine(
 )
 
 
-def _load_plan(_ctx: click.Context, _argument: click.Parameter, path: Path) -> Plan:
-    """Read a plan before the request is opened: a damaged one needs no connection."""
-    return Plan.load(path)
-
-
 @click.command("apply")
-@click.argument("plan", type=LocalPath(), callback=_load_plan)
+# read before the request is opened: a damaged plan needs no connection
+@click.argument("plan", type=LocalPath(), callback=lambda _context, _argument, path: Plan.load(path))
 @access_required
 @click.option("--confirm", metavar="N", type=COUNT, help="Number of memories that the plan deletes.")
 @click.option("--journal", type=LocalPath(), help="File for the journal of the run.")

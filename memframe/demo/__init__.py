@@ -28,7 +28,6 @@ from memframe.errors import ConfigError, FrameError
 from memframe.files import raise_os_errors_as
 from memframe.keystore import open_local_cipher
 from memframe.plan.change import FIELDS, format_counts, mask
-from memframe.progress import ProgressOption
 from memframe.runtime import Runtime
 
 __all__ = ["SampleService", "run_demo"]
@@ -44,30 +43,15 @@ MIN_WIDTH, MAX_WIDTH = 40, 110
 """Columns between which text is wrapped."""
 
 
-def run_demo(
-    folder: Path,
-    *,
-    console: Console | None = None,
-    command: str = "memframe",
-    progress: ProgressOption = "auto",
-) -> pd.DataFrame:
-    """Take the tour.
+def run_demo(folder: Path, *, command: str = "memframe") -> None:
+    """Take the tour, and print it to standard output.
 
     Parameters
     ----------
     folder : Path
         Folder for the Parquet file, two pictures and the audit; created if it does not exist.
-    console : rich.console.Console, optional
-        By default standard output.
     command : str
         The command that starts memframe, for the advice at the end.
-    progress : "auto", bool or callable
-        As in `load_memories`.
-
-    Returns
-    -------
-    DataFrame
-        The loaded memories.
 
     Raises
     ------
@@ -76,8 +60,8 @@ def run_demo(
     """
     with _files_in(folder), SampleService() as sample:
         width = min(max(shutil.get_terminal_size().columns, MIN_WIDTH), MAX_WIDTH) - 1
-        console = console or Console(width=width, highlight=False, markup=False, emoji=False)
-        tour = _Tour(sample, folder, console, progress)
+        console = Console(width=width, highlight=False, markup=False, emoji=False)
+        tour = _Tour(sample, folder, console)
         with tour.connect() as client:
             access = tour.request_access(client)
             memories = tour.load(access)
@@ -86,19 +70,15 @@ def run_demo(
             tour.export(memories)
             tour.clean_up(access, tour.audit(memories, tags))
     tour.say_goodbye(command)
-    return memories
 
 
 class _Tour:
     """The steps of the tour, which print what they do."""
 
-    def __init__(
-        self, sample: SampleService, folder: Path, console: Console, progress: ProgressOption
-    ) -> None:
+    def __init__(self, sample: SampleService, folder: Path, console: Console) -> None:
         self._local, self._ilka = sample.local, sample.person
         self._folder = folder
         self._console = console
-        self._progress = progress
         self._n_steps = 0
 
     def connect(self) -> mf.Client:
@@ -145,7 +125,7 @@ class _Tour:
         self._step("Her memories are loaded, decrypted here, and become a DataFrame")
         self._code("access = mf.open_access(client, request.id)")
         self._code("memories = mf.load_memories(access)")
-        memories = mf.load_memories(access, progress=self._progress)
+        memories = mf.load_memories(access)
         counts = memories.attrs["memframe"]
         loaded = number_of(counts["n_rows"], "memory", "memories")
         n_closed = counts["n_undecryptable"]
@@ -218,7 +198,7 @@ class _Tour:
             access.client.runtime = Runtime(
                 folder=here / "runs", open_local_cipher=partial(open_local_cipher, here, open_keyring=None)
             )
-            apply = partial(mf.apply_plan, access, progress=self._progress)
+            apply = partial(mf.apply_plan, access)
             self._step("The plan is applied; each write is recorded before it is sent")
             self._code(f"run = mf.apply_plan(access, plan, confirm={plan.counts.get('delete', 0)})")
             run = apply(plan, confirm=plan.counts.get("delete"))

@@ -224,14 +224,8 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
 
     def to_json(self) -> str:
         """Return the plan as JSON for other programs: its target, its counts, and its changes, masked for display."""
-        document = {
-            "id": self.id,
-            "base_url": self.base_url,
-            "user_id": self.user_id,
-            "key_version": self.key_version,
-            "created_at": self.created_at,
-            "notes": self.notes,
-            "counts": self.counts,
+        names = ("id", "base_url", "user_id", "key_version", "created_at", "notes", "counts")
+        document = {name: getattr(self, name) for name in names} | {
             "undo": self.undo_note,
             "changes": [_document_of(change) for change in self.records],
         }

@@ -93,7 +93,7 @@ def timeline(memories: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     """
     moments = times(memories, "created_at")
     missing = np.isnat(moments)
-    drawn = (moments >= FIRST) & (moments < LAST)  # False where there is none
+    drawn = (moments >= FIRST) & (moments < LAST)  # False if there is none
     if not drawn.any():
         return blank(ax, "Memories over time", describe_empty(memories, "none has a possible time"))
     unit, edges = _calendar_edges(moments[drawn])
@@ -389,7 +389,7 @@ def lengths(memories: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     Axes
     """
     n_chars = texts(memories, "content").str.len().to_numpy(dtype=np.float64, na_value=np.nan)
-    filled = n_chars > 0  # False where there is none
+    filled = n_chars > 0  # False if there is none
     if not filled.any():
         return blank(ax, "Length of content", describe_empty(memories, "none has content that can be read"))
     ax = prepare(ax, f"Length of content, n = {filled.sum():,}", grid="y")
