@@ -220,7 +220,7 @@ def _is_encodable(text: str) -> bool:
 
 def times(memories: pd.DataFrame, name: str) -> NDArray[np.datetime64]:
     """Read a column of times in UTC, ``NaT`` for none."""
-    column = column_of(memories, name)
+    column = require_column(memories, name)
     try:
         moments = pd.to_datetime(column, utc=True, format="ISO8601")
     except (TypeError, ValueError) as error:
@@ -230,7 +230,7 @@ def times(memories: pd.DataFrame, name: str) -> NDArray[np.datetime64]:
 
 def numbers(memories: pd.DataFrame, name: str) -> NDArray[np.float64]:
     """Read a column of numbers, ``NaN`` for none."""
-    column = column_of(memories, name)
+    column = require_column(memories, name)
     try:
         return pd.to_numeric(column).to_numpy(dtype=np.float64, na_value=np.nan)
     except (TypeError, ValueError) as error:
@@ -239,12 +239,12 @@ def numbers(memories: pd.DataFrame, name: str) -> NDArray[np.float64]:
 
 def texts(memories: pd.DataFrame, name: str) -> pd.Series[str]:
     """Read a column of text."""
-    return column_of(memories, name).astype("str")
+    return require_column(memories, name).astype("str")
 
 
 def name_cells(memories: pd.DataFrame, name: str) -> list[Collection[str]]:
     """Read a column of tuples of names, the empty tuple for none."""
-    cells = column_of(memories, name).tolist()
+    cells = require_column(memories, name).tolist()
     if any(not isinstance(cell, tuple | list | np.ndarray) and not pd.isna(cell) for cell in cells):
         raise _unreadable(name, "tuples of names")
     return [cell if isinstance(cell, tuple | list | np.ndarray) else () for cell in cells]
@@ -273,7 +273,7 @@ def rank_values(column: pd.Series[str]) -> Ranking:
     return Ranking([names[code] for code in order], counts[order].tolist(), np.argsort(order)[codes])
 
 
-def column_of(memories: pd.DataFrame, name: str) -> pd.Series[Any]:
+def require_column(memories: pd.DataFrame, name: str) -> pd.Series[Any]:
     """Return a column; `FrameError` if it is no frame, or has no such column."""
     check_kind("memories", memories, pd.DataFrame, error=FrameError)
     if name not in memories.columns:

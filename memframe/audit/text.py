@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from memframe.audit.findings import Proposal, Severity, findings_frame
 from memframe.errors import FrameError
-from memframe.frames import MEMORY_KINDS, FrameBuilder, column_of, replace_surrogates, times
+from memframe.frames import MEMORY_KINDS, FrameBuilder, replace_surrogates, require_column, times
 
 TEXT_FIELDS = ("title", "summary", "content")
 """Columns of a frame of memories in which people write; a frame may have fewer of them."""
@@ -44,7 +44,7 @@ class Text(NamedTuple):
 
 def text_column(memories: pd.DataFrame, name: str) -> pa.Array:
     """Convert a column to Arrow text, null where there is none; lone surrogates become U+FFFD, which keeps offsets."""
-    column = column_of(memories, name)
+    column = require_column(memories, name)
     try:
         return _arrow(column)
     except UnicodeEncodeError:
