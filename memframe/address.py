@@ -24,7 +24,7 @@ _UNSEEN = re.compile(r"[\s\\\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\
 def check_url(name: str, text: str | Secret) -> str:
     """Normalize the address of a service; an unsafe one is a `ConfigError` that names the setting.
 
-    Scheme and host come out in lower case, a standard port and a trailing slash are dropped.
+    Scheme and host are returned in lower case, a standard port and a trailing slash are dropped.
 
     >>> check_url("base_url", "https://API.example.com:443/api/v1/")
     'https://api.example.com/api/v1'

@@ -49,7 +49,7 @@ def escape_invisible(text: str) -> str:
 
 
 def printable(text: str, max_chars: int = MAX_PRINTED) -> str:
-    r"""Put a stranger's text on one line of at most `max_chars` characters, the invisible ones spelled out.
+    r"""Put untrusted text on one line of at most `max_chars` characters, the invisible ones spelled out.
 
     >>> print(printable("done\x1b[2J\n  next"))
     done\x1b[2J next

@@ -107,13 +107,13 @@ class ArchivedMemory(Struct, frozen=True, kw_only=True):
     row: Label
     """Its label."""
     id: str | None
-    """None where the row has none, or is of another account."""
+    """None if the row has none, or is of another account."""
     cells: dict[str, Cell]
     """Its fields, without content that could not be opened when it was archived."""
     created_at: np.datetime64
     updated_at: np.datetime64
     tag_ids: frozenset[str] | None = None
-    """None where the archive has no such column."""
+    """None if the archive has no such column."""
     error: str | None = None
     """Why there is no content."""
 
@@ -145,7 +145,7 @@ def _read(access: Access, archive: Archive, key: Key | None) -> EditedFrame:
 def _memories_of(access: Access, frame: EditedFrame) -> list[ArchivedMemory]:
     """Return the rows of an archive.
 
-    Raises `PlanError` where it has an id twice, or cells of another type.
+    Raises `PlanError` if it has an id twice, or cells of another type.
     """
     rows, errors = np.arange(len(frame.ids)), RowErrors()
     is_own = frame.is_own(access)
@@ -283,7 +283,7 @@ def _create(memory: ArchivedMemory) -> Change:
 
 
 def _reconcile(archived: ArchivedMemory, memory: CurrentMemory, on_conflict: OnConflict) -> Change | None:
-    """Make the change of a memory that is there and differs; None where the service's counts."""
+    """Make the change of a memory that is there and differs; None if the service's counts."""
     if on_conflict == "theirs":
         return None
     names = archived.unlike(memory)
@@ -367,7 +367,7 @@ class ArchiveCheck(Struct, frozen=True, kw_only=True):
 
     @property
     def is_whole(self) -> bool:
-        """True where the archive holds all that the service lists, as it is."""
+        """True if the archive holds all that the service lists, as it is."""
         return not (self.missing or self.differing)
 
     def __str__(self) -> str:

@@ -134,7 +134,7 @@ def _undo_patch(operation: Operation, now: CurrentMemory | None) -> Change | Non
         return _change(done, "conflict", {}, old, "deleted since the run by someone else")
     old = {name: value for name, value in old.items() if not same_value(name, now.value(name), value)}
     present = {name: now.value(name) for name in old}
-    moved = _moved(operation, now, old)
+    moved = _explain_changes(operation, now, old)
     if moved:
         return _change(done, "conflict", present, old, moved)
     return _change(done, "patch", present, old, "undoes a patch") if old else None
@@ -144,7 +144,7 @@ def _undo_create(operation: Operation, now: CurrentMemory) -> Change:
     """Delete what the run created, unless it was changed since."""
     done = operation.change
     held = {name: now.value(name) for name in FIELDS if name != "content" or now.error is None}
-    moved = _moved(operation, now, done.plain)
+    moved = _explain_changes(operation, now, done.plain)
     if moved:
         return _change(done, "conflict", held, {}, moved, id=now.id)
     sealed = None if now.error is None else now.sealed_digest
@@ -181,7 +181,7 @@ def _change(done: Change, action: Action, before: Fields, after: Fields, reason:
     return Change(action=action, before=before, after=after, reason=reason, **(same | more))
 
 
-def _moved(operation: Operation, now: CurrentMemory, names: Iterable[str]) -> str | None:
+def _explain_changes(operation: Operation, now: CurrentMemory, names: Iterable[str]) -> str | None:
     """Name the fields that hold neither what the run wrote nor the form in which the service stored it."""
     written, kept = operation.change.after, operation.normalized
     moved = [

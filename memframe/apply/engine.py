@@ -63,11 +63,11 @@ FLUSH_S = 0.05
 """Longest wait of answers for others, to be written to the journal with them."""
 
 Result = WriteResponse | None
-"""Of a task; None where nothing was sent after all."""
+"""Of a task; None if nothing was sent after all."""
 
 
 class Engine:
-    """Carries out one run; `read_at` is when all memories of its plan were read, None where that is long ago."""
+    """Carries out one run; `read_at` is when all memories of its plan were read, None if that is long ago."""
 
     def __init__(
         self,
@@ -229,7 +229,7 @@ class Engine:
     def _refresh(self, operations: Sequence[Operation]) -> None:
         """Read the memories of patches and deletes as they are now, and note what follows for the journal.
 
-        Raises `MemframeError` where they cannot be read.
+        Raises `MemframeError` if they cannot be read.
         """
         with_content = any(op.change.compares_content for op in operations)
         current = read_current(self._access, [str(op.id) for op in operations], with_content=with_content)

@@ -56,7 +56,7 @@ class WriteResponse(NamedTuple):
     kind: ResponseKind
     id: str | None = None
     http_status: int | None = None
-    error: MemframeError | None = None  # None where all is well
+    error: MemframeError | None = None  # None if all is well
     wait_s: float | None = None  # that the service asks for
     record: MemoryBlobResponse | None = None  # where the answer has it whole
 

@@ -98,7 +98,7 @@ class _DistinctTexts(NamedTuple):
 
     distinct: list[str]
     number_of: list[int | None]
-    """Of the text of each row; None where there is none."""
+    """Of the text of each row; None if there is none."""
     rows_of: list[list[int]]
     """Of each text, the oldest first."""
     owners: list[str]
@@ -483,7 +483,7 @@ _NO_FACT = re.compile(
 
 
 def _unwrap(text: str) -> tuple[str, int] | None:
-    """Take the words of a memory tool off a text: what is inside, and how many layers; None where there are none.
+    """Take the words of a memory tool off a text: what is inside, and how many layers; None if there are none.
 
     >>> _unwrap('Memory stored: "Memory stored: likes tea."')
     ('likes tea', 2)

@@ -84,7 +84,7 @@ class SavedAudit(Struct, kw_only=True):
 
 
 def records_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Convert rows to dicts of plain values, None where there is nothing."""
+    """Convert rows to dicts of plain values, None if there is nothing."""
     plain = frame.astype(object).where(frame.notna(), None)
     return plain.to_dict("records")  # type: ignore[return-value]  # names of columns are text
 

@@ -44,7 +44,7 @@ _NAMES_TOO = frozenset({"will", "ella", "elle", "per", "das", "ai", "dal", "my"}
 """Words that mostly carry no value, and are names of people besides."""
 
 
-class Said(NamedTuple):
+class Statements(NamedTuple):
     """Statements of a text, or of some texts taken together."""
 
     words: tuple[str, ...]
@@ -63,7 +63,7 @@ class Said(NamedTuple):
     """The last word of each text."""
 
     @classmethod
-    def of(cls, texts: Iterable[Said]) -> Said:
+    def of(cls, texts: Iterable[Statements]) -> Statements:
         """Join the statements of some texts."""
         texts = [said for said in texts if said.words or said.signs]
         if len(texts) == 1:
@@ -101,20 +101,20 @@ class StatementsByKey:
         self._place = {key: place for place, key in enumerate(texts)}
         self._words = words_of(pa.array(list(texts.values()), pa.large_string()))
         self._n_heavy = self._words.n_of(self._words.heavy_classes())
-        self._said: dict[Key, Said] = {}
+        self._statements: dict[Key, Statements] = {}
 
     def n_values(self, key: Key) -> int:
         """Count the words of a text that carry a value."""
         return int(self._n_heavy[self._place[key]])
 
-    def said(self, key: Key) -> Said:
+    def statements(self, key: Key) -> Statements:
         """Return the statements of a text."""
-        if key not in self._said:
-            self._said[key] = _said(self._texts[key], self._words.of(self._place[key]))
-        return self._said[key]
+        if key not in self._statements:
+            self._statements[key] = _read_statements(self._texts[key], self._words.of(self._place[key]))
+        return self._statements[key]
 
 
-def _said(text: str, words: Sequence[str]) -> Said:
+def _read_statements(text: str, words: Sequence[str]) -> Statements:
     names: set[str] = set()
     first: set[str] = set()
     known = set(words)  # what wraps a text, such as "User said that", is not known
@@ -124,7 +124,7 @@ def _said(text: str, words: Sequence[str]) -> Said:
             is_first = _STARTS_SENTENCE.search(text[max(0, match.start() - 4) : match.start()])
             (first if is_first else names).add(word)
     letters = [_plain(word) for word in _LETTERS.findall(text)]
-    return Said(
+    return Statements(
         words=tuple(words),
         classes=frozenset([class_of(word) for word in known - LIGHT]),
         written=frozenset(known.union(letters)),
@@ -140,15 +140,17 @@ def _plain(word: str) -> str:
     return without_accents(unicodedata.normalize("NFKC", word).lower())
 
 
-def lost(doomed: Said, kept: Said, store: WordCounts, *, breaks_off: bool = False) -> list[str]:
+def find_lost(
+    doomed: Statements, kept: Statements, store: WordCounts, *, breaks_off: bool = False
+) -> list[str]:
     """Find what one memory says that the others would not hold; not for display, as it may be a secret.
 
     A doomed text that `breaks_off` is the beginning of one that is kept: its last word may be half a word.
 
     >>> texts = StatementsByKey({"m1": "Ada likes tea", "m2": "Ada from Leeds likes tea since 2019."})
-    >>> tea, more = texts.said("m1"), texts.said("m2")
+    >>> tea, more = texts.statements("m1"), texts.statements("m2")
     >>> store = WordCounts(pd.DataFrame({"content": ["Ada likes tea", "Ada from Leeds likes tea"]}))
-    >>> lost(tea, more, store), lost(more, tea, store)
+    >>> find_lost(tea, more, store), find_lost(more, tea, store)
     ([], ['leeds', '2019'])
     """
     capitals = (doomed.names | doomed.first) - kept.written
@@ -158,7 +160,7 @@ def lost(doomed: Said, kept: Said, store: WordCounts, *, breaks_off: bool = Fals
         return []
     if len(values) > _MAX_SLIPS:
         return values  # so many words are no slips, and comparing each with each would take long
-    held = _joined(doomed.words, kept.words)
+    held = _find_joined(doomed.words, kept.words)
     if breaks_off:
         held |= {word for word in doomed.last if any(whole.startswith(word) for whole in kept.written)}
     sure = (
@@ -180,10 +182,10 @@ def _is_slip(word: str, others: Iterable[str], store: WordCounts) -> bool:
     )
 
 
-def _joined(doomed: Sequence[str], kept: Sequence[str]) -> set[str]:
+def _find_joined(doomed: Sequence[str], kept: Sequence[str]) -> set[str]:
     """Return words that are written as several there, and words of which several are written as one there.
 
-    >>> sorted(_joined(["iban", "de89", "3704", "overnight"], ["iban", "de893704", "over", "night"]))
+    >>> sorted(_find_joined(["iban", "de89", "3704", "overnight"], ["iban", "de893704", "over", "night"]))
     ['3704', 'de89', 'overnight']
     """
     own, others = set(doomed) - set(kept), set(kept) - set(doomed)
@@ -204,7 +206,7 @@ def _runs(words: Sequence[str], wholes: Collection[str]) -> dict[str, Sequence[s
 
 
 _RANKS = {"near_duplicate": 0, "exact_duplicate": 1, "junk": 2}
-"""Whose keeper is kept where checks have chosen several: that of the check which compares most."""
+"""Order of the checks whose keeper is kept if several were chosen: first the check that compares most."""
 
 _LAST, _MANY = 9, 1000
 
@@ -320,9 +322,9 @@ class Merging:
         written = {**holder.written, **dict.fromkeys(gains, member)}
         if any(values.get(name) not in (None, grown[name]) for name in TEXT_FIELDS):
             breaks_off = copy is not None and copy.kind == "truncated"
-            doomed = Said.of(self._texts.said((member, name)) for name in TEXT_FIELDS)
-            kept = Said.of(self._texts.said((written[name], name)) for name in TEXT_FIELDS)
-            if lost(doomed, kept, self._store, breaks_off=breaks_off):
+            doomed = Statements.of(self._texts.statements((member, name)) for name in TEXT_FIELDS)
+            kept = Statements.of(self._texts.statements((written[name], name)) for name in TEXT_FIELDS)
+            if find_lost(doomed, kept, self._store, breaks_off=breaks_off):
                 return
         holder.members[member] = None
         holder.values, holder.written = grown, written

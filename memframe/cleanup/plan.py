@@ -35,7 +35,7 @@ class DraftRow(Struct, frozen=True, kw_only=True, dict=True):
     seen: dict[str, Value]
     """What was audited: the fields that the frame has."""
     stored: CurrentMemory | None
-    """None where it is gone."""
+    """None if it is gone."""
     is_closed: bool
     """Its content could not be read, by the audit or now."""
 
@@ -44,7 +44,7 @@ class DraftRow(Struct, frozen=True, kw_only=True, dict=True):
         """All fields as the service holds them."""
         return {name: self.stored.value(name) for name in FIELDS} if self.stored else {}
 
-    def moved(self, fields: Iterable[str]) -> tuple[str, ...]:
+    def find_changes(self, fields: Iterable[str]) -> tuple[str, ...]:
         """Find the fields, among some, that have changed at the service since the audit."""
         now = self.now
         return tuple(
@@ -57,7 +57,7 @@ class DraftRow(Struct, frozen=True, kw_only=True, dict=True):
 class Rows:
     """The memories of one user in an audited frame, each once.
 
-    Raises `PlanError` where the frame holds other users' memories alone, or one memory in two states.
+    Raises `PlanError` if the frame holds other users' memories alone, or one memory in two states.
     """
 
     def __init__(self, access: Access, memories: pd.DataFrame) -> None:
@@ -113,10 +113,10 @@ class Rows:
         return rows
 
 
-def retaggings(findings: pd.DataFrame) -> dict[str, dict[str, str | None]]:
-    """Return for each memory its tags and what they become; None for one that comes off.
+def choose_tags(findings: pd.DataFrame) -> dict[str, dict[str, str | None]]:
+    """Return for each memory its tags and their new names; None for a tag that is removed.
 
-    A name stays as it is where the other spelling is one that comes off.
+    A name is kept if its other spelling is a tag that is removed.
     """
     said = list(zip(findings["id"], map(names_in, findings["evidence"]), strict=True))
     dropped = {names[0] for _, names in said if len(names) == 1}
@@ -131,7 +131,7 @@ def retaggings(findings: pd.DataFrame) -> dict[str, dict[str, str | None]]:
 
 
 def _last_spelling(name: str, becomes: Mapping[str, str]) -> str:
-    """Return where a chain of spellings ends; of a ring of them the first in the alphabet."""
+    """Return the last of a chain of spellings; of a cycle the first in the alphabet."""
     passed = [name]
     while (name := becomes.get(name, name)) not in passed:
         passed.append(name)
@@ -183,7 +183,7 @@ def draft_of(
     searched = searched_in(now)
     asked = findings[(findings["action"] == "redact") & findings["id"].isin(before.keys())]
     redacted = redact_memories(asked, before, searched=searched, apart=apart)
-    values = _edited(findings[findings["id"].isin(before.keys())], before, redacted)
+    values = _edit_memories(findings[findings["id"].isin(before.keys())], before, redacted)
     deletes = _deletes(findings, open_rows)
     staying = {i: some for i, some in values.items() if i not in deletes}
     merging = Merging(memories, staying, taken=frozenset(taken), apart=apart)
@@ -215,12 +215,12 @@ def _conflicts(findings: pd.DataFrame, rows: Mapping[str, DraftRow]) -> dict[str
         looked_at[memory_id].update(FIELDS if is_last else [field])
         if is_last and related in rows:
             looked_at[related].update(HOLDING)
-    moved = {i: rows[i].moved(fields) for i, fields in looked_at.items() if rows[i].stored is not None}
+    moved = {i: rows[i].find_changes(fields) for i, fields in looked_at.items() if rows[i].stored is not None}
     gone = {i: () for i in looked_at if rows[i].stored is None}
     return {i: fields for i, fields in moved.items() if fields} | gone
 
 
-def _edited(
+def _edit_memories(
     findings: pd.DataFrame, before: Mapping[str, dict[str, Value]], redacted: Mapping[str, Redacted]
 ) -> dict[str, dict[str, Value]]:
     """Return memories without their secrets, with the tags and on the scale that the audit proposes."""
@@ -228,7 +228,7 @@ def _edited(
     for memory_id, found in redacted.items():
         sendable = {name for name, value in found.values.items() if normalize(name, value).error is None}
         values[memory_id] |= {name: found.values[name] for name in sendable}
-    for memory_id, names in retaggings(findings[findings["action"] == "retag"]).items():
+    for memory_id, names in choose_tags(findings[findings["action"] == "retag"]).items():
         spelled = [names.get(str(name), str(name)) for name in values[memory_id]["tags"] or ()]  # type: ignore[union-attr]
         tags = tuple(dict.fromkeys(name for name in spelled if name is not None))
         if normalize("tags", tags).error is None:
@@ -350,7 +350,7 @@ class Writer:
         row, after = self._draft.rows[memory_id], self._after[memory_id]
         held = self._held.get(memory_id, [])
         merged = [copy for copy in held if copy in self._merged_into]
-        takes_in = [f"takes in {self._named(merged)}"] if merged else []
+        takes_in = [f"takes in {self._name_memories(merged)}"] if merged else []
         why = [*map(self._why_deleted.get, merged), self._why_patched.get(memory_id)]
         return Change(
             action="patch",
@@ -366,7 +366,7 @@ class Writer:
     def _delete(self, memory_id: str) -> Change:
         row, keeper = self._draft.rows[memory_id], self._held_by.get(memory_id)
         whole = delete_of(row.label, row.stored) if row.stored else Change(action="delete", id=memory_id)
-        kept = None if keeper is None else f"{self._named([keeper])} keeps what it says"
+        kept = None if keeper is None else f"{self._name_memories([keeper])} keeps what it says"
         why = self._why_deleted.get(memory_id) or "the same text as others that are merged"
         depends_on = {}
         if keeper is not None:  # on what it holds of others and keeps; its patch compares the rest
@@ -380,7 +380,7 @@ class Writer:
             depends_on=depends_on,
         )
 
-    def _named(self, ids: Sequence[str]) -> str:
+    def _name_memories(self, ids: Sequence[str]) -> str:
         return list_some([Change(action="patch", id=i, row=self._draft.rows[i].label).label for i in ids])
 
     def _hidden(self, *ids: str) -> tuple[str, ...]:

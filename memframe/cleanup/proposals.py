@@ -80,7 +80,7 @@ class ChosenActions(NamedTuple):
 
 
 def read_actions(actions: Actions) -> ChosenActions:
-    """Read what `plan_cleanup` was asked for; raise `ConfigError` where nothing like that can be planned.
+    """Read what `plan_cleanup` was asked for; raise `ConfigError` if nothing like that can be planned.
 
     >>> sorted(read_actions(["delete", "merge"]).taken)
     ['delete', 'merge']

@@ -73,21 +73,25 @@ def redact_memories(
     `searched` is what `searched_in` has found in these memories, and `apart` are pairs of memories that are known to
     differ in a value.
     """
-    cuttings = {i: _Cutting(memories[i], by_field) for i, by_field in _stretches(findings, memories).items()}
+    redactions = {
+        i: _Redaction(memories[i], by_field) for i, by_field in _stretches(findings, memories).items()
+    }
     checks = [check for check in _FINDERS if (findings["check"] == check).any()]
-    known = searched[searched["check"].isin(checks) & searched["id"].isin(cuttings)]
-    spared = {i: _secrets_in(by_field, memories[i]) for i, by_field in _open(known, memories).items()}
-    for alike in _alike(cuttings, apart):
-        _number(alike)  # before the next rounds, whose places are those behind these marks
-    left = set(cuttings)
+    known = searched[searched["check"].isin(checks) & searched["id"].isin(redactions)]
+    spared = {
+        i: _secrets_in(by_field, memories[i]) for i, by_field in _select_visible(known, memories).items()
+    }
+    for alike in _group_alike(redactions, apart):
+        _number_marks(alike)  # before the next rounds, whose places are those behind these marks
+    left = set(redactions)
     for _ in range(_MAX_ROUNDS):
-        values = {i: cuttings[i].values() for i in sorted(left)}
-        found = _open(searched_in(values, checks), values)
-        new = {i: some for i in found if (some := _without(found[i], values[i], spared.get(i, {})))}
+        values = {i: redactions[i].values() for i in sorted(left)}
+        found = _select_visible(searched_in(values, checks), values)
+        new = {i: some for i in found if (some := _leave_out(found[i], values[i], spared.get(i, {})))}
         for i, some in new.items():
-            cuttings[i].add(some)
+            redactions[i].add(some)
         left = set(new)  # the others are done
-    done = {i: cutting.redacted() for i, cutting in cuttings.items()}
+    done = {i: redaction.result() for i, redaction in redactions.items()}
     return {i: some for i, some in done.items() if some.values}
 
 
@@ -101,7 +105,7 @@ def searched_in(memories: Memories, checks: Iterable[str] = tuple(_FINDERS)) -> 
 
 
 def cut(text: str, stretches: Iterable[Stretch]) -> str:
-    """Return the text with a mark in the place of each stretch; such as share characters become one.
+    """Replace each stretch of a text by a mark; stretches that share characters become one.
 
     >>> cut("pin 4711, or 4711#", [Stretch(4, 8, "pin"), Stretch(13, 17, "pin"), Stretch(13, 18, "access_code", 0.5)])
     'pin [redacted: pin], or [redacted: pin]'
@@ -124,7 +128,7 @@ def cut(text: str, stretches: Iterable[Stretch]) -> str:
     return "".join([*done, text[place:]])
 
 
-class _Cutting:
+class _Redaction:
     """Redaction of one memory in rounds: what was found in each, and the name of each mark."""
 
     def __init__(self, memory: Fields, found: Found) -> None:
@@ -145,7 +149,7 @@ class _Cutting:
         self.rounds.append((found, _secrets_in(found, self.values())))
         self._values = None
 
-    def redacted(self) -> Redacted:
+    def result(self) -> Redacted:
         changed = {name: value for name, value in self.values().items() if value != self.memory[name]}
         return Redacted(changed, frozenset(secret for _, names in self.rounds for secret in names))
 
@@ -171,16 +175,16 @@ def _cut_all(memory: Fields, found: Found, names: Mapping[str, str]) -> dict[str
         value = memory.get(field)
         if isinstance(value, str):
             here = [one._replace(kind=names[value[one.start : one.end]]) for one in found.get(field, ())]
-            new[field] = cut(value, [*here, *_again(value, names)])
+            new[field] = cut(value, [*here, *_find_again(value, names)])
         elif isinstance(value, tuple):
-            new[field] = tuple(dict.fromkeys(cut(tag, _again(tag, names)) for tag in value))
+            new[field] = tuple(dict.fromkeys(cut(tag, _find_again(tag, names)) for tag in value))
     return new
 
 
-def _again(text: str, secrets: Mapping[str, str]) -> Iterator[Stretch]:
-    """Find secrets that stand by themselves: touching no letter, digit or underscore.
+def _find_again(text: str, secrets: Mapping[str, str]) -> Iterator[Stretch]:
+    """Find secrets as separate words: next to no letter, digit or underscore.
 
-    >>> [stretch.start for stretch in _again("4711, 47110, «4711»", {"4711": "pin"})]
+    >>> [stretch.start for stretch in _find_again("4711, 47110, «4711»", {"4711": "pin"})]
     [0, 14]
     """
     for secret, kind in secrets.items():
@@ -197,7 +201,7 @@ def _again(text: str, secrets: Mapping[str, str]) -> Iterator[Stretch]:
             start = text.find(bare, end if is_alone else start + 1)
 
 
-def _without(found: Found, memory: Fields, spared: Container[str]) -> dict[str, list[Stretch]]:
+def _leave_out(found: Found, memory: Fields, spared: Container[str]) -> dict[str, list[Stretch]]:
     """Return what was found but for some texts."""
     new = {
         field: [one for one in stretches if str(memory[field])[one.start : one.end] not in spared]
@@ -206,27 +210,29 @@ def _without(found: Found, memory: Fields, spared: Container[str]) -> dict[str, 
     return {field: stretches for field, stretches in new.items() if stretches}
 
 
-def _alike(cuttings: Mapping[str, _Cutting], apart: Iterable[frozenset[str]]) -> list[list[_Cutting]]:
+def _group_alike(
+    redactions: Mapping[str, _Redaction], apart: Iterable[frozenset[str]]
+) -> list[list[_Redaction]]:
     """Group memories that redaction may make equal, or that are known to differ in a value."""
-    ids = list(cuttings)
+    ids = list(redactions)
     place = {memory_id: number for number, memory_id in enumerate(ids)}
     clusters, first_with = Clusters(len(ids)), dict[Value, int]()
     for number, memory_id in enumerate(ids):
-        clusters.join(first_with.setdefault(cuttings[memory_id].values()["content"], number), number)
+        clusters.join(first_with.setdefault(redactions[memory_id].values()["content"], number), number)
     for pair in apart:
         if pair <= place.keys():
             clusters.join(*(place[memory_id] for memory_id in pair))
-    return [[cuttings[ids[member]] for member in sorted(group)] for group in clusters.groups()]
+    return [[redactions[ids[member]] for member in sorted(group)] for group in clusters.groups()]
 
 
-def _number(alike: Sequence[_Cutting]) -> None:
+def _number_marks(alike: Sequence[_Redaction]) -> None:
     """Give different secrets of one kind different names."""
     numbers: defaultdict[str, dict[str, int]] = defaultdict(dict)
-    for names in (names for cutting in alike for _, names in cutting.rounds):
+    for names in (names for redaction in alike for _, names in redaction.rounds):
         for secret, kind in names.items():
             numbers[kind].setdefault(secret, len(numbers[kind]) + 1)
-    for cutting in alike:
-        cutting.number(numbers)
+    for redaction in alike:
+        redaction.number(numbers)
 
 
 def _stretches(findings: pd.DataFrame, memories: Memories) -> dict[str, dict[str, list[Stretch]]]:
@@ -241,6 +247,6 @@ def _stretches(findings: pd.DataFrame, memories: Memories) -> dict[str, dict[str
     return dict(found)
 
 
-def _open(found: pd.DataFrame, memories: Memories) -> dict[str, dict[str, list[Stretch]]]:
+def _select_visible(found: pd.DataFrame, memories: Memories) -> dict[str, dict[str, list[Stretch]]]:
     """Return what should not be seen in the open, by memory and field."""
     return _stretches(found[found["action"] != "none"], memories)

@@ -35,7 +35,7 @@ from memframe.cli.options import (
 from memframe.frames import READ
 from memframe.load import load_memories, load_tags
 from memframe.readers import read_memories
-from memframe.report import memories, none_found, proposed, share, subject_of, words_of
+from memframe.report import count_memories, describe_proposals, format_share, none_found, subject_of, words_of
 from memframe.secret import Secret
 
 fail_on_option = click.option(
@@ -214,22 +214,22 @@ def audit_command(
 def report_command(audit: Audit, path: Path) -> None:
     """Write an audit as one HTML page to PATH: no scripts, no links, evidence masked."""
     audit.to_html(path)
-    click.echo(f"{memories(len(audit.memories))} audited: {path}, readable only by you")
+    click.echo(f"{count_memories(len(audit.memories))} audited: {path}, readable only by you")
 
 
 def _lines_of(audit: Audit) -> Iterator[str]:
     """Yield the audit in words for a terminal, without text of memories."""
     n, counts = len(audit.memories), audit.counts
-    yield f"{memories(n)} {subject_of(audit)}".strip() + "."
+    yield f"{count_memories(n)} {subject_of(audit)}".strip() + "."
     yield from audit.verdict
     yield "\nMemories by check, each counted at its worst severity:"
     for count in counts:
         severities = ", ".join(f"{n_found:,} {severity}" for severity, n_found in count.by_severity.items())
-        part = share(count.n_memories, n)
+        part = format_share(count.n_memories, n)
         yield f"{words_of(count.check).title:<18} {f'{count.n_memories:,}':>7} {part:>10}   {severities}"
     if clean := none_found(counts, audit.checks):
         yield f"None found: {clean}."
-    if said := proposed(audit):
+    if said := describe_proposals(audit):
         yield said
     for title, sentences in (("Judged", audit.by_judge), ("Not looked for", audit.not_checked)):
         if sentences:
@@ -265,5 +265,5 @@ def export_command(access: Access, path: Path, sealed: bool, refresh: bool, form
         words = ", ".join(f"{n:,} {name}" for name, n in counts.items())
     else:
         counts = {"n_rows": export_memories(access, path, sealed=sealed, format=form)}
-        words = memories(counts["n_rows"])
+        words = count_memories(counts["n_rows"])
     show({"path": str(path), **counts}, f"{words} in {path}, readable only by you")

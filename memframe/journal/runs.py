@@ -45,7 +45,7 @@ class RunNote(NamedTuple):
     run_id: str = ""
     """From the name of the note; ``owner`` is the digest of service and user."""
     journal: Path | None = None
-    """Where the journal was put; None where the note cannot be read."""
+    """Path of the journal; None if the note cannot be read."""
     base_url: str | None = None
     user_id: str | None = None
     created_at: datetime | None = None
@@ -55,14 +55,14 @@ class RunNote(NamedTuple):
 
     @property
     def place(self) -> Path:
-        """Of the journal, or of the note where it does not say."""
+        """Path of the journal, or of the note if that cannot be read."""
         return self.journal or self.file
 
 
 class RunDirectory:
     """The journals of this user on this machine, and the notes on them.
 
-    Raises `JournalError` where the folder cannot be made.
+    Raises `JournalError` if the folder cannot be made.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -92,7 +92,7 @@ class RunDirectory:
     def mark_open(self, header: Header, path: Path) -> None:
         """Record that a run begins or resumes, and where its journal is; on the disk when this returns.
 
-        Raises `JournalError` where the note cannot be written.
+        Raises `JournalError` if the note cannot be written.
         """
         fields = {
             "journal": str(_absolute(path)),
@@ -163,7 +163,7 @@ class RunDirectory:
     def give_up(self, path: Path) -> None:
         """Remove a journal, if it is there, and the notes on its runs.
 
-        Raises `JournalError` where it cannot be removed.
+        Raises `JournalError` if it cannot be removed.
         """
         what = f"{path} cannot be removed"
         with raise_os_errors_as(JournalError, what, "correct the permissions of its folder"):
@@ -208,7 +208,7 @@ class RunDirectory:
             note.write(json.dumps(fields).encode())
 
     def _read(self, note: RunNote) -> RunNote | None:
-        """Read a note; None, where another process has removed it meanwhile."""
+        """Read a note; None if another process has removed it meanwhile."""
         try:
             fields = json.loads(note.file.read_bytes())
             journal, begun = Path(fields.pop("journal")), fields.pop("created_at", None)
@@ -307,7 +307,7 @@ def purge_runs(
 
 
 def _entry(path: Path, note: RunNote | None) -> dict[str, Any] | None:
-    """Return one row of `list_runs`; None, where neither journal nor note is there. Nothing sealed is opened for it."""
+    """Return one row of `list_runs`; None if neither journal nor note is there. Nothing sealed is opened for it."""
     try:
         with Journal.open(path, LocalCipher(())) as journal:
             counts, header = journal.counts(), journal.header

@@ -148,7 +148,7 @@ def next_check(view: ViewState) -> str:
 
 
 class SignInSection(Section):
-    """Ask for address and API key, where the settings do not have them."""
+    """Ask for address and API key, unless the settings have them."""
 
     number, title = 1, "Sign in"
 

@@ -173,7 +173,7 @@ def _differ(mine: NDArray[Any], base: NDArray[Any]) -> Mask:
 
 
 def is_rounded(mine: NDArray[Any] | float, held: NDArray[Any] | float) -> Mask | np.bool:
-    """Find scores that are those held, cut to ten decimals: `DataFrame.to_json` writes no more.
+    """Find scores that equal those held when cut to ten decimals, which is what `DataFrame.to_json` writes.
 
     >>> is_rounded(np.array([0.3333333333, 0.333, 0.5]), np.array([1 / 3, 1 / 3, np.nan]))
     array([ True, False, False])
@@ -186,7 +186,7 @@ _LISTS = {tuple, list, np.ndarray}
 
 
 def _cells_differ(name: str, mine: pd.Series[Any], base: pd.Series[Any]) -> Mask:
-    """Compare cell by cell; untouched lists are the very tuples of the baseline, or equal ones."""
+    """Compare cell by cell; unedited lists are the same objects as in the baseline, or equal."""
     pairs = zip(cells_of(mine), cells_of(base), strict=True)
     differ = (
         not (cell is was or (type(cell) in _LISTS and (*cell,) == was) or _same_cell(name, cell, was))

@@ -115,7 +115,7 @@ class Change(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def mask(change: Change) -> Change:
-    """Replace each hidden text of a change, wherever it stands in it, so that it may be shown.
+    """Replace the hidden texts of a change everywhere in it, so that it may be shown.
 
     >>> mask(Change(action="patch", id="m1", after={"title": "my pin is 4711"}, hidden=("4711",))).after
     {'title': 'my pin is ••••••'}
@@ -173,7 +173,7 @@ _NOUNS = {
 
 
 def format_counts(n_of: Mapping[str, int]) -> str:
-    """Write counts of actions as people say them.
+    """Format counts of actions for people.
 
     >>> format_counts({"create": 3, "patch": 1200})
     '1,200 patches, 3 creates'

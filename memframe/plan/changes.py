@@ -185,7 +185,7 @@ def three_way(mine: Fields, base: Fields | None, theirs: Fields) -> tuple[tuple[
 
 
 def explain_difference(names: Sequence[str], row_at: np.datetime64, service_at: np.datetime64) -> str:
-    """Say which fields of a row that was not loaded differ, where only ``updated_at`` tells that something moved.
+    """Explain the conflict of a row that was not loaded, of which only ``updated_at`` shows that it changed.
 
     >>> explain_difference(["source"], np.datetime64("2026-03-01T08:30"), np.datetime64("2026-03-01T09:00"))
     'source differs from what the service holds: the memory was written there at 2026-03-01 09:00:00 UTC, after the \
@@ -243,7 +243,7 @@ class ChangeBuilder:
     def changes(
         self, edits: Sequence[tuple[Edit, dict[str, Value] | None]], now: Mapping[str, CurrentMemory]
     ) -> Iterator[Change]:
-        """Make the changes of edits, each with the values that it sends where its row was loaded."""
+        """Make the changes of edits; each comes with the values to send if its row was loaded."""
         times = self._compare_times([edit for edit, mine in edits if mine is None and edit.id in now], now)
         for edit, mine in edits:
             memory = now.get(str(edit.id))

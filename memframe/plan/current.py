@@ -30,7 +30,7 @@ class CurrentMemory(Struct, frozen=True):
     blob: MemoryBlob
     """As it came."""
     content: str | None = None
-    """Plain; None where there is none or it cannot be opened."""
+    """Plain; None if there is none or it cannot be opened."""
     error: str | None = None
     """Why a plan must leave it as it is: what would stand in ``content_error``."""
 

@@ -77,7 +77,7 @@ def plan_deletes(
         if memory_id not in now:
             errors.add(frame.label(row), f"there is no memory with the id {memory_id}")
     errors.raise_if_any("the deletes")
-    reasons = _moved(frame, first_of, baseline, now) if seen == "rows" and first_of else {}
+    reasons = _find_changed(frame, first_of, baseline, now) if seen == "rows" and first_of else {}
     records = []
     for memory_id, row in first_of.items():
         change = delete_of(None if seen == "ids" else frame.label(row), now[memory_id])
@@ -110,7 +110,7 @@ def _frame_of(given: Any) -> tuple[EditedFrame, Literal["rows", "labelled ids", 
     return EditedFrame(ids.astype(object).to_frame("id")), "labelled ids" if ids is given else "ids"
 
 
-def _moved(
+def _find_changed(
     frame: EditedFrame, row_of: Mapping[str, int], baseline: pd.DataFrame, now: Mapping[str, CurrentMemory]
 ) -> dict[str, tuple[list[str], str]]:
     """Find memories that changed since they were chosen, by id: the changed fields, and the reason of the conflict.

@@ -350,7 +350,7 @@ def _document_of(change: Change) -> dict[str, Any]:
 # -- staleness: judged by the fields in the plan, never by ``updated_at``
 
 GONE = ("id",)
-"""Stands for the fields of a memory that is there no more."""
+"""Takes the place of fields for a memory that was deleted."""
 
 
 def differs(change: Change, memory: CurrentMemory | None) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ _FENCE = re.compile(r"\s*(?:```|~~~)\w*\s*|\s*#{1,6}\s*")
 
 
 def is_pasted(document: Document) -> bool:
-    """Know a list by its lines: at least half of them, headings apart, are entries."""
+    """Recognise a list by its lines: at least half of them, headings apart, are entries."""
     if document.form != "text" and (document.form != "markdown" or document.value.lstrip().startswith("---")):
         return False
     lines = [line for line in document.value.split("\n") if line.strip() and not _is_frame(line)]
@@ -28,7 +28,7 @@ def is_pasted(document: Document) -> bool:
 
 
 def pasted_items(documents: list[Document]) -> Items:
-    """Yield the entries of lists: an indented line goes on with the one before it, a heading is the title."""
+    """Yield the entries of lists: an indented line continues the one before it, a heading is the title."""
     for document in documents:
         yield from _list_items(document.name, document.value)
 
@@ -65,7 +65,7 @@ def _is_frame(line: str) -> bool:
 
 
 def is_chatgpt(document: Document) -> bool:
-    """Know ChatGPT's conversations by their graph of messages, and its list of memories by ``enabled``."""
+    """Recognise ChatGPT's conversations by their graph of messages, and its list of memories by ``enabled``."""
     return document.form == "json" and any(
         isinstance(item, dict)
         and (isinstance(item.get("mapping"), dict) or {"content", "enabled"} <= item.keys())
@@ -139,7 +139,7 @@ def _context(place: str, message: Item) -> Items:
 
 
 def is_claude(document: Document) -> bool:
-    """Know Claude's memories by their keys."""
+    """Recognise Claude's memories by their keys."""
     return document.form == "json" and any(
         isinstance(item, dict) and {"conversations_memory", "project_memories"} & item.keys()
         for _, item in document.items()

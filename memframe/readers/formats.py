@@ -1,4 +1,4 @@
-"""Know each format by its shape, and read it into entries: one table."""
+"""Recognise each format by its shape, and read it into entries: one table."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from memframe.readers.source import Damage, Document
 
 
 class Format(NamedTuple):
-    """One format: how it is known, and where its entries keep what.
+    """One format: how it is recognised, and which keys of an entry fill which column.
 
     Attributes
     ----------
@@ -27,7 +27,7 @@ class Format(NamedTuple):
     shape : str
         In words, for messages.
     heads, marks : tuple of str
-        Keys, separated by blanks, by all of which the object that the file is, or one of its entries, is known.
+        Keys, separated by blanks, that identify the file (an object) or one of its entries if all are present.
     absent : str
         Keys that no entry has: those of a similar format.
     lists : str
@@ -44,9 +44,9 @@ class Format(NamedTuple):
     seconds : bool
         Times are seconds since 1970.
     note : str
-        What the format cannot hold, to be said with every read.
+        What the format cannot hold; added to the summary of every read.
     fits : callable, optional
-        Knows a document where keys alone do not tell.
+        Recognises a document if keys alone are not enough.
     items : callable, optional
         Prepares the entries of all documents.
     """
@@ -97,14 +97,16 @@ class Format(NamedTuple):
         for key, value, reason in self.dropped:
             if dig(item, key) == value:
                 return Damage(reason)
-        found = {name: filled(item, keys) for name, keys in self.fields.items()} if self.fields else item
+        found = (
+            {name: first_filled(item, keys) for name, keys in self.fields.items()} if self.fields else item
+        )
         if self.seconds:
             found |= {name: from_seconds(found[name]) for name in ("created_at", "updated_at")}
         return found
 
-    def stated(self, document: Document) -> object:
+    def read_count(self, document: Document) -> object:
         """Return the number of entries that a document states, None if it states none."""
-        return filled(top(document), self.states)
+        return first_filled(top(document), self.states)
 
 
 def top(document: Document) -> Item:
@@ -113,7 +115,7 @@ def top(document: Document) -> Item:
 
 
 def dig(item: Any, path: str) -> Any:
-    """Return the value at a path of keys, None where it ends.
+    """Return the value at a path of keys, None if the path ends early.
 
     >>> dig({"a": {"b": 1}}, "a.b"), dig({"a": 1}, "a.b")
     (1, None)
@@ -123,10 +125,10 @@ def dig(item: Any, path: str) -> Any:
     return item
 
 
-def filled(item: Item, keys: str) -> Any:
+def first_filled(item: Item, keys: str) -> Any:
     """Return the first value that is not empty: an empty name must not hide a filled one.
 
-    >>> filled({"memory": " ", "data": "Likes tea"}, "memory text data")
+    >>> first_filled({"memory": " ", "data": "Likes tea"}, "memory text data")
     'Likes tea'
     """
     return next((value for key in keys.split() if is_filled(value := dig(item, key))), None)
@@ -166,7 +168,7 @@ def _rows(value: Any) -> list[Item]:
 
 
 def _is_graphiti(document: Document) -> bool:
-    """Know a dump of a graph whose edges, if it has any, are facts; any graph has nodes and edges."""
+    """Recognise a dump of a graph by edges with facts, if it has edges; any graph has nodes and edges."""
     value = top(document)
     lists = [value[key] for key in ("facts", "edges") if isinstance(value.get(key), list)]
     edges = [edge for entries in lists for edge in entries if isinstance(edge, dict)]
@@ -189,7 +191,7 @@ def _observations(documents: list[Document]) -> Items:
 
 
 def _pam_items(documents: list[Document]) -> Items:
-    """Take from memories the time and the platform that the format demanded of `export_memories` without need."""
+    """Remove the time and the platform that `export_memories` wrote only because the format requires them."""
     for place, item in (pair for document in documents for pair in document.items("memories")):
         own = dig(item, "metadata.memframe")
         if isinstance(own, dict):
@@ -377,7 +379,7 @@ FORMATS = {
         Format("table", "rows or objects with a text under a usual name", fits=is_table, items=table_items),
     ]
 }
-"""The last ones take what no other format knows."""
+"""The last ones accept what no other format matches."""
 
 GENERIC = ("markdown", "table")
 

@@ -211,7 +211,7 @@ def read_time(value: Any) -> datetime | None:
 
 
 def from_seconds(value: Any) -> Any:
-    """Return the time of a number of seconds since 1970; anything else as it is, to be told by its place."""
+    """Return the time of a number of seconds since 1970; anything else unchanged, to be refused with its place."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return value
     try:

@@ -124,19 +124,19 @@ def words_of(check: str) -> CheckWords:
     )
 
 
-def memories(n: int) -> str:
+def count_memories(n: int) -> str:
     """Write a count of memories.
 
-    >>> memories(1), memories(1200)
+    >>> count_memories(1), count_memories(1200)
     ('1 memory', '1,200 memories')
     """
     return number_of(n, "memory", "memories")
 
 
-def share(part: int, whole: int) -> str:
+def format_share(part: int, whole: int) -> str:
     """Write a share in per cent; 0 % and 100 % mean none and all.
 
-    >>> share(1, 1000), share(999, 1000), share(1, 4), share(0, 0)
+    >>> format_share(1, 1000), format_share(999, 1000), format_share(1, 4), format_share(0, 0)
     ('under 1 %', 'over 99 %', '25 %', '0 %')
     """
     per_cent = 100 * part / whole if whole else 0.0
@@ -212,10 +212,10 @@ def verdict_of(counts: Sequence[Count], n_memories: int) -> list[str]:
     for count, weight in sorted(weighed, key=lambda pair: (pair[0].worst != _NAMED[0], -pair[1])):
         if weight:
             words, n = words_of(count.check), count.n_memories
-            part = f" ({share(n, n_memories)})" if n_memories > 1 else ""
+            part = f" ({format_share(n, n_memories)})" if n_memories > 1 else ""
             by_severity = ", ".join(f"{n_of:,} {severity}" for severity, n_of in count.by_severity.items())
             detail = f": {by_severity}" if len(count.by_severity) > 1 else ""
-            sentences.append(f"{memories(n)}{part} {words.one if n == 1 else words.many}{detail}.")
+            sentences.append(f"{count_memories(n)}{part} {words.one if n == 1 else words.many}{detail}.")
     return sentences or ["Only minor findings." if counts else "None of the checks found anything."]
 
 
@@ -244,7 +244,7 @@ def proposals(by_memory: pd.DataFrame) -> list[str]:
     ]
 
 
-def proposed(audit: ReportedAudit) -> str:
+def describe_proposals(audit: ReportedAudit) -> str:
     """Say what the cleanup would do, and what it needs; nothing where nothing is proposed."""
     if not audit.proposals:
         return ""
@@ -291,10 +291,10 @@ def brief_html(audit: ReportedAudit) -> str:
     clean = none_found(counts, audit.checks)
     sentences = [tag("li", sentence) for sentence in audit.not_checked]
     return notebook_html(
-        tag("div", f"Audit of {memories(n)} {subject_of(audit)}".strip(), class_="quiet"),
+        tag("div", f"Audit of {count_memories(n)} {subject_of(audit)}".strip(), class_="quiet"),
         tag("div", first, class_="verdict"),
         *(tag("div", sentence) for sentence in others),
-        _quiet(said) if (said := proposed(audit)) else None,
+        _quiet(said) if (said := describe_proposals(audit)) else None,
         tag("div", figures_table(counts, n), class_="wide") if counts else None,
         _quiet(f"None found: {clean}") if clean else None,
         *map(_quiet, audit.by_judge),
@@ -318,7 +318,7 @@ def figures_table(counts: Sequence[Count], n_memories: int, *, has_links: bool =
             tag("td", tag("a", title, href=f"#{count.check}") if has_links else title),
             *(tag("td", f"{n:,}", class_=f"n {name}") if n else tag("td", class_="n") for name, n in n_of),
             tag("td", f"{count.n_memories:,}", class_="n"),
-            tag("td", share(count.n_memories, n_memories), class_="n"),
+            tag("td", format_share(count.n_memories, n_memories), class_="n"),
         )
         rows.append(row)
     return table(["Check", *heads], rows)

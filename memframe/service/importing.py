@@ -1,9 +1,9 @@
 """Import memories and tags from elsewhere, with their times; content is plain text.
 
-`import_memories` takes over records in one transaction, as often as it is called. `run_import` takes over the rows of a
-file, some at a time while the service goes on: each row once, however often the file is imported, and under the id of a
-run that `undo_import` takes back. A row is known by a keyed digest of its origin and text, which is stored in the
-transaction that creates the memory.
+`import_memories` imports records in one transaction, again at every call. `run_import` imports the rows of a file in
+batches while the service continues: each row once, however often the file is imported, and under the id of a run, which
+`undo_import` reverts. A row is recognised by a keyed digest of its origin and text, which is stored in the transaction
+that creates the memory.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def import_memories(
     """
     with deployment.store.owned(user_id) as mine:
         for name, record in _records(tags, "tag"):
-            with _naming(name):
+            with _name_errors(name):
                 tag = msgspec.convert(record, ForeignTag, from_attributes=True)
                 (tag_name,) = validation.check_tag_names([tag.name])
                 described = {"color": tag.color or TAG_COLOR, "description": tag.description or ""}
@@ -95,7 +95,7 @@ def _check_memories(
     deployment: Deployment, user_id: str, memories: Iterable[object]
 ) -> Iterator[CheckedMemory]:
     for name, record in _records(memories, "memory"):
-        with _naming(name):
+        with _name_errors(name):
             memory = msgspec.convert(record, ForeignMemory, from_attributes=True)
             content = validation.check_text(memory.content, "content")
             known = [user_id, memory.origin_id, content, memory.created_at]
@@ -155,7 +155,7 @@ def list_imports(deployment: Deployment) -> list[StoredImport]:
 
 
 class ImportRun(Struct, frozen=True):
-    """Result or preview of an import; `id` is None where nothing was written."""
+    """Result or preview of an import; `id` is None if nothing was written."""
 
     id: str | None
     n_rows: int
@@ -296,7 +296,7 @@ def _to_python(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @contextmanager
-def _naming(record: str) -> Iterator[None]:
+def _name_errors(record: str) -> Iterator[None]:
     try:
         yield
     except (msgspec.ValidationError, InvalidError) as error:

@@ -1,4 +1,4 @@
-"""Pages with which people look through their memories, take them along, delete them, and see who used them.
+"""Pages on which people browse, download and delete their memories, and see who used them.
 
 None of it needs a grant: it is for the signed-in user, and for the operator on the user's behalf (`EXPORTS`). Each
 deletion has a page of its own that says what will go: of all memories it asks for their number, which has to be right
@@ -46,7 +46,7 @@ _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$-])")
 
 
 class OwnMemory(Struct, frozen=True, kw_only=True):
-    """A memory as its owner reads it: `content` is plain, and None where no key opens it."""
+    """A memory as its owner reads it: `content` is plain, and None if no key opens it."""
 
     id: str
     title: str | None

@@ -72,7 +72,7 @@ PER_EMAIL = Limit(1000, timedelta(hours=1), wait=timedelta(minutes=1))
 """From all addresses. Browsers in which the person has signed in before are exempt: strangers lock nobody out."""
 
 ACCOUNTS_PER_ADDRESS = 10
-"""Token calls of an address are limited to so many times those of one account."""
+"""Factor between the limits of token calls from one address, and for one account."""
 
 
 class AttemptCount(Struct, frozen=True):
@@ -90,7 +90,7 @@ class AttemptCount(Struct, frozen=True):
         )
 
     def seconds_to_wait(self, limit: Limit, now: datetime) -> int:
-        """Return 0 where another attempt may be made, else after how many seconds.
+        """Return 0 if another attempt may be made, else after how many seconds.
 
         >>> noon = datetime(2026, 3, 1, 12)
         >>> AttemptCount("", 60, noon, noon).seconds_to_wait(Limit(60), noon + timedelta(seconds=20))
@@ -131,7 +131,7 @@ class Throttle:
     def count(self, keys: Keys) -> None:
         """Count an attempt under each key, or raise `TooManyCallsError` and count it under none.
 
-        Counting before the attempt, in one transaction, lets no more pass however many come at once.
+        Counting before the attempt, in one transaction, enforces the limit also for concurrent attempts.
         """
         limits = self._hash(keys)
         with self._engine.connect() as connection:  # what is refused takes no write lock
@@ -206,7 +206,7 @@ class BoundedPool:
         self._running: Counter[str] = Counter()
 
     async def run(self, caller: str, do: Callable[[], Result]) -> Result:
-        """Return the result of `do`; `TooManyCallsError` where too much of the caller's is running or waiting."""
+        """Return the result of `do`; `TooManyCallsError` if too much of the caller's is running or waiting."""
         if self._running[caller] >= self._per_caller:
             raise TooManyCallsError(1)
         self._running[caller] += 1

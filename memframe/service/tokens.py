@@ -51,7 +51,7 @@ _BAD_TOKEN = "the bearer token is not valid or has expired; ask POST /auth/token
 
 
 def new_secret(prefix: str = "") -> Secret:
-    """Generate 256 random bits as text; the prefix tells scanners and people what it is."""
+    """Generate 256 random bits as text; the prefix identifies its kind to scanners and people."""
     return Secret(prefix + secrets.token_urlsafe(32))
 
 

@@ -231,7 +231,7 @@ class SignIn:
 
         def authorize(before: SignInState) -> SignInState:
             flow = _flow(before, client_id, client_secret, auth_url=auth_url, redirect_uri=redirect_uri)
-            return _authorizing(before, flow, flow.authorization_url())
+            return _begin_authorization(before, flow, flow.authorization_url())
 
         return str(self._run("authorize", authorize).address)
 
@@ -255,7 +255,9 @@ class SignIn:
             flow = _flow(before, client_id, client_secret, auth_url=auth_url, redirect_uri=redirect_uri)
 
             def show(address: str) -> None:
-                listening = replace(_authorizing(before, flow, address), doing="receive", is_listening=True)
+                listening = replace(
+                    _begin_authorization(before, flow, address), doing="receive", is_listening=True
+                )
                 self._publish(before.step_number, listening)
 
             tokens = flow.run_local(
@@ -407,7 +409,7 @@ def _back(before: SignInState) -> SignInState:
     )
 
 
-def _authorizing(before: SignInState, flow: OAuthFlow, address: str) -> SignInState:
+def _begin_authorization(before: SignInState, flow: OAuthFlow, address: str) -> SignInState:
     return replace(_back(before), state="authorizing", flow=flow, address=address)
 
 
@@ -452,7 +454,7 @@ def _recover(step: Step, before: SignInState, error: Exception) -> SignInState:
     if step == "ask" and before.state != "authorized" and isinstance(error, AccessError | NotFoundError):
         return replace(_back(before), failure=describe_failure(step, error, memory_key_is_old=True))
     if before.flow and (step == "receive" or (step == "finish" and not before.flow.is_open)):
-        before = _authorizing(before, before.flow, before.flow.authorization_url())
+        before = _begin_authorization(before, before.flow, before.flow.authorization_url())
     return replace(before, failure=describe_failure(step, error))
 
 

@@ -180,7 +180,7 @@ class Failure(Struct, frozen=True):
 
     @property
     def is_transient(self) -> bool:
-        """True if the same step may succeed later by itself."""
+        """True if the same step may succeed later without another input."""
         return self.kind in {"unreachable", "busy"}
 
 

@@ -135,7 +135,7 @@ class Store:
         return Memories(queries, self.master_key, "", user_id, now=self._now(), key_version=version)
 
     def check_bearer(self, bearer: Bearer) -> None:
-        """Raise `AuthError` where the account is disabled, or was since the token was issued."""
+        """Raise `AuthError` if the account is disabled, or was since the token was issued."""
         developer = self.accounts.developer(id=bearer.developer_id)
         if developer is None or developer.disabled or developer.token_epoch != bearer.epoch:
             raise bad_token()
@@ -152,7 +152,7 @@ class Store:
     def replace_master_key(self, new: MasterKey, key_file: Path) -> int:
         """Wrap all user keys with another master key, in one transaction; return their number.
 
-        The new key is written beside the file of the old one before the transaction ends. `ConfigError` where another
+        The new key is written beside the file of the old one before the transaction ends. `ConfigError` if another
         process is connected to the database.
         """
         old = self.master_key
@@ -180,7 +180,7 @@ class Store:
 
 
 def is_bound(engine: Engine, fingerprint: str | None = None) -> bool:
-    """Return True where the data belongs to a master key, or to the one with this fingerprint."""
+    """Return True if the data belongs to a master key, or to the one with this fingerprint."""
     with engine.connect() as connection:
         bound_to = read_meta(connection, "master_key")
     return bound_to is not None and fingerprint in {None, bound_to}
