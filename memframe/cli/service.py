@@ -204,7 +204,7 @@ def disable_account(deployment: Deployment, account: str, enable: bool) -> Shown
 @example("memframe service disable-tag ada@example.org stamps")
 def disable_tag(deployment: Deployment, email: str, name: str, enable: bool) -> Shown:
     """Disable a tag of a user: applications see `is_enabled` false; memories keep the tag."""
-    with deployment.store.owned(deployment.user_id(email)) as memories:
+    with deployment.store.transaction_of(deployment.user_id(email)) as memories:
         tag = memories.enable_tag(name, enabled=enable)
     words = f"the tag {printable(tag.name)} is {'enabled' if enable else 'disabled'}"
     return {"id": tag.id, "name": tag.name, "is_enabled": tag.is_enabled}, words
@@ -260,7 +260,7 @@ def erase_user(deployment: Deployment, email: str, confirm: int | None) -> Shown
     """
     user = _find_user(deployment, email)
     if confirm is None:
-        with deployment.store.own(user.id) as memories:
+        with deployment.store.snapshot_of(user.id) as memories:
             number = memories.count()
         raise ConfigError(
             f"{printable(user.email)} has {number_of(number, 'memory', 'memories')}, which would be deleted for "

@@ -256,7 +256,7 @@ class Deployment:
 
     def rotate_key(self, user_id: str) -> KeyRotation:
         """Give a user a new version of the encryption key; `NotFoundError` if there is no such user."""
-        with self.store.owned(user_id) as memories:
+        with self.store.transaction_of(user_id) as memories:
             n_sealed, n_unreadable = memories.rotate_key()
         log_event("user key rotated", user_id=user_id)
         return KeyRotation(user_id, memories.key_version, n_sealed, n_unreadable)

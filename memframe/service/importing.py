@@ -70,7 +70,7 @@ def import_memories(
     Fields that `ForeignMemory` and `ForeignTag` have not are ignored, as are ``id`` and ``user_id``. A time that is
     missing is now; what is missing in a frame (None, NaN, NaT, NA) is missing.
     """
-    with deployment.store.owned(user_id) as mine:
+    with deployment.store.transaction_of(user_id) as mine:
         for name, record in _records(tags, "tag"):
             with _name_errors(name):
                 tag = msgspec.convert(record, ForeignTag, from_attributes=True)
@@ -174,7 +174,7 @@ def run_import(
     rows = list(_check_memories(deployment, user_id, memories))
     digests = "".join(sorted({row.digest for row in rows}))
     file_digest = deployment.master_key.digest("imports", digests.encode())
-    with deployment.store.owned(user_id) as mine:
+    with deployment.store.transaction_of(user_id) as mine:
         new = _choose_new(mine, rows)
         if not (new and applies):
             return ImportRun(None, len(rows), len(new), len(rows) - len(new))
@@ -186,9 +186,9 @@ def run_import(
             mine.queries.run(_BEGIN, id=import_id, **this, started_at=started_at, finished_at=None)
     n_created = 0
     for first in range(0, len(new), IMPORT_BATCH):
-        with deployment.store.owned(user_id) as mine:
+        with deployment.store.transaction_of(user_id) as mine:
             n_created += _import_batch(mine, import_id, new[first : first + IMPORT_BATCH])
-    with deployment.store.owned(user_id) as mine:
+    with deployment.store.transaction_of(user_id) as mine:
         mine.queries.run(_FINISH, import_id=import_id, now=format_instant(mine.now))
     log_event("memories imported", user_id=user_id, import_id=import_id)
     return ImportRun(import_id, len(rows), n_created, len(rows) - n_created)
@@ -228,7 +228,7 @@ class UndoneImport(Struct, frozen=True):
 def undo_import(deployment: Deployment, run: StoredImport) -> UndoneImport:
     """Delete the memories of an import that nobody has changed since, in one transaction."""
     deleted = changed = gone = 0
-    with deployment.store.owned(run.user_id) as mine:
+    with deployment.store.transaction_of(run.user_id) as mine:
         rows = mine.queries.rows(_ROWS_OF_RUN, user_id=run.user_id, import_id=run.id)
         for digest, memory_id, imported_at in rows:
             try:

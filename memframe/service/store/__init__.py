@@ -103,16 +103,16 @@ class Store:
         return self._writes.submit(user_id, run)
 
     @contextmanager
-    def owned(self, user_id: str) -> Iterator[Memories]:
-        """Open a user's memories for one transaction of the operator, who needs no grant; the user is locked."""
+    def transaction_of(self, user_id: str) -> Iterator[Memories]:
+        """Open a user's memories for one write transaction, without a grant; the user is locked."""
         with writing(self.engine) as connection:
-            yield self._owned(connection, user_id, lock=True)
+            yield self._without_grant(connection, user_id, lock=True)
 
     @contextmanager
-    def own(self, user_id: str) -> Iterator[Memories]:
-        """Open a user's memories for the user, who reads one snapshot of them; `NotFoundError` for no such user."""
+    def snapshot_of(self, user_id: str) -> Iterator[Memories]:
+        """Open one snapshot of a user's memories, without a grant; `NotFoundError` if there is no such user."""
         with self._snapshots.connect() as connection, connection.begin():
-            yield self._owned(connection, user_id, lock=False)
+            yield self._without_grant(connection, user_id, lock=False)
 
     def _granted(self, queries: Queries, bearer: Bearer, user_id: str, *, lock: bool = False) -> Memories:
         granted = find_granted_keys(queries, lock=lock, **bearer._asdict(), user_id=user_id)
@@ -129,7 +129,7 @@ class Store:
             key_generation=generation,
         )
 
-    def _owned(self, connection: Connection, user_id: str, *, lock: bool) -> Memories:
+    def _without_grant(self, connection: Connection, user_id: str, *, lock: bool) -> Memories:
         version = find_key_version(connection, user_id, lock=lock)
         queries = Queries(connection, caches=lock)
         return Memories(queries, self.master_key, "", user_id, now=self._now(), key_version=version)

@@ -100,9 +100,8 @@ class _PageShape(NamedTuple):
             f"ORDER BY tag_id {order}, memory_seq {order} LIMIT :limit) AS tagged_{number}"
             for number in range(self.n_tags)
         )
-        return (
-            f"{page}seq IN ({tagged}) ORDER BY seq {order} LIMIT :limit"  # all of the user, as the tags are
-        )
+        # all of them are of the user, as the tags are
+        return f"{page}seq IN ({tagged}) ORDER BY seq {order} LIMIT :limit"
 
 
 @cache  # of few columns, and of the numbers of tags that a filter can have

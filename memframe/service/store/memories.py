@@ -1,8 +1,8 @@
 """One user's memories and tags, read and written under a live grant.
 
-`Store.granted` and `Store.write` are a developer's only ways to a `Memories`: the database decides there whether the
-user's memories are open to the developer now. The operator uses `Store.owned`, which needs no grant. Every query is
-bound to the one user.
+A developer gets a `Memories` only by `Store.granted` and `Store.write`: there the database decides whether the user's
+memories are open to the developer now. The operator and the user, who need no grant, get one by `Store.transaction_of`
+and `Store.snapshot_of`. Every query is bound to the one user.
 
 Content is stored sealed with the user's key. A memory's tags are stored as JSON in its row, as they are answered; the
 table ``memory_tags`` is for filters.
