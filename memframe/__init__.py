@@ -43,14 +43,7 @@ from memframe.secret import Secret
 if TYPE_CHECKING:
     from memframe import plot, service
     from memframe.access import Access, open_access, wait_for_decision
-    from memframe.apply import (
-        Run,
-        apply_plan,
-        create_memories,
-        push_memories,
-        resume_run,
-        update_memories,
-    )
+    from memframe.apply import Run, apply_plan, create_memories, push_memories, resume_run, update_memories
     from memframe.archive import Changes, export_memories, load_archive, refresh_archive
     from memframe.audit import Audit, ChatJudge, audit_memories
     from memframe.cleanup import plan_cleanup

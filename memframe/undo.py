@@ -40,12 +40,7 @@ from memframe.wire import MemoryBlob
 Fields = dict[str, Value]
 
 
-def plan_undo(
-    access: Access,
-    journal_or_run: StrPath | Run,
-    *,
-    rows: Iterable[object] | None = None,
-) -> Plan:
+def plan_undo(access: Access, journal_or_run: StrPath | Run, *, rows: Iterable[object] | None = None) -> Plan:
     """Plan to undo a run, completely or in part. Nothing is written.
 
     Parameters

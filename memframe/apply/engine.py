@@ -24,14 +24,7 @@ from memframe.apply.responses import Sender, WriteResponse, classify_error
 from memframe.apply.run import Verification
 from memframe.apply.workers import Interrupts, WorkerPool
 from memframe.client.retry import RateLimiter, logger
-from memframe.errors import (
-    AccessError,
-    AuthError,
-    JournalError,
-    MemframeError,
-    ProtocolError,
-    StalePlanError,
-)
+from memframe.errors import AccessError, AuthError, JournalError, MemframeError, ProtocolError, StalePlanError
 from memframe.journal import WRITTEN, Operation
 from memframe.plan.current import CurrentMemory, read_current
 from memframe.secret import SecretBytes

@@ -19,13 +19,7 @@ from memframe.access import Access
 from memframe.client.responses import Response, decode, same_id
 from memframe.client.retry import retry_after_s
 from memframe.client.transport import JSON_BODY
-from memframe.errors import (
-    MemframeError,
-    NoAnswerError,
-    ProtocolError,
-    RateLimitError,
-    ServiceError,
-)
+from memframe.errors import MemframeError, NoAnswerError, ProtocolError, RateLimitError, ServiceError
 from memframe.journal import Operation
 from memframe.plan.change import Action
 from memframe.secret import Secret, SecretBytes

@@ -132,9 +132,8 @@ def _action(memories: pd.DataFrame, row: int, sign: Sign, content: str) -> Propo
     said = set(_WORD.findall(content.casefold()))
     names = ("title", "summary") if said else ("title", "summary", "tags")
     cells = [memories[name].iloc[row] for name in names if name in memories.columns]
-    beside = " ".join(
-        str(cell) for cell in cells if isinstance(cell, Iterable)
-    )  # missing cells are None or NaN
+    # missing cells are None or NaN
+    beside = " ".join(str(cell) for cell in cells if isinstance(cell, Iterable))
     return action if said.issuperset(_WORD.findall(beside.casefold())) else "review"
 
 

@@ -149,9 +149,8 @@ def _end_of_period(match: re.Match[str], day: date) -> date:
 
 def _after_units(match: re.Match[str], day: date) -> date:
     said = match["n"].lower()
-    n = (
-        int(said) if said.isdigit() else max(1, load_fragment("counted", "stale").index(said) - 1)
-    )  # a, an, one, two
+    # the words are "a", "an", "one", "two" and so on
+    n = int(said) if said.isdigit() else max(1, load_fragment("counted", "stale").index(said) - 1)
     return day + timedelta(days=min(n, 1000) * {"d": 1, "w": 7, "m": 31}[match["unit"][0].lower()] + 1)
 
 

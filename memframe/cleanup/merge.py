@@ -141,11 +141,11 @@ def _plain(word: str) -> str:
 
 
 def find_lost(
-    doomed: Statements, kept: Statements, store: WordCounts, *, breaks_off: bool = False
+    removed: Statements, kept: Statements, store: WordCounts, *, breaks_off: bool = False
 ) -> list[str]:
     """Find what one memory says that the others would not hold; not for display, as it may be a secret.
 
-    A doomed text that `breaks_off` is the beginning of one that is kept: its last word may be half a word.
+    A removed text that `breaks_off` is the beginning of one that is kept: its last word may be half a word.
 
     >>> texts = StatementsByKey({"m1": "Ada likes tea", "m2": "Ada from Leeds likes tea since 2019."})
     >>> tea, more = texts.statements("m1"), texts.statements("m2")
@@ -153,21 +153,20 @@ def find_lost(
     >>> find_lost(tea, more, store), find_lost(more, tea, store)
     ([], ['leeds', '2019'])
     """
-    capitals = (doomed.names | doomed.first) - kept.written
-    values = [word for word in doomed.words if word not in LIGHT and class_of(word) not in kept.classes]
-    signs = doomed.signs - kept.signs if kept.signs - doomed.signs else frozenset[str]()
+    capitals = (removed.names | removed.first) - kept.written
+    values = [word for word in removed.words if word not in LIGHT and class_of(word) not in kept.classes]
+    signs = removed.signs - kept.signs if kept.signs - removed.signs else frozenset[str]()
     if not (capitals or values or signs):
         return []
     if len(values) > _MAX_SLIPS:
         return values  # so many words are no slips, and comparing each with each would take long
-    held = _find_joined(doomed.words, kept.words)
+    held = _find_joined(removed.words, kept.words)
     if breaks_off:
-        held |= {word for word in doomed.last if any(whole.startswith(word) for whole in kept.written)}
-    sure = (
-        doomed.names | _NAMES_TOO
-    )  # one that begins a sentence is hardly a name if it occurs in lower case elsewhere
+        held |= {word for word in removed.last if any(whole.startswith(word) for whole in kept.written)}
+    # a word that begins a sentence is hardly a name if it occurs in lower case elsewhere
+    sure = removed.names | _NAMES_TOO
     names = (word for word in capitals - held if word in sure or word not in store.common)
-    others = dict.fromkeys(kept.words).keys() - doomed.words
+    others = dict.fromkeys(kept.words).keys() - removed.words
     words = (word for word in values if word not in held and not _is_slip(word, others, store))
     return list(dict.fromkeys([*sorted(names), *words, *sorted(signs)]))
 
@@ -182,14 +181,14 @@ def _is_slip(word: str, others: Iterable[str], store: WordCounts) -> bool:
     )
 
 
-def _find_joined(doomed: Sequence[str], kept: Sequence[str]) -> set[str]:
+def _find_joined(removed: Sequence[str], kept: Sequence[str]) -> set[str]:
     """Return words that are written as several there, and words of which several are written as one there.
 
     >>> sorted(_find_joined(["iban", "de89", "3704", "overnight"], ["iban", "de893704", "over", "night"]))
     ['3704', 'de89', 'overnight']
     """
-    own, others = set(doomed) - set(kept), set(kept) - set(doomed)
-    parts = _runs(doomed, others).values()
+    own, others = set(removed) - set(kept), set(kept) - set(removed)
+    parts = _runs(removed, others).values()
     return {*_runs(kept, own), *(part for run in parts for part in run)}
 
 
@@ -322,9 +321,9 @@ class Merging:
         written = {**holder.written, **dict.fromkeys(gains, member)}
         if any(values.get(name) not in (None, grown[name]) for name in TEXT_FIELDS):
             breaks_off = copy is not None and copy.kind == "truncated"
-            doomed = Statements.of(self._texts.statements((member, name)) for name in TEXT_FIELDS)
+            removed = Statements.of(self._texts.statements((member, name)) for name in TEXT_FIELDS)
             kept = Statements.of(self._texts.statements((written[name], name)) for name in TEXT_FIELDS)
-            if find_lost(doomed, kept, self._store, breaks_off=breaks_off):
+            if find_lost(removed, kept, self._store, breaks_off=breaks_off):
                 return
         holder.members[member] = None
         holder.values, holder.written = grown, written

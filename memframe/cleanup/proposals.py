@@ -124,13 +124,13 @@ def check_share(findings: pd.DataFrame, deletes: Iterable[str], n_memories: int,
     """
     found = findings[(findings["action"] == "delete") & findings["id"].isin(list(deletes))]
     is_seen = found["check"].isin(_SEEN) | ((found["check"] == "junk") & found["kind"].isin(ACTIONS.keys()))
-    told = found[~is_seen & ~found["id"].isin(found["id"][is_seen])]
-    n_told = told["id"].nunique()
-    if n_told <= max_share * n_memories:
+    by_wording = found[~is_seen & ~found["id"].isin(found["id"][is_seen])]
+    n_deleted = by_wording["id"].nunique()
+    if n_deleted <= max_share * n_memories:
         return
-    checks = ", ".join(f"{check} {n:,}" for check, n in told.groupby("check")["id"].nunique().items())
-    confirmed = -(-100 * n_told // n_memories) / 100
-    part = f"{n_told:,} of {number_of(n_memories, 'memory', 'memories')} ({100 * n_told / n_memories:.1f} %)"
+    checks = ", ".join(f"{check} {n:,}" for check, n in by_wording.groupby("check")["id"].nunique().items())
+    confirmed = -(-100 * n_deleted // n_memories) / 100
+    part = f"{n_deleted:,} of {number_of(n_memories, 'memory', 'memories')} ({100 * n_deleted / n_memories:.1f} %)"
     raise PlanError(
         f"{part} would be deleted on wording alone ({checks}), and there may be facts among them: look at these "
         "findings and leave out what is to stay",

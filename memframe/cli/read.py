@@ -183,11 +183,7 @@ def _audit(
     "memframe audit --request 7c9e6679 --fail-on high --html audit.html", "memframe audit --file export.json"
 )
 def audit_command(
-    audit: Audit,
-    fail_on: Severity | None,
-    count_judged: bool,
-    html: Path | None,
-    out: Path | None,
+    audit: Audit, fail_on: Severity | None, count_judged: bool, html: Path | None, out: Path | None
 ) -> None:
     """Look for secrets, personal data, junk, duplicates, broken scores and tags; nothing is changed.
 

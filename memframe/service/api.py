@@ -397,8 +397,4 @@ API_ROUTES = [
 
 
 def make_api_router() -> Router:
-    return Router(
-        API_PREFIX,
-        route_handlers=API_ROUTES,
-        response_headers={"Cache-Control": "no-store"},
-    )
+    return Router(API_PREFIX, route_handlers=API_ROUTES, response_headers={"Cache-Control": "no-store"})
