@@ -14,7 +14,6 @@ Names are loaded when first used, so that importing memframe costs little more t
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from memframe.errors import (
@@ -44,14 +43,7 @@ from memframe.secret import Secret
 if TYPE_CHECKING:
     from memframe import plot, service
     from memframe.access import Access, open_access, wait_for_decision
-    from memframe.apply import (
-        Run,
-        apply_plan,
-        create_memories,
-        push_memories,
-        resume_run,
-        update_memories,
-    )
+    from memframe.apply import Run, apply_plan, create_memories, push_memories, resume_run, update_memories
     from memframe.archive import Changes, export_memories, load_archive, refresh_archive
     from memframe.audit import Audit, ChatJudge, audit_memories
     from memframe.cleanup import plan_cleanup
@@ -77,40 +69,28 @@ if TYPE_CHECKING:
     from memframe.wire import AccessRequest, Credentials, OAuthTokens
 
 _ROOMS = {
-    "access": ("Access", "open_access", "wait_for_decision"),
-    "apply": (
-        "Run",
-        "apply_plan",
-        "create_memories",
-        "push_memories",
-        "resume_run",
-        "update_memories",
-    ),
-    "archive": ("Changes", "export_memories", "load_archive", "refresh_archive"),
-    "audit": ("Audit", "ChatJudge", "audit_memories"),
-    "cleanup": ("plan_cleanup",),
-    "client": ("Client", "connect"),
-    "fleet": ("Fleet", "FleetFolder", "audit_fleet", "export_fleet", "load_fleet"),
-    "journal": ("list_runs", "purge_runs"),
-    "load": (
-        "iter_memories",
-        "load_access_requests",
-        "load_memories",
-        "load_memory",
-        "load_tag",
-        "load_tags",
-    ),
-    "oauth": ("OAuthFlow",),
-    "panel": ("Panel",),
-    "plan": ("NULL", "Plan", "plan_changes", "plan_deletes"),
-    "readers": ("read_memories",),
-    "restore": ("plan_restore",),
-    "signin": ("SignIn",),
-    "undo": ("plan_reseal", "plan_undo"),
-    "versions": ("show_versions",),
-    "wire": ("AccessRequest", "Credentials", "OAuthTokens"),
+    "access": "Access open_access wait_for_decision",
+    "apply": "Run apply_plan create_memories push_memories resume_run update_memories",
+    "archive": "Changes export_memories load_archive refresh_archive",
+    "audit": "Audit ChatJudge audit_memories",
+    "cleanup": "plan_cleanup",
+    "client": "Client connect",
+    "fleet": "Fleet FleetFolder audit_fleet export_fleet load_fleet",
+    "journal": "list_runs purge_runs",
+    "load": "iter_memories load_access_requests load_memories load_memory load_tag load_tags",
+    "oauth": "OAuthFlow",
+    "panel": "Panel",
+    "plan": "NULL Plan plan_changes plan_deletes",
+    "readers": "read_memories",
+    "restore": "plan_restore",
+    "signin": "SignIn",
+    "undo": "plan_reseal plan_undo",
+    "versions": "show_versions",
+    "wire": "AccessRequest Credentials OAuthTokens",
 }
-_ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
+"""Modules, and the names that each of them defines."""
+
+_ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names.split()}
 _SUBMODULES = {"plot", "service"}
 
 __all__ = [
@@ -189,6 +169,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
+        from importlib.metadata import version  # noqa: PLC0415 - most of the time of `import memframe`
+
         return version("memframe")
     if name in _SUBMODULES:
         return import_module(f"memframe.{name}")

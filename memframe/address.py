@@ -15,7 +15,7 @@ from urllib.parse import SplitResult, urlsplit
 from memframe.errors import ConfigError
 from memframe.secret import Secret, as_secret
 
-_DEFAULT_PORTS = {"https": 443, "http": 80}
+DEFAULT_PORTS = {"https": 443, "http": 80}
 _LABEL = r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?"
 _HOST = re.compile(rf"{_LABEL}(\.{_LABEL})*")
 _UNSEEN = re.compile(r"[\s\\\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
@@ -24,7 +24,7 @@ _UNSEEN = re.compile(r"[\s\\\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\
 def check_url(name: str, text: str | Secret) -> str:
     """Normalize the address of a service; an unsafe one is a `ConfigError` that names the setting.
 
-    Scheme and host come out in lower case, a standard port and a trailing slash are dropped.
+    Scheme and host are returned in lower case, a standard port and a trailing slash are dropped.
 
     >>> check_url("base_url", "https://API.example.com:443/api/v1/")
     'https://api.example.com/api/v1'
@@ -34,7 +34,7 @@ def check_url(name: str, text: str | Secret) -> str:
         raise ConfigError(f"{name} has a query (?...) in it: leave it out.")
     _check(name, text)
     parts = urlsplit(text.reveal())
-    port = "" if parts.port in {None, _DEFAULT_PORTS[parts.scheme]} else f":{parts.port}"
+    port = "" if parts.port in {None, DEFAULT_PORTS[parts.scheme]} else f":{parts.port}"
     host = f"[{parts.hostname}]" if ":" in str(parts.hostname) else parts.hostname
     return f"{parts.scheme}://{host}{port}{parts.path.rstrip('/')}"
 
@@ -105,7 +105,7 @@ def _fault_of_text(text: str) -> str | None:
 
 
 def _fault_of_parts(parts: SplitResult, host: str) -> str | None:
-    if parts.scheme not in _DEFAULT_PORTS:
+    if parts.scheme not in DEFAULT_PORTS:
         return "does not begin with https:// (or http:// on this machine): give the whole address."
     if "@" in parts.netloc:
         return "has a user name or password in it, which would be sent and logged: leave it out."

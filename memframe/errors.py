@@ -69,8 +69,7 @@ def resume_hint(journal: object) -> Hint:
     """
     path = str(journal)
     return Hint(
-        f"resume_run(access, {path!r}) continues it",
-        f"memframe resume {shlex.quote(path)} continues it",
+        f"resume_run(access, {path!r}) continues it", f"memframe resume {shlex.quote(path)} continues it"
     )
 
 

@@ -96,7 +96,7 @@ def atomic_folder(path: Path) -> Iterator[Path]:
         if before.exists() and not path.exists():
             before.rename(path)
         for left in (fresh, before):
-            shutil.rmtree(left, ignore_errors=True)  # what broke off the work is the news
+            shutil.rmtree(left, ignore_errors=True)  # the error that ended the block is the one to report
         raise
     _sync_folder(path.parent)
     if before.exists():
@@ -148,9 +148,9 @@ def private_folder(path: Path) -> Path:
     return path
 
 
-def is_open_to_others(path: Path) -> bool:
+def is_open_to_others(path: Path, *, system: str = os.name) -> bool:
     """Return True if the mode bits admit other users; only POSIX systems have them."""
-    return os.name == "posix" and bool(path.stat().st_mode & 0o077)
+    return system == "posix" and bool(path.stat().st_mode & 0o077)
 
 
 class LockHolder(NamedTuple):
@@ -162,11 +162,6 @@ class LockHolder(NamedTuple):
 
     def __str__(self) -> str:
         return f"process {self.pid} on {self.host}, since {self.since}"
-
-
-def this_process() -> LockHolder:
-    """Describe this process, with the current time."""
-    return LockHolder(os.getpid(), socket.gethostname(), f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC")
 
 
 @contextmanager
@@ -196,9 +191,10 @@ def process_lock(path: Path, *, what: str, wait_s: float = 0) -> Iterator[None]:
             f"the lock {path} cannot be opened: {fault}. Correct the folder's permissions"
         ) from None
     with closing(opened) as lock:
+        this = LockHolder(os.getpid(), socket.gethostname(), f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC")
         try:
             for statement in _TAKE:
-                lock.execute(statement, this_process() if "?" in statement else ())
+                lock.execute(statement, this if "?" in statement else ())
         except sqlite3.Error as fault:
             raise _refusal(lock, what, path, fault) from None
         yield

@@ -218,9 +218,9 @@ def _is_encodable(text: str) -> bool:
     return True
 
 
-def times(memories: pd.DataFrame, name: str) -> NDArray[np.datetime64]:
+def read_times(memories: pd.DataFrame, name: str) -> NDArray[np.datetime64]:
     """Read a column of times in UTC, ``NaT`` for none."""
-    column = _column(memories, name)
+    column = require_column(memories, name)
     try:
         moments = pd.to_datetime(column, utc=True, format="ISO8601")
     except (TypeError, ValueError) as error:
@@ -228,23 +228,23 @@ def times(memories: pd.DataFrame, name: str) -> NDArray[np.datetime64]:
     return moments.dt.tz_localize(None).to_numpy("datetime64[us]")
 
 
-def numbers(memories: pd.DataFrame, name: str) -> NDArray[np.float64]:
+def read_numbers(memories: pd.DataFrame, name: str) -> NDArray[np.float64]:
     """Read a column of numbers, ``NaN`` for none."""
-    column = _column(memories, name)
+    column = require_column(memories, name)
     try:
         return pd.to_numeric(column).to_numpy(dtype=np.float64, na_value=np.nan)
     except (TypeError, ValueError) as error:
         raise _unreadable(name, "numbers") from error
 
 
-def texts(memories: pd.DataFrame, name: str) -> pd.Series[str]:
+def read_texts(memories: pd.DataFrame, name: str) -> pd.Series[str]:
     """Read a column of text."""
-    return _column(memories, name).astype("str")
+    return require_column(memories, name).astype("str")
 
 
-def name_cells(memories: pd.DataFrame, name: str) -> list[Collection[str]]:
+def read_names(memories: pd.DataFrame, name: str) -> list[Collection[str]]:
     """Read a column of tuples of names, the empty tuple for none."""
-    cells = _column(memories, name).tolist()
+    cells = require_column(memories, name).tolist()
     if any(not isinstance(cell, tuple | list | np.ndarray) and not pd.isna(cell) for cell in cells):
         raise _unreadable(name, "tuples of names")
     return [cell if isinstance(cell, tuple | list | np.ndarray) else () for cell in cells]
@@ -273,7 +273,8 @@ def rank_values(column: pd.Series[str]) -> Ranking:
     return Ranking([names[code] for code in order], counts[order].tolist(), np.argsort(order)[codes])
 
 
-def _column(memories: pd.DataFrame, name: str) -> pd.Series[Any]:
+def require_column(memories: pd.DataFrame, name: str) -> pd.Series[Any]:
+    """Return a column; `FrameError` if it is no frame, or has no such column."""
     check_kind("memories", memories, pd.DataFrame, error=FrameError)
     if name not in memories.columns:
         raise FrameError(

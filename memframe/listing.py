@@ -65,9 +65,8 @@ class MemoryPages:
     ) -> Iterator[dict[str, Sequence[Any]]]:
         """Yield the columns of each page with new memories, until the end or ``limit``."""
         with closing(self.records(query, limit=limit, page_size=page_size)) as pages:
-            yield from starmap(
-                self.open, pages
-            )  # as a loop variable a page would outlive the next one's decoding
+            # as a loop variable a page would outlive the decoding of the next one
+            yield from starmap(self.open, pages)
 
     def records(
         self, query: Mapping[str, str], *, limit: int | None = None, page_size: PageSize = "auto"
@@ -128,9 +127,8 @@ class MemoryPages:
         stored = columns["content"]
         opened = self._access.envelope.open_many(stored)
         if opened.errors and self._raises:
-            first, reason = next(
-                iter(opened.errors.items())
-            )  # one error for all, as a wrong key affects them alike
+            # one error for all, as a wrong key affects them alike
+            first, reason = next(iter(opened.errors.items()))
             raise SealError(
                 f"{len(opened.errors):,} of {number_of(len(records), 'memory', 'memories')} of a page cannot be "
                 f"opened; the first, {columns['id'][first]}: {reason}. Load with on_undecryptable='mark' to see all "

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlencode, urlsplit, urlunsplit
 
 from memframe import wire
-from memframe.address import check_redirect_uri
+from memframe.address import DEFAULT_PORTS, check_redirect_uri
 from memframe.client.responses import Response, decode, read_error_texts, to_service_error
 from memframe.client.transport import FORM_BODY, Transport
 from memframe.display import printable
@@ -45,7 +45,6 @@ class Attempt(NamedTuple):
 
 
 _ADDRESS = re.compile(r"://|^[?/]|\b(code|state|error)=")
-_DEFAULT_PORTS = {"https": 443, "http": 80}
 
 
 def origin_of(url: str) -> Origin:
@@ -55,7 +54,7 @@ def origin_of(url: str) -> Origin:
     True
     """
     parts = urlsplit(url)
-    return parts.scheme, parts.hostname, parts.port or _DEFAULT_PORTS.get(parts.scheme)
+    return parts.scheme, parts.hostname, parts.port or DEFAULT_PORTS.get(parts.scheme)
 
 
 def code_in(pasted: Secret, attempt: Attempt | None) -> Secret:
@@ -189,14 +188,11 @@ class RedirectListener(HTTPServer):
     state, such as that of a page that guesses the path, can neither answer nor spoil the attempt.
     """
 
-    def __init__(
-        self, redirect_uri: str, timeout_s: float, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, redirect_uri: str, timeout_s: float) -> None:
         parts = urlsplit(redirect_uri)
         self._path = parts.path or "/"
         self._timeout_s = timeout_s
-        self._deadline = clock() + timeout_s
-        self._clock = clock
+        self._deadline = time.monotonic() + timeout_s
         self._state = ""
         self.answered: str | None = None
         try:
@@ -224,7 +220,7 @@ class RedirectListener(HTTPServer):
         """
         self._state = state
         while self.answered is None:
-            left_s = self._deadline - self._clock()
+            left_s = self._deadline - time.monotonic()
             self.timeout = min(left_s, LOOK_EVERY_S)
             if left_s <= 0 or not is_wanted():
                 raise OAuthError(

@@ -21,7 +21,7 @@ from memframe.display import NO_FORMULAS, tag
 from memframe.errors import ConfigError
 
 ProgressCallback = Callable[[int, int | None, str], object]
-"""``progress(done, total, text)``; ``total`` is None where it is not known."""
+"""``progress(done, total, text)``; ``total`` is None if it is not known."""
 
 ProgressOption = Literal["auto"] | bool | ProgressCallback
 """Values of the argument ``progress``."""
@@ -53,7 +53,7 @@ class Progress:
         nowhere. A callable is called as ``progress(done, total, text)`` at the start, at most ten times
         a second, and at the end; never by two threads at once.
     total : int, optional
-        Steps of the whole; can be set later, or never where pages come until there are no more.
+        Steps of the whole; can be set later, or never if the number of pages is unknown.
     text : str
         Name of the work, such as "Loading memories".
     clock : callable

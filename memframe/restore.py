@@ -96,7 +96,10 @@ def plan_restore(
         "not in the archive": found.n_others,
     }
     left = [f"{number_of(n, 'memory', 'memories')} {what}" for what, n in n_left.items() if n]
-    notes = [*_notes(access, changes, frame.unknown), *([f"Left alone: {', '.join(left)}."] if left else [])]
+    notes = [
+        *_iter_notes(access, changes, frame.unknown),
+        *([f"Left alone: {', '.join(left)}."] if left else []),
+    ]
     changes += filter(None, differing)
     return plan_of(access, _hide_secrets(changes), notes=notes, created_at=moment)
 
@@ -107,13 +110,13 @@ class ArchivedMemory(Struct, frozen=True, kw_only=True):
     row: Label
     """Its label."""
     id: str | None
-    """None where the row has none, or is of another account."""
+    """None if the row has none, or is of another account."""
     cells: dict[str, Cell]
     """Its fields, without content that could not be opened when it was archived."""
     created_at: np.datetime64
     updated_at: np.datetime64
     tag_ids: frozenset[str] | None = None
-    """None where the archive has no such column."""
+    """None if the archive has no such column."""
     error: str | None = None
     """Why there is no content."""
 
@@ -145,7 +148,7 @@ def _read(access: Access, archive: Archive, key: Key | None) -> EditedFrame:
 def _memories_of(access: Access, frame: EditedFrame) -> list[ArchivedMemory]:
     """Return the rows of an archive.
 
-    Raises `PlanError` where it has an id twice, or cells of another type.
+    Raises `PlanError` if it has an id twice, or cells of another type.
     """
     rows, errors = np.arange(len(frame.ids)), RowErrors()
     is_own = frame.is_own(access)
@@ -283,7 +286,7 @@ def _create(memory: ArchivedMemory) -> Change:
 
 
 def _reconcile(archived: ArchivedMemory, memory: CurrentMemory, on_conflict: OnConflict) -> Change | None:
-    """Make the change of a memory that is there and differs; None where the service's counts."""
+    """Make the change of a memory that is there and differs; None if the service's counts."""
     if on_conflict == "theirs":
         return None
     names = archived.unlike(memory)
@@ -322,7 +325,7 @@ def _hide_secrets(changes: Sequence[Change]) -> list[Change]:
     return [replace(one, hidden=tuple(sorted(hidden[place]))) for place, one in enumerate(changes)]
 
 
-def _notes(access: Access, changes: Iterable[Change], unknown: Sequence[str]) -> Iterator[str]:
+def _iter_notes(access: Access, changes: Iterable[Change], unknown: Sequence[str]) -> Iterator[str]:
     creates = [change for change in changes if change.action == "create"]
     days = access.client.restore_days
     if any(change.restores for change in creates):
@@ -367,7 +370,7 @@ class ArchiveCheck(Struct, frozen=True, kw_only=True):
 
     @property
     def is_whole(self) -> bool:
-        """True where the archive holds all that the service lists, as it is."""
+        """True if the archive holds all that the service lists, as it is."""
         return not (self.missing or self.differing)
 
     def __str__(self) -> str:
@@ -410,7 +413,7 @@ def check_archive(access: Access, archive: Archive, *, key: Key | None = None) -
         archived = left.pop(memory.id, None)
         if archived is None:
             missing.append(memory.id)
-        elif (names := tuple(_unproven(archived, memory))) == ("updated_at",) and archived.is_dated:
+        elif (names := tuple(_find_unproven(archived, memory))) == ("updated_at",) and archived.is_dated:
             n_rewritten += 1
         elif names:
             differing[memory.id] = names
@@ -424,7 +427,7 @@ def check_archive(access: Access, archive: Archive, *, key: Key | None = None) -
     )
 
 
-def _unproven(archived: ArchivedMemory, memory: CurrentMemory) -> Iterator[str]:
+def _find_unproven(archived: ArchivedMemory, memory: CurrentMemory) -> Iterator[str]:
     """Find the columns of which it is not shown that the archive holds what the service lists."""
     unlike = archived.unlike(memory)
     for name in FIELDS:

@@ -33,17 +33,17 @@ class Runtime:
     Attributes
     ----------
     clock : callable
-        Seconds that only grow.
+        A monotonic clock, in seconds.
     sleep : callable
-        Waits so many seconds.
+        Waits a number of seconds.
     now : callable
         The time of day, in UTC.
     chance : callable
         A number from 0 to 1.
     open_local_cipher : callable
-        Gives the vault that seals the journal.
+        Returns the cipher that seals journals and saved plans.
     folder : Path or None
-        Where journals stand; None is the user's state folder.
+        Folder of the journals; None is the user's state folder.
     connect : callable
         Opens the journal's database, as `sqlite3.connect` does.
     """

@@ -11,7 +11,8 @@ from typing import Any, Generic, NoReturn, ParamSpec, Self, TypeVar
 
 from memframe.errors import ConfigError, MemframeError
 
-_MASK = "••••••"
+MASK = "••••••"
+"""Replaces a hidden text."""
 
 
 V = TypeVar("V", str, bytes)
@@ -87,13 +88,13 @@ class Secret(_Hidden[str]):
         super().__init__(value)
 
     def __repr__(self) -> str:
-        return f"Secret({_MASK})"
+        return f"Secret({MASK})"
 
     def __str__(self) -> str:
-        return _MASK
+        return MASK
 
     def __format__(self, spec: str) -> str:
-        return _MASK
+        return MASK
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError("a Secret cannot be pickled; pass the text from .reveal() if you have to transfer it")

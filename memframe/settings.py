@@ -311,7 +311,7 @@ def store_settings(
     _replace_entries(open_keyring, {setting.name: _check(setting) for setting in found if setting})
 
 
-def remove_settings(*, open_keyring: Callable[[], KeyringBackend] = open_system_keyring) -> list[Name]:
+def remove_settings() -> list[Name]:
     """Remove all of memframe's settings from the keyring of the operating system, and return the names of those.
 
     Raises
@@ -319,7 +319,7 @@ def remove_settings(*, open_keyring: Callable[[], KeyringBackend] = open_system_
     ConfigError
         There is no keyring that encrypts its secrets, or it does not remove them.
     """
-    return _replace_entries(open_keyring, {})
+    return _replace_entries(open_system_keyring, {})
 
 
 def _replace_entries(

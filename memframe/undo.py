@@ -1,11 +1,11 @@
 """Plans made from what is stored: the inverse of a run, from its journal, and content to reseal with the newest key.
 
-Three-way again: what somebody else has changed since the run is a conflict in the plan, never overwritten. What
-is already as it was before the run needs nothing.
+The comparison is again three-way: what others have changed since the run is a conflict in the plan and is never
+overwritten. What is already as it was before the run needs no change.
 
-A deleted memory comes back with its id and times where the service offers that (`Client.restore_days`). Otherwise
-it is made anew: with a new id, and dated of the day of the undo, as no client can set a time. The reason of the
-change names the old id and date.
+A deleted memory keeps its id and times if the service can restore it (`Client.restore_days`). Otherwise it is created
+again, with a new id and the date of the undo, as no client can set a time. The reason of the change names the old id
+and date.
 """
 
 from __future__ import annotations
@@ -40,12 +40,7 @@ from memframe.wire import MemoryBlob
 Fields = dict[str, Value]
 
 
-def plan_undo(
-    access: Access,
-    journal_or_run: StrPath | Run,
-    *,
-    rows: Iterable[object] | None = None,
-) -> Plan:
+def plan_undo(access: Access, journal_or_run: StrPath | Run, *, rows: Iterable[object] | None = None) -> Plan:
     """Plan to undo a run, completely or in part. Nothing is written.
 
     Parameters
@@ -127,39 +122,39 @@ def _written_operations(operations: list[Operation], rows: Iterable[object] | No
 
 
 def _undo_patch(operation: Operation, now: CurrentMemory | None) -> Change | None:
-    """Set the old values, where the service still holds what the run has written."""
+    """Set the old values, if the service still holds what the run wrote."""
     done = operation.change
     old = {name: done.before[name] for name in done.after if name in done.before}
     if now is None:
-        return _change(done, "conflict", {}, old, "deleted since the run by someone else")
+        return _make_change(done, "conflict", {}, old, "deleted since the run by someone else")
     old = {name: value for name, value in old.items() if not same_value(name, now.value(name), value)}
     present = {name: now.value(name) for name in old}
-    moved = _moved(operation, now, old)
+    moved = _explain_changes(operation, now, old)
     if moved:
-        return _change(done, "conflict", present, old, moved)
-    return _change(done, "patch", present, old, "undoes a patch") if old else None
+        return _make_change(done, "conflict", present, old, moved)
+    return _make_change(done, "patch", present, old, "undoes a patch") if old else None
 
 
 def _undo_create(operation: Operation, now: CurrentMemory) -> Change:
-    """Delete what the run has made, unless somebody went on writing it."""
+    """Delete what the run created, unless it was changed since."""
     done = operation.change
     held = {name: now.value(name) for name in FIELDS if name != "content" or now.error is None}
-    moved = _moved(operation, now, done.plain)
+    moved = _explain_changes(operation, now, done.plain)
     if moved:
-        return _change(done, "conflict", held, {}, moved, id=now.id)
+        return _make_change(done, "conflict", held, {}, moved, id=now.id)
     sealed = None if now.error is None else now.sealed_digest
-    return _change(done, "delete", held, {}, "undoes a create", id=now.id, sealed=sealed)
+    return _make_change(done, "delete", held, {}, "undoes a create", id=now.id, sealed=sealed)
 
 
 def _undo_delete(done: Change, blob: MemoryBlob | None, *, restores: bool) -> Change:
-    """Create what the deleted memory held, with content that no key has opened as it was stored."""
+    """Create the deleted memory again; content that no key opened is sent as it was stored."""
     held: Fields = {name: value for name, value in done.before.items() if value is not None and value != ()}
     is_sealed = done.sealed is not None
     if is_sealed:
         held["content"] = None if blob is None else blob.content
     if held.get("content") is None:
         why = "it held no content, without which a memory cannot be made"
-        return _change(done, "conflict", {}, held, why)
+        return _make_change(done, "conflict", {}, held, why)
     (created_at,) = parse_times([blob.created_at if blob else None])
     date = format_date(created_at)
     reason = (
@@ -167,7 +162,7 @@ def _undo_delete(done: Change, blob: MemoryBlob | None, *, restores: bool) -> Ch
     )
     if restores:
         reason = f"restores memory {done.id}, created {date}, with its id and dates"
-    return _change(done, "create", {}, held, reason, id=None, verbatim=is_sealed, restores=done.id)
+    return _make_change(done, "create", {}, held, reason, id=None, verbatim=is_sealed, restores=done.id)
 
 
 def format_date(at: np.datetime64) -> str:
@@ -175,14 +170,16 @@ def format_date(at: np.datetime64) -> str:
     return "at an unknown time" if np.isnat(at) else pd.Timestamp(at).strftime(UTC_MINUTE)
 
 
-def _change(done: Change, action: Action, before: Fields, after: Fields, reason: str, **more: Any) -> Change:
+def _make_change(
+    done: Change, action: Action, before: Fields, after: Fields, reason: str, **more: Any
+) -> Change:
     """Make a change of the same memory, in the same group and with the same texts hidden."""
     same = {"row": done.row, "id": done.id, "group": done.group, "hidden": done.hidden}
     return Change(action=action, before=before, after=after, reason=reason, **(same | more))
 
 
-def _moved(operation: Operation, now: CurrentMemory, names: Iterable[str]) -> str | None:
-    """Name the fields that hold neither what the run has written nor what the service answered that it made of it."""
+def _explain_changes(operation: Operation, now: CurrentMemory, names: Iterable[str]) -> str | None:
+    """Name the fields that hold neither what the run wrote nor the form in which the service stored it."""
     written, kept = operation.change.after, operation.normalized
     moved = [
         name
@@ -194,7 +191,7 @@ def _moved(operation: Operation, now: CurrentMemory, names: Iterable[str]) -> st
 
 
 def without_repeats(access: Access, changes: Iterable[Change]) -> list[Change]:
-    """Leave out restores that an earlier run has made, of memories that are there again under new ids."""
+    """Leave out restores of memories that an earlier run created again under new ids."""
     changes = list(changes)
     sought = {change.restores for change in changes if change.restores}
     made: dict[str, list[str]] = defaultdict(list)
@@ -206,9 +203,9 @@ def without_repeats(access: Access, changes: Iterable[Change]) -> list[Change]:
 
 
 def _earlier_creates(access: Access) -> Iterator[Operation]:
-    """Return the creates that runs of this user have done, as far as their journals are kept.
+    """Yield the creates that runs of this user have carried out, as far as their journals are kept.
 
-    Of no other user or service: where ids are mere numbers, one id is a memory of each.
+    Runs of other users and services are skipped: ids that are plain numbers occur in each of them.
     """
     runtime, operations = access.client.runtime, []
     cipher = runtime.open_local_cipher()

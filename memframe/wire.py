@@ -103,7 +103,7 @@ class OAuthTokens(Struct, frozen=True):
     Attributes
     ----------
     access_token, refresh_token : Secret
-        The user's standard OAuth tokens; ``refresh_token`` is None where the service sends none.
+        The user's standard OAuth tokens; ``refresh_token`` is None if the service sends none.
     token_type : str
         ``bearer``.
     expires_in : int or None

@@ -16,8 +16,7 @@ from click.testing import CliRunner
 from memframe.archive import export_memories, load_archive
 from memframe.audit import find_secrets
 from memframe.cli import main
-from memframe.demo import SampleService
-from memframe.demo.tour import compare
+from memframe.demo import SampleService, compare
 from memframe.frames import MEMORY_KINDS, FrameBuilder
 from memframe.plan.change import FIELDS
 from memframe.sample import load_sample

@@ -24,14 +24,7 @@ from memframe.apply.responses import Sender, WriteResponse, classify_error
 from memframe.apply.run import Verification
 from memframe.apply.workers import Interrupts, WorkerPool
 from memframe.client.retry import RateLimiter, logger
-from memframe.errors import (
-    AccessError,
-    AuthError,
-    JournalError,
-    MemframeError,
-    ProtocolError,
-    StalePlanError,
-)
+from memframe.errors import AccessError, AuthError, JournalError, MemframeError, ProtocolError, StalePlanError
 from memframe.journal import WRITTEN, Operation
 from memframe.plan.current import CurrentMemory, read_current
 from memframe.secret import SecretBytes
@@ -63,11 +56,11 @@ FLUSH_S = 0.05
 """Longest wait of answers for others, to be written to the journal with them."""
 
 Result = WriteResponse | None
-"""Of a task; None where nothing was sent after all."""
+"""Of a task; None if nothing was sent after all."""
 
 
 class Engine:
-    """Carries out one run; `read_at` is when all memories of its plan were read, None where that is long ago."""
+    """Carries out one run; `read_at` is when all memories of its plan were read, None if that is long ago."""
 
     def __init__(
         self,
@@ -229,7 +222,7 @@ class Engine:
     def _refresh(self, operations: Sequence[Operation]) -> None:
         """Read the memories of patches and deletes as they are now, and note what follows for the journal.
 
-        Raises `MemframeError` where they cannot be read.
+        Raises `MemframeError` if they cannot be read.
         """
         with_content = any(op.change.compares_content for op in operations)
         current = read_current(self._access, [str(op.id) for op in operations], with_content=with_content)

@@ -63,7 +63,7 @@ class OperationLog:
     def balance(self) -> dict[Status, int]:
         """Count how many operations ended in each status.
 
-        Raises `JournalError` where the journal does not have the same counts.
+        Raises `JournalError` if the journal does not have the same counts.
         """
         counts, on_disk = Counter(op.status for op in self), Counter(self._journal.counts())
         on_disk["unknown"] += on_disk.pop("sending", 0)
@@ -92,7 +92,7 @@ class Groups:
                 self._members[operation.change.group].append(operation.n)
 
     def block_reason(self, operation: Operation) -> str | None:
-        """Say why a member of a group must not be sent any more; None where it may be."""
+        """Say why a member of a group must not be sent any more; None if it may be."""
         group = operation.change.group
         if group is None:
             return None

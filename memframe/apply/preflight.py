@@ -68,7 +68,7 @@ def refuse_elsewhere(access: Access, what: str, base_url: str, user_id: str) -> 
 def refuse_repeated(directory: RunDirectory, cipher: LocalCipher, plan: Plan) -> None:
     """Refuse what an earlier run has begun: carried out by two, a create is there twice.
 
-    Raises `PlanError`, which names the journal of that run, or `JournalError` where the journal of an unfinished run of
+    Raises `PlanError`, which names the journal of that run, or `JournalError` if the journal of an unfinished run of
     the same user is away or damaged, so that what it has written is not known.
     """
     note = directory.of_plan(plan.id)
@@ -95,7 +95,7 @@ def refuse_repeated(directory: RunDirectory, cipher: LocalCipher, plan: Plan) ->
 
 
 def _explain_absence(note: RunNote) -> str | None:
-    """Say what to do about a journal that is not at its place; None where it is."""
+    """Say what to do about a journal that is not at its place; None if it is."""
     if note.journal is None:
         return (
             f"the note {note.file} on it, which says where its journal is, cannot be read: find the journal"
@@ -154,7 +154,7 @@ def read_service_state(access: Access, plan: Plan) -> tuple[Access, dict[str, Cu
     ids_before : frozenset of str
         Ids of all memories, where the plan creates some.
 
-    Raises `StalePlanError` where it is not, or the key is another one, and `AccessError` where the request is not
+    Raises `StalePlanError` if it is not, or the key is another one, and `AccessError` if the request is not
     approved any more.
     """
     access = access.renew()

@@ -55,7 +55,7 @@ class Reconciliation:
         """Find what unknown creates have made; the others are planned again, or stay unknown.
 
         Once the service is `rekeyed`, it has sealed everything anew, so that only plain text can be compared.
-        Raises `MemframeError` where a listing did not come to its end; nothing follows from it.
+        Raises `MemframeError` if a listing did not come to its end; nothing follows from it.
         """
         digest_of = {} if rekeyed else self._digest_of
         left, _ = self._adopt(access, unknown, digest_of)

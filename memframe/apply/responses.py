@@ -19,13 +19,7 @@ from memframe.access import Access
 from memframe.client.responses import Response, decode, same_id
 from memframe.client.retry import retry_after_s
 from memframe.client.transport import JSON_BODY
-from memframe.errors import (
-    MemframeError,
-    NoAnswerError,
-    ProtocolError,
-    RateLimitError,
-    ServiceError,
-)
+from memframe.errors import MemframeError, NoAnswerError, ProtocolError, RateLimitError, ServiceError
 from memframe.journal import Operation
 from memframe.plan.change import Action
 from memframe.secret import Secret, SecretBytes
@@ -56,7 +50,7 @@ class WriteResponse(NamedTuple):
     kind: ResponseKind
     id: str | None = None
     http_status: int | None = None
-    error: MemframeError | None = None  # None where all is well
+    error: MemframeError | None = None  # None if all is well
     wait_s: float | None = None  # that the service asks for
     record: MemoryBlobResponse | None = None  # where the answer has it whole
 

@@ -173,7 +173,7 @@ def refresh_archive(
     Returns
     -------
     Changes
-        Ids: ``added``, ``changed``, ``gone``. False where nothing changed.
+        Ids: ``added``, ``changed``, ``gone``. False if nothing changed.
 
     Raises
     ------

@@ -33,7 +33,7 @@ _TELLING = re.compile(r"\d{6}|(?=.{0,40}\d)(?=.{0,40}[^\W\d]).{8}|@|.{25}")
 
 
 def is_delicate(text: str) -> bool:
-    """True for a text that speaks of secrets, so that none of its words may be shown.
+    """Return True for a text that speaks of secrets, so that none of its words may be shown.
 
     >>> is_delicate("The padlock opens with the PIN 4071."), is_delicate("The rent is 640 pounds.")
     (True, False)
@@ -56,7 +56,7 @@ class Delicate:
 
 
 def shown(words: Iterable[str], *, delicate: bool) -> str:
-    """Words as evidence: in the open, or their first characters and lengths.
+    """Show words as evidence: in the open, or by their first characters and lengths.
 
     >>> shown(["640"], delicate=False), shown(["4071"], delicate=True), shown(["sk82hd92kx"], delicate=False)
     ('640', '4… (4)', 's… (10)')
@@ -156,7 +156,7 @@ def _ids(column: pd.Series[Any]) -> list[str | None]:
 
 
 def _are_among(column: pd.Series[Any], wanted: Container[str | None]) -> NDArray[np.bool_]:
-    """Which ids are some of these; `Series.isin` takes twenty times as long for many."""
+    """Find the ids that are among some; `Series.isin` takes twenty times as long for many."""
     return np.array([memory_id in wanted for memory_id in _ids(column)], bool)
 
 
@@ -202,7 +202,7 @@ def _hidden_in(memories: pd.DataFrame, spans: pd.DataFrame) -> dict[str | None, 
 
 
 def _without(evidence: str, hidden: Iterable[str]) -> str:
-    """Evidence with what is hidden masked; nothing of it where a part would still be seen."""
+    """Mask hidden texts in evidence; return nothing of it if a part of them could still be seen."""
     for text in sorted(hidden, key=len, reverse=True):
         evidence = evidence.replace(text, masked(text))
     seen = evidence.casefold()

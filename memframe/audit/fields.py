@@ -19,7 +19,7 @@ from memframe.audit.lexicon import without_accents
 from memframe.audit.text import masked, texts_with
 from memframe.display import number_of
 from memframe.envelope.detect import looks_sealed
-from memframe.frames import name_cells, numbers, texts
+from memframe.frames import read_names, read_numbers, read_texts
 
 Scores = NDArray[np.float64]
 
@@ -34,7 +34,7 @@ _SEVERITIES: dict[str, Severity] = {
 
 
 def find_missing(memories: pd.DataFrame) -> pd.DataFrame:
-    """Fields that are empty: nothing, or white space alone.
+    """Find fields that are empty: nothing, or white space alone.
 
     Content that could not be opened is not missing; `find_sealed` tells of it. A column that the frame does not
     have is not missing from its memories either.
@@ -63,9 +63,9 @@ def find_missing(memories: pd.DataFrame) -> pd.DataFrame:
         if field not in memories.columns:
             continue
         if field == "tags":
-            is_empty = np.array([len(cell) == 0 for cell in name_cells(memories, field)], bool)
+            is_empty = np.array([len(cell) == 0 for cell in read_names(memories, field)], bool)
         else:
-            column = texts(memories, field)
+            column = read_texts(memories, field)
             is_empty = (column.isna() | (column.str.strip() == "")).to_numpy(bool)
         if field == "content" and "content_error" in memories.columns:
             is_empty = is_empty & memories["content_error"].isna().to_numpy()
@@ -102,7 +102,7 @@ _NO_SOURCE = "(no source)"
 
 
 def find_scores(memories: pd.DataFrame) -> pd.DataFrame:
-    """Importance above 1 among importance of 0 to 1, scores that cannot be, and confidence that never changes.
+    """Find importance above 1 among importance of 0 to 1, impossible scores, and confidence that never changes.
 
     Whether an importance of exactly 1 is the most of the one scale or the least of the other nobody can tell; it
     is named for review where its source scored from 1 to 5 just before and just after. In a store that holds
@@ -130,7 +130,7 @@ def find_scores(memories: pd.DataFrame) -> pd.DataFrame:
     """
     found = []
     if "importance" in memories.columns:
-        importance = numbers(memories, "importance")
+        importance = read_numbers(memories, "importance")
         rows = [
             *_out_of_range("importance", importance, HIGHEST),
             *_other_scale(importance),
@@ -138,14 +138,14 @@ def find_scores(memories: pd.DataFrame) -> pd.DataFrame:
         ]
         found.append(_findings(memories, "scores", "importance", rows))
     if "confidence" in memories.columns:
-        confidence = numbers(memories, "confidence")
+        confidence = read_numbers(memories, "confidence")
         rows = [*_out_of_range("confidence", confidence, 1.0)]
         found += [_findings(memories, "scores", "confidence", rows), _constant(memories, confidence)]
     return joined(found)
 
 
 def rescaled(importance: float) -> float:
-    """Importance of the scale up to 5 on that from 0 to 1.
+    """Convert importance from the scale up to 5 to that from 0 to 1.
 
     >>> rescaled(4.0)
     0.8
@@ -175,7 +175,7 @@ def _other_scale(importance: Scores) -> Iterator[_Row]:
 def _sources(memories: pd.DataFrame) -> NDArray[Any]:
     if "source" not in memories.columns:
         return np.full(len(memories), _NO_SOURCE)
-    return texts(memories, "source").fillna(_NO_SOURCE).to_numpy()
+    return read_texts(memories, "source").fillna(_NO_SOURCE).to_numpy()
 
 
 def _ambiguous(memories: pd.DataFrame, importance: Scores) -> Iterator[_Row]:
@@ -222,7 +222,7 @@ _DENSE = r"^\s*(?:\S{38}|\{)"
 
 
 def find_sealed(memories: pd.DataFrame) -> pd.DataFrame:
-    """Content that is not in the open where it should be, or in the open where it should not.
+    """Find content that could not be opened or still looks sealed, and unsealed content among sealed.
 
     Parameters
     ----------
@@ -247,7 +247,7 @@ def find_sealed(memories: pd.DataFrame) -> pd.DataFrame:
     """
     rows: list[_Row] = []
     if "content_error" in memories.columns:
-        errors = texts(memories, "content_error")
+        errors = read_texts(memories, "content_error")
         for row in np.flatnonzero(errors.notna()).tolist():
             error = errors.iloc[row]
             kind = next((kind for kind, words in _CAUSES if words.search(error)), "undecryptable")
@@ -291,7 +291,7 @@ _SINGULAR = (
 
 
 def find_tags(memories: pd.DataFrame, tags: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Names of tags that mean the same; with the user's tags given, also disabled, unknown and unused ones.
+    """Find tags that mean the same; with the user's tags given, also disabled, unknown and unused ones.
 
     Names mean the same if they differ in case, accents, signs or a plural, and may do if they differ in one
     letter and one is far rarer; the more frequent one is proposed. Names with different digits never do. Words that
@@ -319,7 +319,7 @@ def find_tags(memories: pd.DataFrame, tags: pd.DataFrame | None = None) -> pd.Da
     """
     if "tags" not in memories.columns:
         return findings_frame(id=[])
-    cells = [tuple(dict.fromkeys(cell)) for cell in name_cells(memories, "tags")]
+    cells = [tuple(dict.fromkeys(cell)) for cell in read_names(memories, "tags")]
     counts = Counter(chain.from_iterable(cells))
     disabled = [] if tags is None else tags["name"][~tags["is_enabled"].astype(bool)].tolist()
     n_of = {name: f"{name!r} ({number_of(n, 'memory', 'memories')})" for name, n in counts.items()}
@@ -358,7 +358,7 @@ def find_tags(memories: pd.DataFrame, tags: pd.DataFrame | None = None) -> pd.Da
 
 @lru_cache(maxsize=1 << 12)
 def names_in(evidence: str) -> tuple[str, ...]:
-    """The tag that a finding about a memory is about and, where names mean the same, the one that is proposed for it.
+    """Return the tag that a finding is about and, where names mean the same, the one that is proposed for it.
 
     >>> names_in("'Recipes' (1 memory) and 'recipe' (2 memories)"), names_in("'stamps' is disabled")
     (('Recipes', 'recipe'), ('stamps',))
@@ -368,7 +368,7 @@ def names_in(evidence: str) -> tuple[str, ...]:
 
 
 def _same_forms(counts: Counter[str]) -> Iterator[tuple[str, str, float]]:
-    """Names that become equal without case, accents, signs and plural; each with the most frequent of them."""
+    """Yield names that are equal without case, accents, signs and plural, each with the most frequent of them."""
     forms = defaultdict(list)
     for name in counts:
         forms[_form(name)].append(name)
@@ -378,7 +378,7 @@ def _same_forms(counts: Counter[str]) -> Iterator[tuple[str, str, float]]:
 
 
 def _slips(counts: Counter[str]) -> Iterator[tuple[str, str, float]]:
-    """Rare names that are one letter away from a frequent one.
+    """Yield rare names that are one letter away from a frequent one.
 
     Names with a letter in common places meet under the forms that each has without one of its letters.
     """
@@ -401,7 +401,7 @@ def _slips(counts: Counter[str]) -> Iterator[tuple[str, str, float]]:
 
 
 def _form(name: str) -> str:
-    """A name without case, accents, signs and plural.
+    """Return a name without case, accents, signs and plural.
 
     >>> _form("Side-Projects"), _form("side project"), _form("Galerías")
     ('sideproject', 'sideproject', 'galeria')

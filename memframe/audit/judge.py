@@ -293,7 +293,7 @@ def _draft_questions(
 
 
 def _mask(names: Sequence[str], masks: Masks) -> _Asked | None:
-    """Make the question of a draft; None where a text that it needs is withheld."""
+    """Make the question of a draft; None if a text that it needs is withheld."""
     first, *rest = masks.of(names)
     older = {name: text for name, text in zip(names[1:], rest, strict=True) if text is not None}
     if first is None or (len(names) > 1 and not older):

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from memframe.audit.findings import Proposal, findings_frame
 from memframe.audit.rules import load_rules, load_words, matching_places
 from memframe.audit.text import text_column, without_long_contents
-from memframe.frames import texts
+from memframe.frames import read_texts
 
 _TABLE, _WORDS = load_rules("junk"), load_words("junk")
 
@@ -98,7 +98,7 @@ class _DistinctTexts(NamedTuple):
 
     distinct: list[str]
     number_of: list[int | None]
-    """Of the text of each row; None where there is none."""
+    """Of the text of each row; None if there is none."""
     rows_of: list[list[int]]
     """Of each text, the oldest first."""
     owners: list[str]
@@ -113,7 +113,7 @@ class _DistinctTexts(NamedTuple):
             if numbers[row] is not None:
                 rows_of[numbers[row]].append(row)
         has_owners = "user_id" in memories.columns
-        owners = texts(memories, "user_id").fillna("").tolist() if has_owners else [""] * len(memories)
+        owners = read_texts(memories, "user_id").fillna("").tolist() if has_owners else [""] * len(memories)
         return cls(encoded.dictionary.to_pylist(), numbers, rows_of, owners)
 
     def text_of(self, row: int) -> str:
@@ -132,9 +132,8 @@ def _action(memories: pd.DataFrame, row: int, sign: Sign, content: str) -> Propo
     said = set(_WORD.findall(content.casefold()))
     names = ("title", "summary") if said else ("title", "summary", "tags")
     cells = [memories[name].iloc[row] for name in names if name in memories.columns]
-    beside = " ".join(
-        str(cell) for cell in cells if isinstance(cell, Iterable)
-    )  # missing cells are None or NaN
+    # missing cells are None or NaN
+    beside = " ".join(str(cell) for cell in cells if isinstance(cell, Iterable))
     return action if said.issuperset(_WORD.findall(beside.casefold())) else "review"
 
 
@@ -483,7 +482,7 @@ _NO_FACT = re.compile(
 
 
 def _unwrap(text: str) -> tuple[str, int] | None:
-    """Take the words of a memory tool off a text: what is inside, and how many layers; None where there are none.
+    """Take the words of a memory tool off a text: what is inside, and how many layers; None if there are none.
 
     >>> _unwrap('Memory stored: "Memory stored: likes tea."')
     ('likes tea', 2)

@@ -15,6 +15,7 @@ from memframe.audit.text import text_column
 from memframe.audit.tokenize import WRAPPER, WRAPPER_AFTER
 
 FILLED = ("title", "summary", "source", "importance", "confidence")
+"""Fields that a kept copy takes over from the others if it has none."""
 
 Rows = NDArray[np.int64]
 

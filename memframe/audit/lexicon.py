@@ -288,7 +288,7 @@ def _are_two_words(a: str, b: str) -> bool:
 
 
 def _likely_slip(a: str, b: str) -> bool:
-    """Of short words: letters left out, doubled or swapped, or a key beside the right one."""
+    """Return True if short words differ by letters left out, doubled or swapped, or by a neighbouring key."""
     if len(a) != len(b) or sorted(a) == sorted(b):
         return max(len(a), len(b)) > 2
     if len(a) < 4 or not all(x == y or {x, y} <= _PLACE_OF_KEY.keys() for x, y in zip(a, b, strict=True)):

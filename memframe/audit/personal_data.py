@@ -283,7 +283,7 @@ def _is_said_phone(number: str, before: str, after: str) -> bool:
 
 
 def _score_phone(number: str, before: str, after: str) -> float | None:
-    """Return how sure it is that a number can be called; None where it cannot, or nothing says so.
+    """Return how sure it is that a number can be called; None if it cannot, or nothing says so.
 
     >>> _score_phone("+49 30 23125 417", "", ""), _score_phone("030 23125 417", "", "")
     (0.95, 0.8)

@@ -22,7 +22,7 @@ from memframe.audit.text import with_all_columns
 from memframe.display import html_card, number_of
 from memframe.errors import ConfigError, FrameError, Hint, check_kind
 from memframe.files import atomic_file, expand_path, raise_os_errors_as
-from memframe.report.summary import Count, brief_html, counts_of, proposals, verdict_of, worst_of
+from memframe.report import Count, brief_html, counts_of, proposals, verdict_of, worst_of
 
 _SAME = ["check", "kind", "id", "field", "related_id", "evidence"]
 """Columns by which a finding is known again: places move when a text is edited, scores with every change around, and
@@ -58,7 +58,7 @@ class Comparison(NamedTuple):
 
 
 def _keys(findings: pd.DataFrame) -> pd.Series[Any]:
-    """One key a finding; the second of two equal ones has another than the first."""
+    """Return one key for each finding; the second of two equal ones has another than the first."""
     same = findings[_SAME].assign(evidence=findings["evidence"].mask(are_figures(findings)))
     plain = same.astype(object).where(same.notna(), None)
     keys = pd.Series(list(plain.itertuples(index=False, name=None)), index=findings.index, dtype=object)
@@ -84,19 +84,19 @@ class SavedAudit(Struct, kw_only=True):
 
 
 def records_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Rows as dicts of plain values, None where there is nothing."""
+    """Convert rows to dicts of plain values, None if there is nothing."""
     plain = frame.astype(object).where(frame.notna(), None)
     return plain.to_dict("records")  # type: ignore[return-value]  # names of columns are text
 
 
 def findings_of(saved: SavedAudit) -> pd.DataFrame:
-    """The findings of a saved audit as a frame."""
+    """Return the findings of a saved audit as a frame."""
     columns = {name: [finding.get(name) for finding in saved.findings] for name in DTYPES}
     return findings_frame(**columns)
 
 
 def read_audit(path: Path) -> SavedAudit:
-    """An audit that was saved.
+    """Read an audit that was saved.
 
     Raises
     ------
@@ -323,7 +323,7 @@ class Audit:
         _write(path, page.encode())
 
     def json(self) -> bytes:
-        """The same as `to_json`, as UTF-8."""
+        """Return the JSON that `to_json` writes, in UTF-8."""
         saved = SavedAudit(
             n_memories=len(self.memories),
             checks=list(self.checks),

@@ -132,7 +132,7 @@ def _never_updated(memories: pd.DataFrame, now: pd.Timestamp, old_after_days: fl
 
 
 def _end_of_period(match: re.Match[str], day: date) -> date:
-    """This week, next month, the coming year: its last day."""
+    """Return the last day of a period such as this week, next month or the coming year."""
     ahead, unit = match["which"].lower() not in _THIS, match["unit"].lower()
     if unit in _WEEKS:
         return day + timedelta(days=6 - day.weekday() + 7 * ahead)
@@ -149,9 +149,8 @@ def _end_of_period(match: re.Match[str], day: date) -> date:
 
 def _after_units(match: re.Match[str], day: date) -> date:
     said = match["n"].lower()
-    n = (
-        int(said) if said.isdigit() else max(1, load_fragment("counted", "stale").index(said) - 1)
-    )  # a, an, one, two
+    # the words are "a", "an", "one", "two" and so on
+    n = int(said) if said.isdigit() else max(1, load_fragment("counted", "stale").index(said) - 1)
     return day + timedelta(days=min(n, 1000) * {"d": 1, "w": 7, "m": 31}[match["unit"][0].lower()] + 1)
 
 
@@ -161,7 +160,7 @@ def _next_weekday(match: re.Match[str], day: date) -> date:
 
 
 def _calendar_day(match: re.Match[str], day: date) -> date | None:
-    """A day or a month of the calendar; without a year the next one from the day on."""
+    """Read a day or a month of the calendar; without a year it is the next one from the day on."""
     parts = match.groupdict()
     name = without_accents(parts["month"].lower())
     month = MONTHS[name] + 1 if name in MONTHS else int(name)
@@ -174,7 +173,7 @@ def _calendar_day(match: re.Match[str], day: date) -> date | None:
 
 
 def _day_in_digits(match: re.Match[str], day: date) -> date | None:
-    """A day as «15/04/2024»; of the two days that it may be in Europe and in America the later one."""
+    """Read a day such as «15/04/2024»; of the two that it may be in Europe and in America the later one."""
     year, one, other = (int(match[name]) for name in ("year", "day", "month"))
     may_be = (_date(year, other, str(one)), _date(year, one, str(other)))
     found = max((one for one in may_be if one is not None), default=None)

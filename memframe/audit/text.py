@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from memframe.audit.findings import Proposal, Severity, findings_frame
 from memframe.errors import FrameError
-from memframe.frames import MEMORY_KINDS, FrameBuilder, replace_surrogates, times
+from memframe.frames import MEMORY_KINDS, FrameBuilder, read_times, replace_surrogates, require_column
 
 TEXT_FIELDS = ("title", "summary", "content")
 """Columns of a frame of memories in which people write; a frame may have fewer of them."""
@@ -43,13 +43,8 @@ class Text(NamedTuple):
 
 
 def text_column(memories: pd.DataFrame, name: str) -> pa.Array:
-    """A column as Arrow text, null where there is none; lone surrogates become U+FFFD, which keeps offsets."""
-    if name not in memories.columns:
-        raise FrameError(
-            f"the frame has no column {name!r}, which is needed here; "
-            "pass memories as load_memories returns them, with that column kept"
-        )
-    column = memories[name]
+    """Convert a column to Arrow text, null where there is none; lone surrogates become U+FFFD, which keeps offsets."""
+    column = require_column(memories, name)
     try:
         return _arrow(column)
     except UnicodeEncodeError:
@@ -138,7 +133,7 @@ _SHOWN = ((24, 4), (12, 2))
 
 
 def masked(text: str) -> str:
-    """The first characters of a long text and its length; of a short one the length alone.
+    """Mask a text: show the first characters and the length of a long one, the length alone of a short one.
 
     >>> masked("sk-live-0123456789abcdefghijklm"), masked("4821")
     ('sk-l… (31 characters)', '(4 characters)')
@@ -179,7 +174,7 @@ class Verdict(NamedTuple):
 
 
 def without_overlaps(spans: Iterable[Span]) -> list[Span]:
-    """Of spans that share characters the surest, and of equally sure ones the longest; in order of place.
+    """Keep of overlapping spans the surest, and of equally sure ones the longest; in order of place.
 
     >>> without_overlaps([Span("phone", 4, 16, 0.5), Span("card", 0, 16, 0.9), Span("ip", 20, 27, 0.5)])
     [Span(kind='card', start=0, end=16, score=0.9, label=''), Span(kind='ip', start=20, end=27, score=0.5, label='')]
@@ -264,7 +259,7 @@ _TIMES, _NAMES = ("created_at", "updated_at"), ("tags", "tag_ids")
 
 
 def with_all_columns(memories: pd.DataFrame) -> pd.DataFrame:
-    """The same rows with every column of memories; times that are text are read.
+    """Add the missing columns of memories to a frame, and read times that are text.
 
     >>> with_all_columns(pd.DataFrame({"id": ["m1"], "content": ["Likes tea"]})).isna().sum(axis=1).item()
     9
@@ -275,7 +270,7 @@ def with_all_columns(memories: pd.DataFrame) -> pd.DataFrame:
         name: pd.Series([()] * len(memories), memories.index, object) for name in _NAMES if name in absent
     }
     text = {
-        name: pd.Series(pd.DatetimeIndex(times(memories, name), tz="UTC"), memories.index)
+        name: pd.Series(pd.DatetimeIndex(read_times(memories, name), tz="UTC"), memories.index)
         for name in _TIMES
         if name in memories.columns and not isinstance(memories[name].dtype, pd.DatetimeTZDtype)
     }

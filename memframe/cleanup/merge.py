@@ -1,6 +1,6 @@
-"""Merging: of memories that say the same one is kept, and holds afterwards what all of them held.
+"""Merging: of memories that say the same, keep one, and give it what the others held.
 
-What one memory cannot hold stays in two: a second source, a word of a title, a name.
+Memories are not merged if one cannot hold all of it, such as a second source, a word of a title or a name.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ import pyarrow as pa
 from msgspec import Struct
 from rapidfuzz.distance import OSA
 
-from memframe.audit.keeper import oddness, precedence
+from memframe.audit.keeper import FILLED, oddness, precedence
 from memframe.audit.lexicon import CALENDAR, CLASSES, LIGHT, class_of, is_number, is_slip, without_accents
 from memframe.audit.similarity.cluster import Clusters
-from memframe.audit.text import text_column
+from memframe.audit.text import TEXT_FIELDS, text_column
 from memframe.audit.tokenize import words_of
 from memframe.frames import MEMORY_KINDS
 from memframe.plan.cells import normalize
-from memframe.plan.change import Value, same_value
+from memframe.plan.change import Fields, Value, same_value
 
 Key = Hashable
 
@@ -44,7 +44,7 @@ _NAMES_TOO = frozenset({"will", "ella", "elle", "per", "das", "ai", "dal", "my"}
 """Words that mostly carry no value, and are names of people besides."""
 
 
-class Said(NamedTuple):
+class Statements(NamedTuple):
     """Statements of a text, or of some texts taken together."""
 
     words: tuple[str, ...]
@@ -63,7 +63,7 @@ class Said(NamedTuple):
     """The last word of each text."""
 
     @classmethod
-    def of(cls, texts: Iterable[Said]) -> Said:
+    def of(cls, texts: Iterable[Statements]) -> Statements:
         """Join the statements of some texts."""
         texts = [said for said in texts if said.words or said.signs]
         if len(texts) == 1:
@@ -90,7 +90,7 @@ class WordCounts:
     def common(self) -> frozenset[str]:
         """Words that some memory writes in lower case within a sentence, and that are therefore no names."""
         words = set(_LETTERS.findall("\n".join(self._memories["content"].dropna())))
-        return frozenset(_plain(word) for word in words if word[0].islower())
+        return frozenset(_fold_word(word) for word in words if word[0].islower())
 
 
 class StatementsByKey:
@@ -101,30 +101,30 @@ class StatementsByKey:
         self._place = {key: place for place, key in enumerate(texts)}
         self._words = words_of(pa.array(list(texts.values()), pa.large_string()))
         self._n_heavy = self._words.n_of(self._words.heavy_classes())
-        self._said: dict[Key, Said] = {}
+        self._statements: dict[Key, Statements] = {}
 
     def n_values(self, key: Key) -> int:
         """Count the words of a text that carry a value."""
         return int(self._n_heavy[self._place[key]])
 
-    def said(self, key: Key) -> Said:
+    def statements(self, key: Key) -> Statements:
         """Return the statements of a text."""
-        if key not in self._said:
-            self._said[key] = _said(self._texts[key], self._words.of(self._place[key]))
-        return self._said[key]
+        if key not in self._statements:
+            self._statements[key] = _read_statements(self._texts[key], self._words.of(self._place[key]))
+        return self._statements[key]
 
 
-def _said(text: str, words: Sequence[str]) -> Said:
+def _read_statements(text: str, words: Sequence[str]) -> Statements:
     names: set[str] = set()
     first: set[str] = set()
     known = set(words)  # what wraps a text, such as "User said that", is not known
     for match in _CAPITALISED.finditer(text):
-        word = _plain(match[0])
+        word = _fold_word(match[0])
         if match[0][0].isupper() and word in known:
             is_first = _STARTS_SENTENCE.search(text[max(0, match.start() - 4) : match.start()])
             (first if is_first else names).add(word)
-    letters = [_plain(word) for word in _LETTERS.findall(text)]
-    return Said(
+    letters = [_fold_word(word) for word in _LETTERS.findall(text)]
+    return Statements(
         words=tuple(words),
         classes=frozenset([class_of(word) for word in known - LIGHT]),
         written=frozenset(known.union(letters)),
@@ -136,42 +136,43 @@ def _said(text: str, words: Sequence[str]) -> Said:
 
 
 @lru_cache(maxsize=1 << 16)
-def _plain(word: str) -> str:
+def _fold_word(word: str) -> str:
     return without_accents(unicodedata.normalize("NFKC", word).lower())
 
 
-def lost(doomed: Said, kept: Said, store: WordCounts, *, breaks_off: bool = False) -> list[str]:
+def find_lost(
+    removed: Statements, kept: Statements, store: WordCounts, *, breaks_off: bool = False
+) -> list[str]:
     """Find what one memory says that the others would not hold; not for display, as it may be a secret.
 
-    A doomed text that `breaks_off` is the beginning of one that is kept: its last word may be half a word.
+    A removed text that `breaks_off` is the beginning of one that is kept: its last word may be half a word.
 
     >>> texts = StatementsByKey({"m1": "Ada likes tea", "m2": "Ada from Leeds likes tea since 2019."})
-    >>> tea, more = texts.said("m1"), texts.said("m2")
+    >>> tea, more = texts.statements("m1"), texts.statements("m2")
     >>> store = WordCounts(pd.DataFrame({"content": ["Ada likes tea", "Ada from Leeds likes tea"]}))
-    >>> lost(tea, more, store), lost(more, tea, store)
+    >>> find_lost(tea, more, store), find_lost(more, tea, store)
     ([], ['leeds', '2019'])
     """
-    capitals = (doomed.names | doomed.first) - kept.written
-    values = [word for word in doomed.words if word not in LIGHT and class_of(word) not in kept.classes]
-    signs = doomed.signs - kept.signs if kept.signs - doomed.signs else frozenset[str]()
+    capitals = (removed.names | removed.first) - kept.written
+    values = [word for word in removed.words if word not in LIGHT and class_of(word) not in kept.classes]
+    signs = removed.signs - kept.signs if kept.signs - removed.signs else frozenset[str]()
     if not (capitals or values or signs):
         return []
     if len(values) > _MAX_SLIPS:
         return values  # so many words are no slips, and comparing each with each would take long
-    held = _joined(doomed.words, kept.words)
+    held = _find_joined(removed.words, kept.words)
     if breaks_off:
-        held |= {word for word in doomed.last if any(whole.startswith(word) for whole in kept.written)}
-    sure = (
-        doomed.names | _NAMES_TOO
-    )  # one that begins a sentence is hardly a name if it occurs in lower case elsewhere
+        held |= {word for word in removed.last if any(whole.startswith(word) for whole in kept.written)}
+    # a word that begins a sentence is hardly a name if it occurs in lower case elsewhere
+    sure = removed.names | _NAMES_TOO
     names = (word for word in capitals - held if word in sure or word not in store.common)
-    others = dict.fromkeys(kept.words).keys() - doomed.words
+    others = dict.fromkeys(kept.words).keys() - removed.words
     words = (word for word in values if word not in held and not _is_slip(word, others, store))
     return list(dict.fromkeys([*sorted(names), *words, *sorted(signs)]))
 
 
 def _is_slip(word: str, others: Iterable[str], store: WordCounts) -> bool:
-    """True if a word is one of others with a typing error; a number never is."""
+    """Return True if a word is one of others with a typing error; a number never is."""
     if is_number(word) or word in CALENDAR:
         return False
     near = (other for other in others if OSA.distance(word, other, score_cutoff=2) <= 2)
@@ -180,18 +181,18 @@ def _is_slip(word: str, others: Iterable[str], store: WordCounts) -> bool:
     )
 
 
-def _joined(doomed: Sequence[str], kept: Sequence[str]) -> set[str]:
+def _find_joined(removed: Sequence[str], kept: Sequence[str]) -> set[str]:
     """Return words that are written as several there, and words of which several are written as one there.
 
-    >>> sorted(_joined(["iban", "de89", "3704", "overnight"], ["iban", "de893704", "over", "night"]))
+    >>> sorted(_find_joined(["iban", "de89", "3704", "overnight"], ["iban", "de893704", "over", "night"]))
     ['3704', 'de89', 'overnight']
     """
-    own, others = set(doomed) - set(kept), set(kept) - set(doomed)
-    parts = _runs(doomed, others).values()
-    return {*_runs(kept, own), *(part for run in parts for part in run)}
+    own, others = set(removed) - set(kept), set(kept) - set(removed)
+    parts = _find_runs(removed, others).values()
+    return {*_find_runs(kept, own), *(part for run in parts for part in run)}
 
 
-def _runs(words: Sequence[str], wholes: Collection[str]) -> dict[str, Sequence[str]]:
+def _find_runs(words: Sequence[str], wholes: Collection[str]) -> dict[str, Sequence[str]]:
     """Return consecutive words that are one of the wholes once they are written together."""
     found = {}
     for start in range(len(words)):
@@ -203,16 +204,10 @@ def _runs(words: Sequence[str], wholes: Collection[str]) -> dict[str, Sequence[s
     return found
 
 
-_TEXTS = ("title", "summary", "content")
-_FILLED = ("title", "summary", "source", "importance", "confidence")
-"""Fields that a keeper takes over from the others where it has none."""
-
 _RANKS = {"near_duplicate": 0, "exact_duplicate": 1, "junk": 2}
-"""Whose keeper is kept where checks have chosen several: that of the check which compares most."""
+"""Order of the checks whose keeper is kept if several were chosen: first the check that compares most."""
 
 _LAST, _MANY = 9, 1000
-
-Values = Mapping[str, Value]
 
 
 class Copy(NamedTuple):
@@ -234,7 +229,7 @@ class Merge(Struct, frozen=True, kw_only=True):
 
 
 class Merging:
-    """Finds what can be merged without a loss.
+    """Find what can be merged without a loss.
 
     `memories` are all that were audited, `values` the fields of those that may take part, by id, as they are going to
     be. `taken` holds "delete" where copies go that hold nothing of their own, "merge" where others are merged. `apart`
@@ -244,7 +239,7 @@ class Merging:
     def __init__(
         self,
         memories: pd.DataFrame,
-        values: Mapping[str, Values],
+        values: Mapping[str, Fields],
         *,
         taken: Collection[str],
         apart: Collection[frozenset[str]],
@@ -268,10 +263,10 @@ class Merging:
             reverse=True,
         )
         self._copies = {copy.id: copy for copy in found}  # of several the one that compares most
-        clusters = [[i for i in cluster if i in self._values] for cluster in _clusters(found)]
+        clusters = [[i for i in cluster if i in self._values] for cluster in _group_copies(found)]
         members = [member for cluster in clusters for member in cluster]
         self._texts = StatementsByKey(
-            {(i, name): str(self._values[i].get(name) or "") for i in members for name in _TEXTS}
+            {(i, name): str(self._values[i].get(name) or "") for i in members for name in TEXT_FIELDS}
         )
         order = self._order(members, found)
         for cluster in clusters:
@@ -290,7 +285,7 @@ class Merging:
         return {i: (rank.get(i, _LAST), place) for i, place in zip(members, places.tolist(), strict=True)}
 
     def _of_cluster(self, members: Sequence[str]) -> Iterator[Merge]:
-        """The first takes in what it can hold; what is left may still be one text several times."""
+        """Merge into the first member all that it can hold; what is left may still repeat one text."""
         left, is_first = list(members), True
         while left:
             keeper, *others = left
@@ -308,7 +303,7 @@ class Merging:
             left, is_first = [i for i in others if i not in holder.members], False
 
     def _may_go(self, member: str, holder: _Holder) -> bool:
-        """True if the merge is asked for, and no value is known in which the two differ."""
+        """Return True if the merge is asked for, and no value is known in which the two differ."""
         values, copy = self._values[member], self._copies.get(member)
         is_plain = values["content"] == holder.values["content"] and not holder.gains(values)
         is_asked = "merge" in self._taken and (not is_plain or (copy is not None and copy.action == "merge"))
@@ -324,29 +319,29 @@ class Merging:
         if not (is_sendable and (_is_empty(values.get("source")) or values["source"] == grown["source"])):
             return
         written = {**holder.written, **dict.fromkeys(gains, member)}
-        if any(values.get(name) not in (None, grown[name]) for name in _TEXTS):
+        if any(values.get(name) not in (None, grown[name]) for name in TEXT_FIELDS):
             breaks_off = copy is not None and copy.kind == "truncated"
-            doomed = Said.of(self._texts.said((member, name)) for name in _TEXTS)
-            kept = Said.of(self._texts.said((written[name], name)) for name in _TEXTS)
-            if lost(doomed, kept, self._store, breaks_off=breaks_off):
+            removed = Statements.of(self._texts.statements((member, name)) for name in TEXT_FIELDS)
+            kept = Statements.of(self._texts.statements((written[name], name)) for name in TEXT_FIELDS)
+            if find_lost(removed, kept, self._store, breaks_off=breaks_off):
                 return
         holder.members[member] = None
         holder.values, holder.written = grown, written
 
 
 class _Holder:
-    """A memory that is kept, on its way to hold others."""
+    """A memory that is kept, and those that were merged into it."""
 
-    def __init__(self, memory_id: str, values: Values) -> None:
+    def __init__(self, memory_id: str, values: Fields) -> None:
         self.members = {memory_id: None}
         """Itself, and in their order the memories that are in it."""
         self.values = dict(values)
-        self.written: dict[str, str] = dict.fromkeys(_TEXTS, memory_id)
+        self.written: dict[str, str] = dict.fromkeys(TEXT_FIELDS, memory_id)
         """Of which memory each field is."""
 
-    def gains(self, other: Values) -> dict[str, Value]:
+    def gains(self, other: Fields) -> dict[str, Value]:
         """Return what it would take over from another one."""
-        gains = {name: other.get(name) for name in _FILLED if _is_empty(self.values.get(name))}
+        gains = {name: other.get(name) for name in FILLED if _is_empty(self.values.get(name))}
         gains = {name: value for name, value in gains.items() if not _is_empty(value)}
         tags = dict.fromkeys([*(self.values.get("tags") or ()), *(other.get("tags") or ())])  # type: ignore[misc]
         if not same_value("tags", tuple(tags), self.values.get("tags")):
@@ -354,8 +349,8 @@ class _Holder:
         return gains
 
 
-def _clusters(copies: Sequence[Copy]) -> list[list[str]]:
-    """Memories that say the same, with whatever says the same as one of them."""
+def _group_copies(copies: Sequence[Copy]) -> list[list[str]]:
+    """Group memories that say the same, directly or through another one."""
     ids = sorted({memory_id for copy in copies for memory_id in (copy.id, copy.keeper)})
     place = {memory_id: number for number, memory_id in enumerate(ids)}
     clusters = Clusters(len(ids))

@@ -1,4 +1,4 @@
-"""From findings to what each memory is going to be, and to the changes of a plan, each with its reason."""
+"""From findings to the planned state of each memory, and to the changes of a plan, each with its reason."""
 
 from __future__ import annotations
 
@@ -24,8 +24,6 @@ from memframe.plan.current import CurrentMemory, read_current
 from memframe.plan.deletes import delete_of
 from memframe.plan.edited_frame import label_of
 
-Values = Mapping[str, Value]
-
 
 class DraftRow(Struct, frozen=True, kw_only=True, dict=True):
     """One audited memory beside what the service holds now."""
@@ -37,7 +35,7 @@ class DraftRow(Struct, frozen=True, kw_only=True, dict=True):
     seen: dict[str, Value]
     """What was audited: the fields that the frame has."""
     stored: CurrentMemory | None
-    """None where it is gone."""
+    """None if it is gone."""
     is_closed: bool
     """Its content could not be read, by the audit or now."""
 
@@ -46,8 +44,8 @@ class DraftRow(Struct, frozen=True, kw_only=True, dict=True):
         """All fields as the service holds them."""
         return {name: self.stored.value(name) for name in FIELDS} if self.stored else {}
 
-    def moved(self, fields: Iterable[str]) -> tuple[str, ...]:
-        """Those of some fields that the service holds otherwise than the audit saw them."""
+    def find_changes(self, fields: Iterable[str]) -> tuple[str, ...]:
+        """Find the fields, among some, that have changed at the service since the audit."""
         now = self.now
         return tuple(
             name
@@ -59,7 +57,7 @@ class DraftRow(Struct, frozen=True, kw_only=True, dict=True):
 class Rows:
     """The memories of one user in an audited frame, each once.
 
-    Raises `PlanError` where the frame holds other users' memories alone, or one memory in two states.
+    Raises `PlanError` if the frame holds other users' memories alone, or one memory in two states.
     """
 
     def __init__(self, access: Access, memories: pd.DataFrame) -> None:
@@ -94,7 +92,7 @@ class Rows:
         return memory_id in self._place
 
     def read(self, ids: Collection[str]) -> dict[str, DraftRow]:
-        """Chosen memories beside what the service holds now, in the order of the frame."""
+        """Read what the service holds now of chosen memories, in the order of the frame."""
         ids = sorted(ids, key=self._place.__getitem__)
         frame = self.memories.iloc[[self._place[memory_id] for memory_id in ids]]
         stored = read_current(self._access, ids, n_known=len(self)) if ids else {}
@@ -115,10 +113,10 @@ class Rows:
         return rows
 
 
-def retaggings(findings: pd.DataFrame) -> dict[str, dict[str, str | None]]:
-    """Return for each memory its tags and what they become; None for one that comes off.
+def choose_tags(findings: pd.DataFrame) -> dict[str, dict[str, str | None]]:
+    """Return for each memory its tags and their new names; None for a tag that is removed.
 
-    A name stays as it is where the other spelling is one that comes off.
+    A name is kept if its other spelling is a tag that is removed.
     """
     said = list(zip(findings["id"], map(names_in, findings["evidence"]), strict=True))
     dropped = {names[0] for _, names in said if len(names) == 1}
@@ -133,7 +131,7 @@ def retaggings(findings: pd.DataFrame) -> dict[str, dict[str, str | None]]:
 
 
 def _last_spelling(name: str, becomes: Mapping[str, str]) -> str:
-    """Return where a chain of spellings ends; of a ring of them the first in the alphabet."""
+    """Return the last of a chain of spellings; of a cycle the first in the alphabet."""
     passed = [name]
     while (name := becomes.get(name, name)) not in passed:
         passed.append(name)
@@ -149,14 +147,14 @@ class Draft(Struct, frozen=True, kw_only=True):
 
     rows: Mapping[str, DraftRow]
     values: dict[str, dict[str, Value]]
-    """All fields of the memories that stay, as they are going to be."""
+    """Planned fields of the memories that are kept."""
     deletes: dict[str, str | None]
-    """Memories that go by themselves, and the one that stays and says the same, if there is one."""
+    """Memories to delete, each with the one that is kept and says the same, if any."""
     merges: tuple[Merge, ...]
     conflicts: dict[str, tuple[str, ...]]
     """Memories that have changed since the audit, and in which fields; none of them where it is gone."""
     hidden: dict[str, frozenset[str]]
-    """What nobody shall see of each memory."""
+    """Texts of each memory that no display shows."""
 
 
 def draft_of(
@@ -167,7 +165,7 @@ def draft_of(
     taken: Iterable[str],
     apart: Iterable[frozenset[str]],
 ) -> Draft:
-    """Decide what becomes of each memory that findings name, by their ``action``.
+    """Plan the state of each memory that findings name, by their ``action``.
 
     `memories` are all of the user that were audited, `taken` the actions that are asked for at all, and `apart` pairs
     of memories that differ in a value.
@@ -176,7 +174,7 @@ def draft_of(
     lasting = {i for i in sealed if (stored := rows[i].stored) and stored.content is not None}
     is_sealed, is_about_it = findings["id"].isin(sealed), findings["check"] == "sealed"
     findings = findings[(is_sealed == is_about_it) & ~findings["id"].isin(lasting)]
-    conflicts = _conflicts(findings, rows)
+    conflicts = _find_conflicts(findings, rows)
     findings = findings[~findings["id"].isin(conflicts.keys())]
     open_rows = {i: row for i, row in rows.items() if not row.is_closed and i not in conflicts}
     before = {i: row.now for i, row in open_rows.items()}
@@ -185,11 +183,11 @@ def draft_of(
     searched = searched_in(now)
     asked = findings[(findings["action"] == "redact") & findings["id"].isin(before.keys())]
     redacted = redact_memories(asked, before, searched=searched, apart=apart)
-    values = _edited(findings[findings["id"].isin(before.keys())], before, redacted)
-    deletes = _deletes(findings, open_rows)
+    values = _edit_memories(findings[findings["id"].isin(before.keys())], before, redacted)
+    deletes = _choose_deletes(findings, open_rows)
     staying = {i: some for i, some in values.items() if i not in deletes}
     merging = Merging(memories, staying, taken=frozenset(taken), apart=apart)
-    merges = tuple(merging.merges(_copies(findings)))
+    merges = tuple(merging.merges(_read_copies(findings)))
     for merge in merges:
         staying[merge.keeper] = merge.values
     gone = {copy for merge in merges for copy in merge.copies}
@@ -208,8 +206,8 @@ def draft_of(
     )
 
 
-def _conflicts(findings: pd.DataFrame, rows: Mapping[str, DraftRow]) -> dict[str, tuple[str, ...]]:
-    """Memories of which something moved that the findings have looked at, or that would be lost."""
+def _find_conflicts(findings: pd.DataFrame, rows: Mapping[str, DraftRow]) -> dict[str, tuple[str, ...]]:
+    """Find memories that are gone, or that changed in fields on which findings rest or that would be lost."""
     looked_at: defaultdict[str, set[str]] = defaultdict(set)
     columns = (findings[name] for name in ("id", "field", "action", "related_id"))
     for memory_id, field, action, related in zip(*columns, strict=True):
@@ -217,12 +215,12 @@ def _conflicts(findings: pd.DataFrame, rows: Mapping[str, DraftRow]) -> dict[str
         looked_at[memory_id].update(FIELDS if is_last else [field])
         if is_last and related in rows:
             looked_at[related].update(HOLDING)
-    moved = {i: rows[i].moved(fields) for i, fields in looked_at.items() if rows[i].stored is not None}
+    moved = {i: rows[i].find_changes(fields) for i, fields in looked_at.items() if rows[i].stored is not None}
     gone = {i: () for i in looked_at if rows[i].stored is None}
     return {i: fields for i, fields in moved.items() if fields} | gone
 
 
-def _edited(
+def _edit_memories(
     findings: pd.DataFrame, before: Mapping[str, dict[str, Value]], redacted: Mapping[str, Redacted]
 ) -> dict[str, dict[str, Value]]:
     """Return memories without their secrets, with the tags and on the scale that the audit proposes."""
@@ -230,7 +228,7 @@ def _edited(
     for memory_id, found in redacted.items():
         sendable = {name for name, value in found.values.items() if normalize(name, value).error is None}
         values[memory_id] |= {name: found.values[name] for name in sendable}
-    for memory_id, names in retaggings(findings[findings["action"] == "retag"]).items():
+    for memory_id, names in choose_tags(findings[findings["action"] == "retag"]).items():
         spelled = [names.get(str(name), str(name)) for name in values[memory_id]["tags"] or ()]  # type: ignore[union-attr]
         tags = tuple(dict.fromkeys(name for name in spelled if name is not None))
         if normalize("tags", tags).error is None:
@@ -242,8 +240,8 @@ def _edited(
     return values
 
 
-def _deletes(findings: pd.DataFrame, may_stay: Collection[str]) -> dict[str, str | None]:
-    """Memories that go by themselves; one that goes because another says the same stays, unless that one does."""
+def _choose_deletes(findings: pd.DataFrame, may_stay: Collection[str]) -> dict[str, str | None]:
+    """Find memories to delete, each with the one that says the same, if any, which must then stay."""
     own = findings[(findings["action"] == "delete") & ~findings["check"].isin(COPYING)]
     related = own["related_id"].astype(object).where(own["related_id"].notna(), None)
     wanted = dict(zip(own["id"], related, strict=True))
@@ -254,7 +252,7 @@ def _deletes(findings: pd.DataFrame, may_stay: Collection[str]) -> dict[str, str
     }
 
 
-def _copies(findings: pd.DataFrame) -> list[Copy]:
+def _read_copies(findings: pd.DataFrame) -> list[Copy]:
     """Collect the findings of memories that repeat another one."""
     is_copy = (findings["action"] == "merge") | findings["check"].isin(COPYING)
     found = findings[is_copy & findings["related_id"].notna()]
@@ -263,14 +261,17 @@ def _copies(findings: pd.DataFrame) -> list[Copy]:
 
 
 class Writer:
-    """Writes a draft, and the findings that it was made from, as changes of a plan."""
+    """Make the changes of a plan from a draft, and from the findings that it was made from."""
 
     def __init__(self, draft: Draft, findings: pd.DataFrame) -> None:
         self._draft = draft
         self._actions = {str(i): {*some} for i, some in findings.groupby("id")["action"]}
         self._copies = {*findings["id"][findings["check"].isin(COPYING)]}
         is_ending = findings["action"].isin(["delete", "merge"])
-        self._why_patched, self._why_deleted = _reasons(findings[~is_ending]), _reasons(findings[is_ending])
+        self._why_patched, self._why_deleted = (
+            _describe_reasons(findings[~is_ending]),
+            _describe_reasons(findings[is_ending]),
+        )
         self._merged_into = {copy: merge.keeper for merge in draft.merges for copy in merge.copies}
         self._held_by = self._merged_into | {
             memory_id: self._merged_into.get(other, other)
@@ -352,7 +353,7 @@ class Writer:
         row, after = self._draft.rows[memory_id], self._after[memory_id]
         held = self._held.get(memory_id, [])
         merged = [copy for copy in held if copy in self._merged_into]
-        takes_in = [f"takes in {self._named(merged)}"] if merged else []
+        takes_in = [f"takes in {self._name_memories(merged)}"] if merged else []
         why = [*map(self._why_deleted.get, merged), self._why_patched.get(memory_id)]
         return Change(
             action="patch",
@@ -368,7 +369,7 @@ class Writer:
     def _delete(self, memory_id: str) -> Change:
         row, keeper = self._draft.rows[memory_id], self._held_by.get(memory_id)
         whole = delete_of(row.label, row.stored) if row.stored else Change(action="delete", id=memory_id)
-        kept = None if keeper is None else f"{self._named([keeper])} keeps what it says"
+        kept = None if keeper is None else f"{self._name_memories([keeper])} keeps what it says"
         why = self._why_deleted.get(memory_id) or "the same text as others that are merged"
         depends_on = {}
         if keeper is not None:  # on what it holds of others and keeps; its patch compares the rest
@@ -382,15 +383,15 @@ class Writer:
             depends_on=depends_on,
         )
 
-    def _named(self, ids: Sequence[str]) -> str:
+    def _name_memories(self, ids: Sequence[str]) -> str:
         return list_some([Change(action="patch", id=i, row=self._draft.rows[i].label).label for i in ids])
 
     def _hidden(self, *ids: str) -> tuple[str, ...]:
         return tuple(sorted(frozenset().union(*(self._draft.hidden[i] for i in ids))))
 
 
-def _reasons(findings: pd.DataFrame) -> dict[str, str]:
-    """The findings of each memory in words, evidence masked as the audit has it."""
+def _describe_reasons(findings: pd.DataFrame) -> dict[str, str]:
+    """Put the findings of each memory into words, with their masked evidence."""
     said: defaultdict[str, dict[str, None]] = defaultdict(dict)
     columns = (findings[name] for name in ("id", "check", "kind", "evidence"))
     for memory_id, check, kind, evidence in zip(*columns, strict=True):

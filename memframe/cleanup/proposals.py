@@ -1,4 +1,4 @@
-"""Proposals: which findings of an audit something is planned for, as it proposes or as somebody has decided."""
+"""Proposals: which findings of an audit are planned for, as the audit proposes or as the caller decides."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ POSSIBLE: Mapping[Check, tuple[Proposal, ...]] = MappingProxyType(
         "sealed": ("delete",),
     }
 )
-"""What can be planned for the findings of each check."""
+"""Possible actions for the findings of each check."""
 
 COPYING = frozenset({"exact_duplicate", "near_duplicate"})
 """Checks that relate a memory to one that says the same."""
@@ -53,7 +53,7 @@ MAX_SHARE = 0.05
 """Largest share of a user's memories that is deleted on wording alone without a confirmation."""
 
 _SEEN: tuple[Check, ...] = ("exact_duplicate", "sealed")
-"""Checks that tell what they find without any understanding of a text."""
+"""Checks whose findings do not depend on the wording of a text."""
 
 
 class ChosenActions(NamedTuple):
@@ -80,7 +80,7 @@ class ChosenActions(NamedTuple):
 
 
 def read_actions(actions: Actions) -> ChosenActions:
-    """Read what `plan_cleanup` was asked for; raise `ConfigError` where nothing like that can be planned.
+    """Read what `plan_cleanup` was asked for; raise `ConfigError` if nothing like that can be planned.
 
     >>> sorted(read_actions(["delete", "merge"]).taken)
     ['delete', 'merge']
@@ -92,7 +92,7 @@ def read_actions(actions: Actions) -> ChosenActions:
         return ChosenActions(frozenset(PLANNED), {})
     if isinstance(actions, Mapping):
         return ChosenActions(
-            frozenset(PLANNED), {str(check): _decision(check, actions[check]) for check in actions}
+            frozenset(PLANNED), {str(check): _check_decision(check, actions[check]) for check in actions}
         )
     if isinstance(actions, str) or not isinstance(actions, Iterable):
         raise ConfigError(
@@ -107,7 +107,7 @@ def read_actions(actions: Actions) -> ChosenActions:
     return ChosenActions(frozenset(taken), {})
 
 
-def _decision(check: object, action: str) -> str:
+def _check_decision(check: object, action: str) -> str:
     if check not in CHECKS:
         raise ConfigError(f"actions: there is no check {check!r}; there is {', '.join(CHECKS)}")
     possible = (*POSSIBLE[check], "review", "none")
@@ -117,20 +117,20 @@ def _decision(check: object, action: str) -> str:
 
 
 def check_share(findings: pd.DataFrame, deletes: Iterable[str], n_memories: int, max_share: float) -> None:
-    """Refuse to delete more of a user's memories on wording alone than somebody has allowed.
+    """Refuse to delete more of a user's memories on wording alone than the caller has allowed.
 
     Raises `PlanError`, which names number and share, and the ``max_share`` that confirms them. `n_memories` is how many
     the user has, as far as they were audited.
     """
     found = findings[(findings["action"] == "delete") & findings["id"].isin(list(deletes))]
     is_seen = found["check"].isin(_SEEN) | ((found["check"] == "junk") & found["kind"].isin(ACTIONS.keys()))
-    told = found[~is_seen & ~found["id"].isin(found["id"][is_seen])]
-    n_told = told["id"].nunique()
-    if n_told <= max_share * n_memories:
+    by_wording = found[~is_seen & ~found["id"].isin(found["id"][is_seen])]
+    n_deleted = by_wording["id"].nunique()
+    if n_deleted <= max_share * n_memories:
         return
-    checks = ", ".join(f"{check} {n:,}" for check, n in told.groupby("check")["id"].nunique().items())
-    confirmed = -(-100 * n_told // n_memories) / 100
-    part = f"{n_told:,} of {number_of(n_memories, 'memory', 'memories')} ({100 * n_told / n_memories:.1f} %)"
+    checks = ", ".join(f"{check} {n:,}" for check, n in by_wording.groupby("check")["id"].nunique().items())
+    confirmed = -(-100 * n_deleted // n_memories) / 100
+    part = f"{n_deleted:,} of {number_of(n_memories, 'memory', 'memories')} ({100 * n_deleted / n_memories:.1f} %)"
     raise PlanError(
         f"{part} would be deleted on wording alone ({checks}), and there may be facts among them: look at these "
         "findings and leave out what is to stay",
@@ -142,39 +142,39 @@ def check_share(findings: pd.DataFrame, deletes: Iterable[str], n_memories: int,
 
 
 class Renewal(NamedTuple):
-    """A saved audit, made anew."""
+    """A saved audit that was repeated."""
 
     audit: Audit
     n_left_out: int
-    """Findings that proposed something and are not to be found any more, or otherwise."""
+    """Findings with a proposal that are no longer found, or found with other evidence."""
 
 
 def audit_again(access: Access, path: str | PathLike[str]) -> Renewal:
-    """Load the memories, look for the same once more, and keep what the saved audit had found.
+    """Load the memories, audit them again, and keep the findings that the saved audit has.
 
-    A saved audit holds no texts, and its offsets are those of the texts as they were. So nothing is taken from it but
-    which findings somebody has seen: what is found no more, or otherwise, is left out, and so is what is new. What it
-    had for review alone, as a judge objected to a proposal, stays so. The path is of a file of `Audit.to_json`, or of
-    ``memframe audit --json``; raises `FrameError` where the file is no saved audit.
+    A saved audit holds no texts, and its offsets may be outdated, so only the set of its findings is used: those that
+    are no longer found, or differ, are left out, and so are new ones. A finding that the saved audit has for review
+    alone, because a judge objected to its proposal, remains for review. The file is one of `Audit.to_json` or
+    ``memframe audit --json``; raises `FrameError` if it is no saved audit.
     """
     saved = read_audit(expand_path(path))
     if not saved.is_stored:
-        raise unstored()
+        raise unstored_error()
     seen = findings_of(saved)
     memories = load_memories(access, progress=False)
     checks = [check for check in CHECKS if check in saved.checks]
     again = audit_memories(memories, tags=load_tags(access), checks=checks)
     left: dict[tuple[Any, ...], list[str]] = {}
-    for key, action in zip(_keys(seen), seen["action"], strict=True):
+    for key, action in zip(_iter_keys(seen), seen["action"], strict=True):
         left.setdefault(key, []).append(action)
-    keys = zip(_keys(again.findings), again.findings["action"], strict=True)
-    actions = [_milder(left[key].pop(0), action) if left.get(key) else None for key, action in keys]
+    keys = zip(_iter_keys(again.findings), again.findings["action"], strict=True)
+    actions = [_choose_milder(left[key].pop(0), action) if left.get(key) else None for key, action in keys]
     n_gone = sum((Counter(some)[name] for some in left.values() for name in PLANNED), 0)
     findings = again.findings.assign(action=pd.array(actions, dtype="str")).dropna(subset=["action"])
     return Renewal(dataclasses.replace(again, findings=findings.reset_index(drop=True)), n_gone)
 
 
-def unstored() -> PlanError:
+def unstored_error() -> PlanError:
     """Make the error for an audit of a file."""
     return PlanError(
         "the audit is of a file, not of memories in a service: write them to a service, load them and audit again",
@@ -185,11 +185,11 @@ def unstored() -> PlanError:
     )
 
 
-def _milder(saved: str, action: str) -> str:
+def _choose_milder(saved: str, action: str) -> str:
     return saved if saved in ("review", "none") else action
 
 
-def _keys(findings: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
+def _iter_keys(findings: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
     """Return what makes two findings one: their places move when a text is edited."""
     names = ("check", "kind", "id", "field", "related_id", "evidence")
     plain = findings[list(names)].astype(object).where(findings[list(names)].notna(), None)

@@ -1,7 +1,7 @@
-"""Redaction: secrets cut out of texts where they stand, with a short mark left in their place.
+"""Redaction: replace secrets in texts by a short mark.
 
-Offsets are of Python's characters, in the text that was audited. What the audit found of one memory goes from all of
-its fields: a password in the content stands in the title, or as a tag, as often as not.
+Offsets count characters of the audited text. What the audit found in one field of a memory is removed from all its
+fields: a password in the content is often in the title, or a tag, as well.
 """
 
 from __future__ import annotations
@@ -17,31 +17,27 @@ from memframe.audit.findings import findings_frame, joined
 from memframe.audit.personal_data import find_personal_data
 from memframe.audit.secrets import find_secrets
 from memframe.audit.similarity.cluster import Clusters
-from memframe.audit.text import redacted
-from memframe.plan.change import Value
+from memframe.audit.text import TEXT_FIELDS, redacted
+from memframe.plan.change import Fields, Value
 
 _FINDERS: Mapping[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "secret": find_secrets,
     "personal_data": find_personal_data,
 }
-_TEXTS = ("title", "summary", "content")
-"""Fields that are searched; what is found there is cut out of all."""
-
-_FIELDS = (*_TEXTS, "source", "tags")
-"""Fields in which a secret may stand."""
+_FIELDS = (*TEXT_FIELDS, "source", "tags")
+"""Fields in which a secret may stand; only the texts are searched for one."""
 
 _MIN_ALONE = 4
 """Characters from which on a secret without a digit is looked for in the rest of its memory, too."""
 
 _MAX_ROUNDS = 5
 
-Values = Mapping[str, Value]
-Memories = Mapping[str, Values]
+Memories = Mapping[str, Fields]
 """The fields of memories, by id."""
 
 
 class Stretch(NamedTuple):
-    """Part of a text that is to go, up to and without ``end``."""
+    """Part of a text to redact, up to and without ``end``."""
 
     start: int
     end: int
@@ -69,29 +65,33 @@ def redact_memories(
 ) -> dict[str, Redacted]:
     """Cut out what was found, and return the memories that change.
 
-    Once cut, the texts are searched again: of two findings that shared characters an audit names but one, and the
-    rest of the other must not stay. What the same search finds in the text as it was, and nobody asked for, stays.
+    The redacted texts are searched again: of two findings that share characters an audit names only one, and the rest
+    of the other must not remain. What this search already finds in the original text without being asked for remains.
 
-    Texts that were different stay so: where nothing but the secrets told them apart, their marks are numbered.
+    Different texts stay different: if only the secrets distinguished them, their marks are numbered.
 
     `searched` is what `searched_in` has found in these memories, and `apart` are pairs of memories that are known to
     differ in a value.
     """
-    cuttings = {i: _Cutting(memories[i], by_field) for i, by_field in _stretches(findings, memories).items()}
+    redactions = {
+        i: _Redaction(memories[i], by_field) for i, by_field in _read_stretches(findings, memories).items()
+    }
     checks = [check for check in _FINDERS if (findings["check"] == check).any()]
-    known = searched[searched["check"].isin(checks) & searched["id"].isin(cuttings)]
-    spared = {i: _secrets_in(by_field, memories[i]) for i, by_field in _open(known, memories).items()}
-    for alike in _alike(cuttings, apart):
-        _number(alike)  # before the next rounds, whose places are those behind these marks
-    left = set(cuttings)
+    known = searched[searched["check"].isin(checks) & searched["id"].isin(redactions)]
+    spared = {
+        i: _name_secrets(by_field, memories[i]) for i, by_field in _select_visible(known, memories).items()
+    }
+    for alike in _group_alike(redactions, apart):
+        _number_marks(alike)  # before the next rounds, whose places are those behind these marks
+    left = set(redactions)
     for _ in range(_MAX_ROUNDS):
-        values = {i: cuttings[i].values() for i in sorted(left)}
-        found = _open(searched_in(values, checks), values)
-        new = {i: some for i in found if (some := _without(found[i], values[i], spared.get(i, {})))}
+        values = {i: redactions[i].values() for i in sorted(left)}
+        found = _select_visible(searched_in(values, checks), values)
+        new = {i: some for i in found if (some := _leave_out(found[i], values[i], spared.get(i, {})))}
         for i, some in new.items():
-            cuttings[i].add(some)
+            redactions[i].add(some)
         left = set(new)  # the others are done
-    done = {i: cutting.redacted() for i, cutting in cuttings.items()}
+    done = {i: redaction.result() for i, redaction in redactions.items()}
     return {i: some for i, some in done.items() if some.values}
 
 
@@ -99,13 +99,13 @@ def searched_in(memories: Memories, checks: Iterable[str] = tuple(_FINDERS)) -> 
     """Return what an audit finds in titles, summaries and contents that may have to be cut out."""
     if not memories:
         return findings_frame(id=[])
-    texts = {name: [memory.get(name) for memory in memories.values()] for name in _TEXTS}
+    texts = {name: [memory.get(name) for memory in memories.values()] for name in TEXT_FIELDS}
     frame = pd.DataFrame({"id": list(memories), **texts}, dtype="str")
     return joined(_FINDERS[check](frame) for check in checks)
 
 
 def cut(text: str, stretches: Iterable[Stretch]) -> str:
-    """Return the text with a mark in the place of each stretch; such as share characters become one.
+    """Replace each stretch of a text by a mark; stretches that share characters become one.
 
     >>> cut("pin 4711, or 4711#", [Stretch(4, 8, "pin"), Stretch(13, 17, "pin"), Stretch(13, 18, "access_code", 0.5)])
     'pin [redacted: pin], or [redacted: pin]'
@@ -128,15 +128,15 @@ def cut(text: str, stretches: Iterable[Stretch]) -> str:
     return "".join([*done, text[place:]])
 
 
-class _Cutting:
-    """A memory that loses its secrets in rounds: what was found, and what the mark of each text is called."""
+class _Redaction:
+    """Redaction of one memory in rounds: what was found in each, and the name of each mark."""
 
-    def __init__(self, memory: Values, found: Found) -> None:
+    def __init__(self, memory: Fields, found: Found) -> None:
         self.memory = memory
-        self.rounds = [(found, _secrets_in(found, memory))]
+        self.rounds = [(found, _name_secrets(found, memory))]
         self._values: dict[str, Value] | None = None
 
-    def values(self) -> Values:
+    def values(self) -> Fields:
         """Return all fields, without what was found in them, and without the same wherever else it stands."""
         if self._values is None:
             self._values = dict(self.memory)
@@ -146,10 +146,10 @@ class _Cutting:
 
     def add(self, found: Found) -> None:
         """Cut out what was found in the values as they are."""
-        self.rounds.append((found, _secrets_in(found, self.values())))
+        self.rounds.append((found, _name_secrets(found, self.values())))
         self._values = None
 
-    def redacted(self) -> Redacted:
+    def result(self) -> Redacted:
         changed = {name: value for name, value in self.values().items() if value != self.memory[name]}
         return Redacted(changed, frozenset(secret for _, names in self.rounds for secret in names))
 
@@ -160,7 +160,7 @@ class _Cutting:
         self._values = None
 
 
-def _secrets_in(found: Found, memory: Values) -> dict[str, str]:
+def _name_secrets(found: Found, memory: Fields) -> dict[str, str]:
     """Return the texts that are to go, and of which kind each is."""
     stretches = [(stretch, str(memory[field])) for field, some in found.items() for stretch in some]
     return {
@@ -169,22 +169,22 @@ def _secrets_in(found: Found, memory: Values) -> dict[str, str]:
     }
 
 
-def _cut_all(memory: Values, found: Found, names: Mapping[str, str]) -> dict[str, Value]:
+def _cut_all(memory: Fields, found: Found, names: Mapping[str, str]) -> dict[str, Value]:
     new: dict[str, Value] = dict(memory)
     for field in _FIELDS:
         value = memory.get(field)
         if isinstance(value, str):
             here = [one._replace(kind=names[value[one.start : one.end]]) for one in found.get(field, ())]
-            new[field] = cut(value, [*here, *_again(value, names)])
+            new[field] = cut(value, [*here, *_find_again(value, names)])
         elif isinstance(value, tuple):
-            new[field] = tuple(dict.fromkeys(cut(tag, _again(tag, names)) for tag in value))
+            new[field] = tuple(dict.fromkeys(cut(tag, _find_again(tag, names)) for tag in value))
     return new
 
 
-def _again(text: str, secrets: Mapping[str, str]) -> Iterator[Stretch]:
-    """Find secrets that stand by themselves: touching no letter, digit or underscore.
+def _find_again(text: str, secrets: Mapping[str, str]) -> Iterator[Stretch]:
+    """Find secrets as separate words: next to no letter, digit or underscore.
 
-    >>> [stretch.start for stretch in _again("4711, 47110, «4711»", {"4711": "pin"})]
+    >>> [stretch.start for stretch in _find_again("4711, 47110, «4711»", {"4711": "pin"})]
     [0, 14]
     """
     for secret, kind in secrets.items():
@@ -201,7 +201,7 @@ def _again(text: str, secrets: Mapping[str, str]) -> Iterator[Stretch]:
             start = text.find(bare, end if is_alone else start + 1)
 
 
-def _without(found: Found, memory: Values, spared: Container[str]) -> dict[str, list[Stretch]]:
+def _leave_out(found: Found, memory: Fields, spared: Container[str]) -> dict[str, list[Stretch]]:
     """Return what was found but for some texts."""
     new = {
         field: [one for one in stretches if str(memory[field])[one.start : one.end] not in spared]
@@ -210,30 +210,32 @@ def _without(found: Found, memory: Values, spared: Container[str]) -> dict[str, 
     return {field: stretches for field, stretches in new.items() if stretches}
 
 
-def _alike(cuttings: Mapping[str, _Cutting], apart: Iterable[frozenset[str]]) -> list[list[_Cutting]]:
-    """Group memories that nothing may tell apart any more, or that are known to differ in a value."""
-    ids = list(cuttings)
+def _group_alike(
+    redactions: Mapping[str, _Redaction], apart: Iterable[frozenset[str]]
+) -> list[list[_Redaction]]:
+    """Group memories that redaction may make equal, or that are known to differ in a value."""
+    ids = list(redactions)
     place = {memory_id: number for number, memory_id in enumerate(ids)}
     clusters, first_with = Clusters(len(ids)), dict[Value, int]()
     for number, memory_id in enumerate(ids):
-        clusters.join(first_with.setdefault(cuttings[memory_id].values()["content"], number), number)
+        clusters.join(first_with.setdefault(redactions[memory_id].values()["content"], number), number)
     for pair in apart:
         if pair <= place.keys():
             clusters.join(*(place[memory_id] for memory_id in pair))
-    return [[cuttings[ids[member]] for member in sorted(group)] for group in clusters.groups()]
+    return [[redactions[ids[member]] for member in sorted(group)] for group in clusters.groups()]
 
 
-def _number(alike: Sequence[_Cutting]) -> None:
+def _number_marks(alike: Sequence[_Redaction]) -> None:
     """Give different secrets of one kind different names."""
     numbers: defaultdict[str, dict[str, int]] = defaultdict(dict)
-    for names in (names for cutting in alike for _, names in cutting.rounds):
+    for names in (names for redaction in alike for _, names in redaction.rounds):
         for secret, kind in names.items():
             numbers[kind].setdefault(secret, len(numbers[kind]) + 1)
-    for cutting in alike:
-        cutting.number(numbers)
+    for redaction in alike:
+        redaction.number(numbers)
 
 
-def _stretches(findings: pd.DataFrame, memories: Memories) -> dict[str, dict[str, list[Stretch]]]:
+def _read_stretches(findings: pd.DataFrame, memories: Memories) -> dict[str, dict[str, list[Stretch]]]:
     """Return what was found by memory and field, as far as it lies within a text."""
     found: defaultdict[str, dict[str, list[Stretch]]] = defaultdict(dict)
     spans = findings.dropna(subset=["start", "end"])
@@ -245,6 +247,6 @@ def _stretches(findings: pd.DataFrame, memories: Memories) -> dict[str, dict[str
     return dict(found)
 
 
-def _open(found: pd.DataFrame, memories: Memories) -> dict[str, dict[str, list[Stretch]]]:
+def _select_visible(found: pd.DataFrame, memories: Memories) -> dict[str, dict[str, list[Stretch]]]:
     """Return what should not be seen in the open, by memory and field."""
-    return _stretches(found[found["action"] != "none"], memories)
+    return _read_stretches(found[found["action"] != "none"], memories)

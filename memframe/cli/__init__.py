@@ -6,14 +6,18 @@ unknown outcome, 5 access refused (the key, the token or the approval), 6 findin
 
 from __future__ import annotations
 
+import ast
 import sys
 from importlib import import_module
+from importlib.util import find_spec
 from io import BytesIO, TextIOWrapper
+from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
-from memframe.cli.options import CONFLICTS, REFUSED, Group
+from memframe.cli.options import CONFLICTS, MAX_SENTENCE, REFUSED, Group
 from memframe.errors import AccessError, AuthError, ConfigError, MemframeError, StalePlanError
 from memframe.progress import hide_progress
 
@@ -39,11 +43,16 @@ COMMANDS = {
     "serve": "memframe.cli.serve:serve_command",
     "service": "memframe.cli.service:service_group",
 }
-"""Each command, and the module and name that are loaded once it is asked for."""
+"""Each command, and the module and name that are loaded once it is run."""
+
+OF_THE_SERVICE = {"demo", "serve", "service"}
+"""Commands that need the extra ``memframe[service]``."""
+
+NOT_INSTALLED = "(not installed: pip install 'memframe[service]')"
 
 
 class Commands(Group):
-    """A group that loads a command only when it is asked for, and turns our errors into messages."""
+    """A group that loads a command only when it is run, and turns our errors into messages."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         return list(COMMANDS)
@@ -57,6 +66,16 @@ class Commands(Group):
         except ModuleNotFoundError as error:
             return _without_extra(cmd_name, str(error.name))
         return command
+
+    def list_summaries(self, ctx: click.Context) -> list[tuple[str, str]]:  # noqa: ARG002 - click's signature
+        """Return each command with its first sentence, and import none: that takes more than a second."""
+        return [(name, _summary_of(name)) for name in COMMANDS]
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete commands and options."""
+        found = [CompletionItem(name, help=words) for name, words in self.list_summaries(ctx)]
+        options = click.Command.shell_complete(self, ctx, incomplete)
+        return [*(item for item in found if item.value.startswith(incomplete)), *options]
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -89,6 +108,20 @@ class Failed(click.ClickException):
         self.exit_code = next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), 1)  # type: ignore[misc]  # click sets it on instances, too
 
 
+def _summary_of(name: str) -> str:
+    """Read the first sentence of a command's docstring from its source."""
+    module, _, function = COMMANDS[name].partition(":")
+    try:
+        spec = find_spec(module) if name not in OF_THE_SERVICE or find_spec("litestar") else None
+    except ModuleNotFoundError:
+        spec = None
+    if spec is None or spec.origin is None:
+        return NOT_INSTALLED
+    tree = ast.parse(Path(spec.origin).read_text("utf-8"))
+    (found,) = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function)
+    return click.Command(name, help=ast.get_docstring(found)).get_short_help_str(MAX_SENTENCE)
+
+
 def _without_extra(name: str, missing: str) -> click.Command:
     """Make a placeholder for a command whose libraries are not installed."""
 
@@ -98,7 +131,7 @@ def _without_extra(name: str, missing: str) -> click.Command:
     return click.Command(
         name,
         callback=refuse,
-        help="(not installed: pip install 'memframe[service]')",
+        help=NOT_INSTALLED,
         context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
     )
 

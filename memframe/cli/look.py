@@ -9,7 +9,7 @@ import pandas as pd
 
 from memframe.access import Access
 from memframe.audit.result import records_of
-from memframe.audit.text import masked
+from memframe.audit.text import TEXT_FIELDS, masked
 from memframe.cli.connect import access_required
 from memframe.cli.options import as_json, combine, example, full_id, remark, show, wants_json
 from memframe.client.responses import is_uuid
@@ -17,7 +17,6 @@ from memframe.display import escape_invisible, number_of, printable
 from memframe.load import load_memories, load_memory
 
 _OPEN = ("id", "created_at", "updated_at", "source", "importance", "confidence", "content_error")
-_TEXTS = ("title", "summary", "content")
 
 looking = combine(
     click.option(
@@ -42,7 +41,7 @@ def show_command(access: Access, memory_id: str, with_text: bool) -> None:
     if not is_uuid(memory_id):
         ids = load_memories(access)["id"]
         memory_id = full_id(memory_id, ids, ("memory", "memories"), shown_by="memframe list")
-    (memory,) = _records(load_memory(access, memory_id), with_text=with_text)
+    (memory,) = _read_records(load_memory(access, memory_id), with_text=with_text)
     words = {
         name: ", ".join(value) if isinstance(value, list) else str(value) for name, value in memory.items()
     }
@@ -74,22 +73,24 @@ def search_command(access: Access, text: str, limit: int | None, with_text: bool
 
 
 def _print(memories: pd.DataFrame, *, with_text: bool) -> None:
-    records = _records(memories, with_text=with_text)
-    show(records, map(_line, records))
+    records = _read_records(memories, with_text=with_text)
+    show(records, map(_format_memory, records))
     if not wants_json():
         more = "" if memories.attrs["memframe"]["complete"] else "; there may be more, beyond --limit"
         remark(f"{number_of(len(records), 'memory', 'memories')}{more}")
 
 
-def _line(memory: dict[str, Any]) -> str:
+def _format_memory(memory: dict[str, Any]) -> str:
     day, text = (memory["created_at"] or "")[:10], memory["title"] or memory["content"] or ""
     return f"{memory['id']}  {day:<10}  {printable(memory['source'] or '', 16):<16}  {printable(text, 72)}"
 
 
-def _records(memories: pd.DataFrame, *, with_text: bool) -> list[dict[str, Any]]:
+def _read_records(memories: pd.DataFrame, *, with_text: bool) -> list[dict[str, Any]]:
     """Return memories for people or JSON; of texts that are not asked for, how they begin and their lengths."""
     times = {name: memories[name].map(lambda at: at.isoformat(), na_action="ignore") for name in _OPEN[1:3]}
-    texts = {} if with_text else {name: memories[name].map(masked, na_action="ignore") for name in _TEXTS}
+    texts = (
+        {} if with_text else {name: memories[name].map(masked, na_action="ignore") for name in TEXT_FIELDS}
+    )
     tags = memories["tags"].map(list if with_text else len)
     shown = memories.assign(**times, **texts, **{"tags" if with_text else "n_tags": tags})
-    return records_of(shown[[*_OPEN, *_TEXTS, "tags" if with_text else "n_tags"]])
+    return records_of(shown[[*_OPEN, *TEXT_FIELDS, "tags" if with_text else "n_tags"]])

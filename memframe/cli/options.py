@@ -30,10 +30,13 @@ class Group(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands."""
-        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
-        rows = [(name, command.get_short_help_str(MAX_SENTENCE)) for name, command in commands if command]
         with formatter.section("Commands"):
-            formatter.write_dl(rows)
+            formatter.write_dl(self.list_summaries(ctx))
+
+    def list_summaries(self, ctx: click.Context) -> list[tuple[str, str]]:
+        """Return each command with the first sentence of its help."""
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        return [(name, command.get_short_help_str(MAX_SENTENCE)) for name, command in commands if command]
 
 
 class LocalPath(click.Path):
@@ -62,7 +65,7 @@ as_json = click.option(
 
 
 def wants_json() -> bool:
-    """True if the running command was given --json."""
+    """Return True if the running command was given --json."""
     return bool(click.get_current_context().meta.get(_JSON))
 
 

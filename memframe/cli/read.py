@@ -34,7 +34,7 @@ from memframe.cli.options import (
 from memframe.frames import READ
 from memframe.load import load_memories, load_tags
 from memframe.readers import read_memories
-from memframe.report.summary import memories, none_found, proposed, share, subject_of, words_of
+from memframe.report import describe_proposals, format_share, memories, none_found, subject_of, words_of
 from memframe.secret import Secret
 
 fail_on_option = click.option(
@@ -125,10 +125,10 @@ def audit_options(command: Command) -> Command:
             raise click.UsageError("--format and --zone are about a file: name it with --file PATH.")
         if key is not None and archive is None:
             raise click.UsageError("--key-file opens a sealed archive: name it with --archive PATH.")
-        judge = _judge(judge_url, model, judge_key, send=send)
+        judge = _make_judge(judge_url, model, judge_key, send=send)
         run = partial(audit_memories, judge=judge, judge_limit=judge_limit, checks=checks or None)
         if foreign is None:
-            audit = _audit(request_id, archive, key, run)
+            audit = _run_audit(request_id, archive, key, run)
         else:
             with warnings.catch_warnings(action="ignore", category=UserWarning):  # the summary says the same
                 read = read_memories(foreign, format=form, zone=zone)
@@ -139,7 +139,9 @@ def audit_options(command: Command) -> Command:
     return with_audit
 
 
-def _judge(url: str | None, model: str | None, api_key: Secret | None, *, send: bool) -> ChatJudge | None:
+def _make_judge(
+    url: str | None, model: str | None, api_key: Secret | None, *, send: bool
+) -> ChatJudge | None:
     if (url is None) != (model is None):
         raise click.UsageError("A judge is an endpoint and a model: give both --judge URL and --model NAME.")
     if url is None and (api_key is not None or send):
@@ -148,11 +150,11 @@ def _judge(url: str | None, model: str | None, api_key: Secret | None, *, send: 
 
 
 def _is_typed(name: str) -> bool:
-    """True if a parameter was given on the command line itself."""
+    """Return True if a parameter was given on the command line itself."""
     return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
-def _audit(
+def _run_audit(
     request_id: str | None, archive: Path | None, key: Secret | None, run: Callable[..., Audit]
 ) -> Audit:
     if archive is None:
@@ -182,11 +184,7 @@ def _audit(
     "memframe audit --request 7c9e6679 --fail-on high --html audit.html", "memframe audit --file export.json"
 )
 def audit_command(
-    audit: Audit,
-    fail_on: Severity | None,
-    count_judged: bool,
-    html: Path | None,
-    out: Path | None,
+    audit: Audit, fail_on: Severity | None, count_judged: bool, html: Path | None, out: Path | None
 ) -> None:
     """Look for secrets, personal data, junk, duplicates, broken scores and tags; nothing is changed.
 
@@ -224,11 +222,11 @@ def _lines_of(audit: Audit) -> Iterator[str]:
     yield "\nMemories by check, each counted at its worst severity:"
     for count in counts:
         severities = ", ".join(f"{n_found:,} {severity}" for severity, n_found in count.by_severity.items())
-        part = share(count.n_memories, n)
+        part = format_share(count.n_memories, n)
         yield f"{words_of(count.check).title:<18} {f'{count.n_memories:,}':>7} {part:>10}   {severities}"
     if clean := none_found(counts, audit.checks):
         yield f"None found: {clean}."
-    if said := proposed(audit):
+    if said := describe_proposals(audit):
         yield said
     for title, sentences in (("Judged", audit.by_judge), ("Not looked for", audit.not_checked)):
         if sentences:

@@ -104,7 +104,7 @@ def add_user(deployment: Deployment, email: str, password_stdin: bool) -> Shown:
 
     At the first sign-in the user has to change the password.
     """
-    password = _password(from_stdin=password_stdin)
+    password = _ask_password(from_stdin=password_stdin)
     user_id = deployment.add_user(email, password, must_change_password=True)
     return {"user_id": user_id}, user_id
 
@@ -117,7 +117,7 @@ def reset_password(deployment: Deployment, email: str, password_stdin: bool) -> 
     At the next sign-in the user has to change it.
     """
     user_id = deployment.user_id(email)
-    deployment.reset_password(user_id, _password(from_stdin=password_stdin))
+    deployment.reset_password(user_id, _ask_password(from_stdin=password_stdin))
     return {"user_id": user_id}, f"{email} has a new password and is signed out everywhere"
 
 
@@ -204,7 +204,7 @@ def disable_account(deployment: Deployment, account: str, enable: bool) -> Shown
 @example("memframe service disable-tag ada@example.org stamps")
 def disable_tag(deployment: Deployment, email: str, name: str, enable: bool) -> Shown:
     """Disable a tag of a user: applications see `is_enabled` false; memories keep the tag."""
-    with deployment.store.owned(deployment.user_id(email)) as memories:
+    with deployment.store.transaction_of(deployment.user_id(email)) as memories:
         tag = memories.enable_tag(name, enabled=enable)
     words = f"the tag {printable(tag.name)} is {'enabled' if enable else 'disabled'}"
     return {"id": tag.id, "name": tag.name, "is_enabled": tag.is_enabled}, words
@@ -260,7 +260,7 @@ def erase_user(deployment: Deployment, email: str, confirm: int | None) -> Shown
     """
     user = _find_user(deployment, email)
     if confirm is None:
-        with deployment.store.own(user.id) as memories:
+        with deployment.store.snapshot_of(user.id) as memories:
             number = memories.count()
         raise ConfigError(
             f"{printable(user.email)} has {number_of(number, 'memory', 'memories')}, which would be deleted for "
@@ -349,7 +349,7 @@ def undo_import_command(deployment: Deployment, import_id: str, confirm: int | N
 @example("memframe service list --json")
 def list_accounts(deployment: Deployment) -> Shown:
     """List developers and users."""
-    accounts = _accounts(deployment)
+    accounts = _read_accounts(deployment)
     lines = [
         f"{kind:<9}  {account['id']}  {printable(account[name])}{'  (disabled)' if account['disabled'] else ''}"
         for kind, name in (("developer", "name"), ("user", "email"))
@@ -358,7 +358,7 @@ def list_accounts(deployment: Deployment) -> Shown:
     return accounts, "\n".join(lines)
 
 
-def _accounts(deployment: Deployment) -> dict[str, list[dict[str, Any]]]:
+def _read_accounts(deployment: Deployment) -> dict[str, list[dict[str, Any]]]:
     """Return developers and users, without secrets."""
     accounts = deployment.store.accounts
     fields = {
@@ -380,7 +380,7 @@ def _full_account(deployment: Deployment, given: str) -> str:
     """Complete the id of an account; an e-mail address stays as it is."""
     if "@" in given:
         return given
-    accounts = _accounts(deployment)
+    accounts = _read_accounts(deployment)
     ids = [developer[name] for developer in accounts["developers"] for name in ("id", "client_id")]
     ids += [user["id"] for user in accounts["users"]]
     try:
@@ -396,7 +396,7 @@ def _find_user(deployment: Deployment, named: str) -> User:
     return found
 
 
-def _password(*, from_stdin: bool) -> Secret:
+def _ask_password(*, from_stdin: bool) -> Secret:
     if not from_stdin and sys.stdin.isatty():
         return Secret(click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True))
     try:

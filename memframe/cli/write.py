@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Callable, Hashable
-from functools import wraps
+from collections.abc import Hashable
 from pathlib import Path
 from typing import Any, get_args
 
@@ -28,7 +27,6 @@ from memframe.cli.options import (
     FILE,
     SECONDS,
     UNKNOWN,
-    Command,
     LocalPath,
     as_json,
     ask_secrets,
@@ -57,7 +55,7 @@ MAX_SHOWN = 20
 """Changes that are printed without --full."""
 
 MAX_ROWS_SHOWN = 10
-"""Rows that are named where something went wrong with them."""
+"""Failed rows that are named; the others are counted."""
 
 out_option = click.option(
     "--out", type=LocalPath(), help="Save the plan in this file, encrypted for you on this machine."
@@ -66,23 +64,6 @@ full_option = click.option("--full", is_flag=True, help=f"Print all changes, not
 max_changes_option = click.option(
     "--max-changes", metavar="N", type=COUNT, help="Refuse to plan more changes."
 )
-
-
-def planning(*refused: str) -> Callable[[Callable[..., Plan]], Command]:
-    """Make a command that shows and saves the plan of a function, and ends with 3 if it has `refused` changes."""
-
-    def add(make: Callable[..., Plan]) -> Command:
-        @access_required
-        @combine(out_option, full_option, as_json)
-        @wraps(make)
-        def run(access: Access, out: Path | None, full: bool, **given: Any) -> None:
-            plan = make(access, **given)
-            _show(plan, full=full)
-            _save_and_exit(plan, out, access.request_id, *refused)
-
-        return run
-
-    return add
 
 
 @click.command("plan")
@@ -133,15 +114,17 @@ def planning(*refused: str) -> Callable[[Callable[..., Plan]], Command]:
 def plan_command(
     edited: Path | None,
     request_id: str | None,
-    audit: Path | None,
+    audit: Any,
+    key: Secret | None,
+    is_delete: bool,
     saved: Path | None,
     actions: str | None,
+    on_null: OnNull,
     on_conflict: OnConflict,
     max_share: float,
     max_changes: int | None,
     out: Path | None,
     full: bool,
-    **reading: Any,
 ) -> None:
     """Plan the changes of EDITED: an archive (.parquet, .jsonl, .csv) with edited or new rows.
 
@@ -165,10 +148,13 @@ def plan_command(
         raise click.UsageError("--actions chooses among the proposals of --from-audit")
     settling: OnConflict = "mark" if on_conflict == "raise" else on_conflict
     with open_request(request_id) as access:
-        if audit is None:
-            plan = _plan_edits(access, edited, on_conflict=settling, **reading)
-        else:
+        if edited is None:
             plan = _plan_proposals(access, audit, actions, on_conflict=settling, max_share=max_share)
+        elif is_delete:
+            plan = plan_deletes(access, _rows_to_delete(edited, access, key), on_conflict=settling)
+        else:
+            rows = _read_rows(edited, key or access)
+            plan = plan_changes(access, rows, on_null=on_null, on_conflict=settling)
     check_size(plan.records, max_changes)
     _show(plan, full=full)
     n_conflicts = plan.counts.get("conflict", 0)
@@ -184,22 +170,8 @@ def plan_command(
     _save_and_exit(plan, out, request_id, "conflict")
 
 
-def _plan_edits(
-    access: Access,
-    edited: Any,
-    *,
-    key: Secret | None,
-    is_delete: bool,
-    on_null: OnNull,
-    on_conflict: OnConflict,
-) -> Plan:
-    if is_delete:
-        return plan_deletes(access, _rows_to_delete(edited, access, key), on_conflict=on_conflict)
-    return plan_changes(access, _read_rows(edited, key or access), on_null=on_null, on_conflict=on_conflict)
-
-
 def _plan_proposals(access: Access, audit: Path, actions: str | None, **options: Any) -> Plan:
-    chosen = _actions(actions)
+    chosen = _parse_actions(actions)
     read_actions(chosen)  # before anything is read
     renewal = audit_again(access, audit)
     if renewal.n_left_out:
@@ -210,16 +182,19 @@ def _plan_proposals(access: Access, audit: Path, actions: str | None, **options:
 
 @click.command("undo")
 @click.argument("journal", type=LocalPath())
-@planning("conflict")
+@access_required
+@combine(out_option, full_option, as_json)
 @example("memframe undo cleanup.journal --request 7c9e6679 --out undo.plan")
-def undo_command(access: Access, journal: Path) -> Plan:
+def undo_command(access: Access, journal: Path, out: Path | None, full: bool) -> None:
     """Plan to undo a run: patches are reverted, deletes restored or created again, creates deleted.
 
     Nothing is written. Later changes of others are conflicts, which are printed, left out of the saved plan and not
     overwritten; then it ends with 3. A deleted memory has its id and dates again if the service restores it; otherwise
     it has a new id and the date of the undo. The plan says which, with the old date.
     """
-    return plan_undo(access, journal)
+    plan = plan_undo(access, journal)
+    _show(plan, full=full)
+    _save_and_exit(plan, out, access.request_id, "conflict")
 
 
 @click.command("restore")
@@ -236,7 +211,8 @@ def undo_command(access: Access, journal: Path) -> Plan:
 @click.option(
     "--check", is_flag=True, help="Compare the archive with all that the service lists; plan nothing."
 )
-@planning("conflict", "invalid")
+@access_required
+@combine(out_option, full_option, as_json)
 @example(
     "memframe restore backup.parquet --request 7c9e6679 --check",
     "memframe restore backup.parquet --request 7c9e6679 --out restore.plan",
@@ -249,7 +225,9 @@ def restore_command(
     on_conflict: OnConflict,
     max_changes: int | None,
     check: bool,
-) -> Plan:
+    out: Path | None,
+    full: bool,
+) -> None:
     """Plan to restore what ARCHIVE contains and the service lacks; or verify with --check that it contains everything.
 
     ARCHIVE is what `memframe export` wrote, sealed or not, also of another account, whose memories get new ids.
@@ -266,10 +244,11 @@ def restore_command(
         sys.exit(0 if found.is_whole else CONFLICTS)
     plan = plan_restore(access, archive, key=key, on_conflict=on_conflict)
     check_size(plan.records, max_changes)
-    return plan
+    _show(plan, full=full)
+    _save_and_exit(plan, out, access.request_id, "conflict", "invalid")
 
 
-def _actions(text: str | None) -> Actions:
+def _parse_actions(text: str | None) -> Actions:
     """Parse --actions: a list, or a mapping."""
     parts = [part.strip() for part in (text or "").split(",") if part.strip()]
     pairs = [part.partition("=")[::2] for part in parts if "=" in part]
@@ -407,10 +386,10 @@ def runs_command(days: float | None, journals: tuple[Path, ...]) -> None:
         remark(f"{number_of(len(purge_runs(older_than_days=days)), 'run', 'runs')} removed")
     runs = list_runs()
     known = runs.astype({"journal": "str"}).to_json(orient="records", date_format="iso")
-    show(known, "\n".join(map(_line, runs.to_dict("records"))) or "no runs")
+    show(known, "\n".join(map(_format_run, runs.to_dict("records"))) or "no runs")
 
 
-def _line(run: dict[Hashable, Any]) -> str:
+def _format_run(run: dict[Hashable, Any]) -> str:
     """Print a run: start, state, outcomes and journal."""
     known = {name: value for name, value in run.items() if pd.notna(value)}  # an unreadable one has few
     counts = ", ".join(f"{known[name]:,} {name}" for name in STATUSES if known.get(name))
@@ -431,7 +410,7 @@ def _finish(run: Run, request_id: str) -> None:
         "verification": run.verification,
         "stopped": run.stopped and str(run.stopped),
     }
-    words = [str(run).removeprefix("<memframe.Run: ").removesuffix(">"), *_first(rows)]
+    words = [str(run).removeprefix("<memframe.Run: ").removesuffix(">"), *_list_first(rows)]
     show(msgspec.json.encode(values), words)
     if run.journal is not None and not wants_json():
         is_open = any(one.status in {"planned", "unknown"} for one in left)
@@ -444,7 +423,7 @@ def _finish(run: Run, request_id: str) -> None:
     sys.exit(UNKNOWN if has_unknown else CONFLICTS if left or not is_there_once else 0)
 
 
-def _first(lines: list[str]) -> list[str]:
+def _list_first(lines: list[str]) -> list[str]:
     """Return the first lines of many, and count the rest."""
     n_more = len(lines) - MAX_ROWS_SHOWN
     return lines[:MAX_ROWS_SHOWN] + ([f"and {n_more:,} more, which --json shows"] if n_more > 0 else [])
@@ -480,7 +459,7 @@ def reseal_command(access: Access, file: Path | None, leave_unopened: bool, out:
         raise ConfigError(f"there is no key {place}; give the older keys as hexadecimal text, one per line")
     plan = plan_reseal(access, old_keys=keys)
     odd = [change for change in plan.records if change.action == "invalid"]
-    show(plan.to_json(), [str(plan), *_first([f"memory {one.id}: {one.reason}" for one in odd])])
+    show(plan.to_json(), [str(plan), *_list_first([f"memory {one.id}: {one.reason}" for one in odd])])
     if odd and not leave_unopened:
         click.echo("No plan was saved; --leave-unopened plans the rest.", err=True)
         sys.exit(CONFLICTS)

@@ -45,12 +45,7 @@ READ_ATTEMPTS = 3
 class Transport:
     """HTTP by the rules of this module, with proxies and certificates of the environment."""
 
-    def __init__(
-        self,
-        *,
-        retry: Retry | None = None,
-        ca_bundle: str | PathLike[str] | None = None,
-    ) -> None:
+    def __init__(self, *, retry: Retry | None = None, ca_bundle: str | PathLike[str] | None = None) -> None:
         self._secrets: list[Secret] = []
         self._mutex = threading.Lock()
         trusted = None if ca_bundle is None else check_ca_bundle("ca_bundle", ca_bundle)

@@ -32,7 +32,7 @@ _NOT_TEXT = "opened, but not UTF-8 text: the content of a program that does not 
 class Opened(NamedTuple):
     """Result of `Envelope.open_many` for a column.
 
-    ``plain`` has UTF-8, None where there was no text or it could not be opened; ``errors`` says by position why not;
+    ``plain`` has UTF-8, None if there was no text or it could not be opened; ``errors`` says by position why not;
     ``n_plain`` counts texts that were not sealed and passed as plain text.
     """
 

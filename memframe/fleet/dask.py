@@ -159,7 +159,7 @@ def _refuse_open_network(dask_client: DaskClient) -> None:
 
 
 def _is_protected(address: str) -> bool:
-    """True if an address is encrypted, or of this machine.
+    """Return True if an address is encrypted, or of this machine.
 
     >>> [_is_protected(address) for address in ("tls://10.0.0.7:8786", "tcp://127.0.0.1:8786", "tcp://10.0.0.7:8786")]
     [True, True, False]

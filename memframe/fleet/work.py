@@ -36,7 +36,7 @@ from memframe.wire import AccessRequest, Status
 class FleetUser(Struct, frozen=True):
     """A user, and the approved access request.
 
-    The id of the user is None where the service does not name it; then it comes with the credentials.
+    The id of the user is None if the service does not name it; then it comes with the credentials.
     """
 
     request_id: str

@@ -180,7 +180,7 @@ class Journal:
     ) -> Self:
         """Create a journal with all operations planned, on the disk when this returns.
 
-        Raises `JournalError` where there is something at the path already, or it cannot be written.
+        Raises `JournalError` if there is something at the path already, or it cannot be written.
         """
         what = f"nothing is sent without a journal, and no journal can be made at {path}"
         with raise_os_errors_as(JournalError, what, "correct the folder, or pass another journal="):
@@ -205,7 +205,7 @@ class Journal:
     ) -> Self:
         """Open a journal; with a cipher without keys only what is not sealed can be read.
 
-        Raises `JournalError` where it is none, damaged, in use, sealed with a key that is not here, or its header was
+        Raises `JournalError` if it is none, damaged, in use, sealed with a key that is not here, or its header was
         changed.
         """
         if not _size_of(path):  # perhaps being made just now: a lock on it would stop that
@@ -289,9 +289,9 @@ class Journal:
     def record(
         self, operations: Iterable[Operation], backups: Mapping[int, MemoryBlob] | None = None
     ) -> None:
-        """Write where operations stand, and newer backups, in one commit; on the disk when this returns.
+        """Write the states of operations, and newer backups, in one commit; on the disk when this returns.
 
-        Raises `JournalError` where it could not be written; nothing of it was.
+        Raises `JournalError` if it could not be written; nothing of it was.
         """
         rows = []
         for op in operations:

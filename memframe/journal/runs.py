@@ -1,12 +1,12 @@
-"""The run directory: where journals are, which runs are not finished, and when they go.
+"""The run directory: where journals are, which runs are unfinished, and when journals are removed.
 
-Journals are in the folder ``runs`` of the user's state folder, unless the caller names a place. A note on each
-run says where its journal is, wherever that is: in ``runs/open`` until nothing is left to do, then in
-``runs/plans``. So a run that was cut short is found again, and no plan is carried out twice. A note outlives its
-journal, which may be on a disk that is away: only `purge_runs` removes it.
+Journals are in the folder ``runs`` of the user's state folder, unless the caller names a place. For each run a note
+records the path of its journal: in ``runs/open`` until the run is finished, then in ``runs/plans``. An interrupted
+run is therefore found again, and no plan is applied twice. A note outlives its journal, which may be on a disk that
+is not connected: only `purge_runs` removes it.
 
-A note is named by owner (a digest of service and user), plan and run. So one that cannot be read any more still
-stops this plan and this user, and nobody else.
+A note is named by owner (a digest of service and user), plan and run. Even if it cannot be read, it blocks this plan
+and this user, and no others.
 """
 
 from __future__ import annotations
@@ -45,25 +45,24 @@ class RunNote(NamedTuple):
     run_id: str = ""
     """From the name of the note; ``owner`` is the digest of service and user."""
     journal: Path | None = None
-    """Where the journal was put; None where the note cannot be read."""
+    """Path of the journal; None if the note cannot be read."""
     base_url: str | None = None
     user_id: str | None = None
     created_at: datetime | None = None
     """When the run began."""
     is_purged: bool = False
-    """Whether the journal went by age, without being asked: the note alone stays, so that the plan is not carried
-    out once more."""
+    """Whether the journal was removed for its age: the note stays, so that the plan is not applied again."""
 
     @property
     def place(self) -> Path:
-        """Of the journal, or of the note where it does not say."""
+        """Path of the journal, or of the note if that cannot be read."""
         return self.journal or self.file
 
 
 class RunDirectory:
     """The journals of this user on this machine, and the notes on them.
 
-    Raises `JournalError` where the folder cannot be made.
+    Raises `JournalError` if the folder cannot be made.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -85,15 +84,15 @@ class RunDirectory:
         return next(self.notes(f"*.{plan_id}.*"), None) or next(here, None)
 
     def writing_to(self, user_id: str) -> AbstractContextManager[None]:
-        """Hold the right to write one user's memories, which one process of this machine has at a time."""
+        """Lock the memories of one user: one process of this machine writes them at a time."""
         digest = hashlib.sha256(user_id.encode()).hexdigest()
         what = f"the right to write the memories of user {user_id}"
         return process_lock(self.folder / f"{digest[:16]}.lock", what=what)
 
     def mark_open(self, header: Header, path: Path) -> None:
-        """Record that a run begins or goes on, and where its journal is; on the disk when this returns.
+        """Record that a run begins or resumes, and where its journal is; on the disk when this returns.
 
-        Raises `JournalError` where the note cannot be written.
+        Raises `JournalError` if the note cannot be written.
         """
         fields = {
             "journal": str(_absolute(path)),
@@ -123,7 +122,7 @@ class RunDirectory:
         return [note for note in notes if note.file.parent == self._open and not note.is_purged]
 
     def places(self) -> dict[Path, RunNote | None]:
-        """Return where every journal is or was that is known here, with the note on it."""
+        """Return the paths of all known journals, present or not, each with its note."""
         noted = {note.place: note for note in self.notes() if not note.is_purged}
         return dict.fromkeys(self.folder.glob(f"*{ENDING}")) | noted
 
@@ -164,7 +163,7 @@ class RunDirectory:
     def give_up(self, path: Path) -> None:
         """Remove a journal, if it is there, and the notes on its runs.
 
-        Raises `JournalError` where it cannot be removed.
+        Raises `JournalError` if it cannot be removed.
         """
         what = f"{path} cannot be removed"
         with raise_os_errors_as(JournalError, what, "correct the permissions of its folder"):
@@ -174,7 +173,7 @@ class RunDirectory:
                     note.file.unlink(missing_ok=True)
 
     def purge_finished(self, before: datetime) -> None:
-        """Remove the journals here of finished runs that began before; their notes no longer say whose they were."""
+        """Remove old journals of finished runs from this folder; their notes then no longer name the user."""
         old = [path for path in self.folder.glob(f"*{ENDING}") if (_changed_at(path) or before) < before]
         notes = self.places() if old else {}
         for path in old:
@@ -192,7 +191,7 @@ class RunDirectory:
         return sorted(found, key=lambda entry: entry["created_at"])
 
     def _entry_at(self, path: str | os.PathLike[str]) -> dict[str, Any]:
-        """Return the run that has its journal at a path, or had."""
+        """Return the run whose journal is, or was, at a path."""
         place, places = _absolute(Path(path).expanduser()), self.places()
         entry = _entry(place, places.get(place))
         if entry is None or (place not in places and entry["state"] == "unreadable"):
@@ -209,7 +208,7 @@ class RunDirectory:
             note.write(json.dumps(fields).encode())
 
     def _read(self, note: RunNote) -> RunNote | None:
-        """Read a note; None, where another process has removed it meanwhile."""
+        """Read a note; None if another process has removed it meanwhile."""
         try:
             fields = json.loads(note.file.read_bytes())
             journal, begun = Path(fields.pop("journal")), fields.pop("created_at", None)
@@ -244,7 +243,7 @@ def _name_of(header: Header) -> str:
 
 
 def _changed_at(path: Path) -> datetime | None:
-    """Return when a file was last written; None, where it is gone, be it since a moment."""
+    """Return when a file was last written; None if it is gone."""
     try:
         return datetime.fromtimestamp(path.stat().st_mtime, UTC)
     except OSError:
@@ -308,7 +307,7 @@ def purge_runs(
 
 
 def _entry(path: Path, note: RunNote | None) -> dict[str, Any] | None:
-    """Return one row of `list_runs`; None, where neither journal nor note is there. Nothing sealed is opened for it."""
+    """Return one row of `list_runs`; None if neither journal nor note is there. Nothing sealed is opened for it."""
     try:
         with Journal.open(path, LocalCipher(())) as journal:
             counts, header = journal.counts(), journal.header

@@ -130,7 +130,7 @@ class PanelController:
         auth_url: str | None = None,
         redirect_uri: str | None = None,
     ) -> None:
-        """Start an authorization; listen for the redirect where a browser on this computer can reach us."""
+        """Start an authorization; listen for the redirect if a browser on this computer can reach the listener."""
         given = {"client_id": client_id, "auth_url": auth_url, "redirect_uri": redirect_uri}
         if self._is_to_be_pasted or not self._can_listen(redirect_uri):
             self.sign_in.authorize(client_secret=client_secret, **given)

@@ -148,7 +148,7 @@ def next_check(view: ViewState) -> str:
 
 
 class SignInSection(Section):
-    """Ask for address and API key, where the settings do not have them."""
+    """Ask for address and API key, unless the settings have them."""
 
     number, title = 1, "Sign in"
 
@@ -394,11 +394,7 @@ class RequestSection(Section):
         )
         self._reason = text_field("Your reason", "What the user reads before deciding", reason, kind=Textarea)
         self._send = button(controller, "Send the request", lambda: self.ask_access(self._reason), "primary")
-        super().__init__(
-            controller,
-            [self._earlier, self._list.box, self._reason],
-            [self._send],
-        )
+        super().__init__(controller, [self._earlier, self._list.box, self._reason], [self._send])
 
     def draw_body(self, view: ViewState) -> None:
         key = view.snapshot.tokens and view.snapshot.tokens.memory_key

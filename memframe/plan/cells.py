@@ -29,8 +29,8 @@ Mask = NDArray[np.bool_]
 TEXTS = frozenset(name for name, kind in MEMORY_KINDS.items() if kind is TEXT)
 LISTS = frozenset(name for name, kind in MEMORY_KINDS.items() if kind is NAMES)
 TOP_OF_SCORE = {"importance": 5.0, "confidence": 1.0}
-MAX_TAGS = 100
-MAX_TAG_CHARS = 200
+MAX_TAGS, MAX_TAG_CHARS = 100, 200
+"""Of a memory, as services take them."""
 
 LIST_TYPES = (tuple, list, np.ndarray, set, frozenset)
 
@@ -57,7 +57,7 @@ class Cell(NamedTuple):
 
     @property
     def is_given(self) -> bool:
-        """True if the cell holds anything, be it wrong; an empty list is nothing."""
+        """True if the cell has a value, valid or not; an empty list is none."""
         return self.error is not None or self.value not in (None, ())
 
 
@@ -173,7 +173,7 @@ def _differ(mine: NDArray[Any], base: NDArray[Any]) -> Mask:
 
 
 def is_rounded(mine: NDArray[Any] | float, held: NDArray[Any] | float) -> Mask | np.bool:
-    """Find scores that are those held, cut to ten decimals: `DataFrame.to_json` writes no more.
+    """Find scores that equal those held when cut to ten decimals, which is what `DataFrame.to_json` writes.
 
     >>> is_rounded(np.array([0.3333333333, 0.333, 0.5]), np.array([1 / 3, 1 / 3, np.nan]))
     array([ True, False, False])
@@ -186,7 +186,7 @@ _LISTS = {tuple, list, np.ndarray}
 
 
 def _cells_differ(name: str, mine: pd.Series[Any], base: pd.Series[Any]) -> Mask:
-    """Compare cell by cell; untouched lists are the very tuples of the baseline, or equal ones."""
+    """Compare cell by cell; unedited lists are the same objects as in the baseline, or equal."""
     pairs = zip(cells_of(mine), cells_of(base), strict=True)
     differ = (
         not (cell is was or (type(cell) in _LISTS and (*cell,) == was) or _same_cell(name, cell, was))
@@ -214,7 +214,7 @@ class Null(str):
     _only: Self
 
     def __new__(cls) -> Self:
-        """The one there is."""
+        """Return the only instance."""
         if "_only" not in cls.__dict__:
             cls._only = super().__new__(cls, "\0memframe.NULL")
         return cls._only

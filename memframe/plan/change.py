@@ -1,4 +1,4 @@
-"""Change: one write that shall happen, from which state of a memory to which.
+"""Change: one planned write, from one state of a memory to another.
 
 Plans consist of changes, journals record them, and undo inverts them. Values are plain: content is sealed when a run
 begins.
@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from memframe.display import number_of
+from memframe.secret import MASK
 
 Action = Literal["create", "patch", "delete", "conflict", "invalid"]
 ACTIONS: tuple[Action, ...] = get_args(Action)
@@ -28,15 +29,12 @@ Fields = Mapping[str, Value]
 Label = str | int | float | None
 """Label of a row in the edited frame, as far as JSON has it; others are kept as their text."""
 
-MASK = "••••••"
-"""Replaces a hidden text."""
-
 MAX_LISTED = 5
 """Rows or ids that a message names before it counts the others."""
 
 
 class Change(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One write that shall happen to one memory.
+    """One planned write to one memory.
 
     Attributes
     ----------
@@ -56,19 +54,19 @@ class Change(Struct, frozen=True, kw_only=True, omit_defaults=True):
     group : int or None
         Changes of one group hold together: its deletes wait until everything else of it is done.
     sealed : str or None
-        SHA-256, hexadecimal, of the stored content, where that rather than the plain text shall be compared:
-        it could not be opened, or is about to be sealed anew.
+        SHA-256, hexadecimal, of the stored content, if that is compared instead of the plain text: the content
+        could not be opened, or will be sealed again.
     verbatim : bool
-        Whether the content in ``after`` is sealed already and is sent as it is: that of a memory that no key has
-        opened, when it is made anew.
+        Whether the content in ``after`` is already sealed and is sent as it is: when a memory that no key opened
+        is created again.
     hidden : tuple of str
-        Texts, such as a password that is about to be redacted, that no display of the change shows.
+        Texts that no display of the change shows, such as a password that will be redacted.
     depends_on : dict of str to dict of str to value
-        Other memories, by id, and what of each must still be so: the change is stale where it is not. Of a copy that
-        is deleted, the one that holds from then on alone what it said.
+        Fields of other memories, by id, that must be unchanged, or else the change is stale. A copy that is deleted
+        depends on the memory that is kept.
     restores : str or None
-        Of a create, the id of the deleted memory that it brings back. A service that kept the times of that memory
-        gives the new one its id and times; another one gives it an id of its own, and dates it of now.
+        For a create, the id of the deleted memory that it brings back. A service that can restore it keeps its id and
+        times; otherwise the memory gets a new id and the current date.
 
     Examples
     --------
@@ -102,7 +100,7 @@ class Change(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def compares_content(self) -> bool:
-        """Tell whether the content of a memory must be opened to compare it with the change."""
+        """True if the content of a memory must be opened to compare it with the change."""
         compared = (self.before, self.after, *self.depends_on.values())
         return any("content" in fields for fields in compared)
 
@@ -117,7 +115,7 @@ class Change(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def mask(change: Change) -> Change:
-    """Replace each hidden text of a change, wherever it stands in it, so that it may be shown.
+    """Replace the hidden texts of a change everywhere in it, so that it may be shown.
 
     >>> mask(Change(action="patch", id="m1", after={"title": "my pin is 4711"}, hidden=("4711",))).after
     {'title': 'my pin is ••••••'}
@@ -175,7 +173,7 @@ _NOUNS = {
 
 
 def format_counts(n_of: Mapping[str, int]) -> str:
-    """Write counts of actions as people say them.
+    """Format counts of actions for people.
 
     >>> format_counts({"create": 3, "patch": 1200})
     '1,200 patches, 3 creates'

@@ -114,11 +114,11 @@ def plan_changes(
     errors.raise_if_any("the frame")
     refuse_conflicts(records, on_conflict)
     check_size(records, max_changes)
-    notes = [*_notes(frame, [edit.place for edit in found if edit.id is None]), *builder.notes]
+    notes = [*_iter_notes(frame, [edit.place for edit in found if edit.id is None]), *builder.notes]
     return plan_of(access, records, notes=notes, created_at=moment)
 
 
-def _notes(frame: EditedFrame, new: Sequence[int]) -> Iterator[str]:
+def _iter_notes(frame: EditedFrame, new: Sequence[int]) -> Iterator[str]:
     """Name what the frame holds and no plan can write; ``new`` are the rows of new memories."""
     if frame.unknown:
         yield f"Not written, as a memory has no such columns: {list_some(frame.unknown)}"
@@ -134,7 +134,7 @@ def _notes(frame: EditedFrame, new: Sequence[int]) -> Iterator[str]:
 
 
 def check_size(records: Iterable[Change], max_changes: int | None) -> None:
-    """Refuse more writes than somebody has allowed, by a `PlanError`."""
+    """Raise `PlanError` if there are more writes than allowed."""
     n_writes = sum(change.action in WRITES for change in records)
     if max_changes is not None and n_writes > max_changes:
         raise PlanError(
@@ -147,7 +147,7 @@ def check_size(records: Iterable[Change], max_changes: int | None) -> None:
 
 
 def check_option(name: str, value: object, kind: object) -> None:
-    """Refuse a word that is none of the choices, by a `PlanError`."""
+    """Raise `PlanError` if a value is not one of the choices."""
     choices = get_args(kind)
     if value not in choices:
         raise PlanError(f"{name}={value!r}: give one of {', '.join(map(repr, choices))}")
@@ -185,7 +185,7 @@ def three_way(mine: Fields, base: Fields | None, theirs: Fields) -> tuple[tuple[
 
 
 def explain_difference(names: Sequence[str], row_at: np.datetime64, service_at: np.datetime64) -> str:
-    """Say which fields of a row that was not loaded differ, where only ``updated_at`` tells that something moved.
+    """Explain the conflict of a row that was not loaded, of which only ``updated_at`` shows that it changed.
 
     >>> explain_difference(["source"], np.datetime64("2026-03-01T08:30"), np.datetime64("2026-03-01T09:00"))
     'source differs from what the service holds: the memory was written there at 2026-03-01 09:00:00 UTC, after the \
@@ -201,7 +201,7 @@ state of this row (2026-03-01 08:30:00 UTC); which side changed it cannot be tol
 
 
 class ChangeBuilder:
-    """Build changes of edits and of the current state of their memories; what cannot be sent is added to the errors."""
+    """Build changes from edits and the current state of their memories; collect errors of what cannot be sent."""
 
     def __init__(
         self, frame: EditedFrame, on_null: OnNull, on_conflict: OnConflict, errors: RowErrors
@@ -243,7 +243,7 @@ class ChangeBuilder:
     def changes(
         self, edits: Sequence[tuple[Edit, dict[str, Value] | None]], now: Mapping[str, CurrentMemory]
     ) -> Iterator[Change]:
-        """Make the changes of edits, each with the values that it sends where its row was loaded."""
+        """Make the changes of edits; each comes with the values to send if its row was loaded."""
         times = self._compare_times([edit for edit, mine in edits if mine is None and edit.id in now], now)
         for edit, mine in edits:
             memory = now.get(str(edit.id))
@@ -351,6 +351,6 @@ class ChangeBuilder:
 
 
 def is_held(name: str, cell: Cell, held: Value) -> bool:
-    """Tell whether a cell is what the service holds, but for decimals that a file has cut."""
+    """Return True if a cell is what the service holds, apart from decimals that a file has cut."""
     is_score = isinstance(cell.value, float) and isinstance(held, float | int)
     return same_value(name, cell.value, held) or (is_score and bool(is_rounded(cell.value, held)))  # type: ignore[arg-type]

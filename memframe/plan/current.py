@@ -21,7 +21,7 @@ from memframe.plan.change import Value
 from memframe.wire import MemoryBlob
 
 N_READERS = 8
-"""Memories that are read at the same time, where they are read one by one: together they cost what a page does."""
+"""Concurrent reads of single memories; together they cost as much as a page."""
 
 
 class CurrentMemory(Struct, frozen=True):
@@ -30,7 +30,7 @@ class CurrentMemory(Struct, frozen=True):
     blob: MemoryBlob
     """As it came."""
     content: str | None = None
-    """Plain; None where there is none or it cannot be opened."""
+    """Plain; None if there is none or it cannot be opened."""
     error: str | None = None
     """Why a plan must leave it as it is: what would stand in ``content_error``."""
 
@@ -65,9 +65,9 @@ def digest_of(content: str) -> str:
 
 
 def iter_current(access: Access) -> Iterator[CurrentMemory]:
-    """Iterate over all memories of the user, page by page; at the end it was all of them, or an error.
+    """Iterate over all memories of the user, page by page, and raise an error if the listing is incomplete.
 
-    Raises `ProtocolError` where the listing breaks the specification: another user's memories, a cursor that repeats.
+    Raises `ProtocolError` if the listing breaks the specification: another user's memories, a cursor that repeats.
     """
     for page in _pages(access):
         yield from page

@@ -1,4 +1,4 @@
-"""Memories to delete: read once more, so that the plan shows, and a backup can hold, what goes."""
+"""Plan deletes: memories are read again, so that the plan shows and a backup can hold what is deleted."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def plan_deletes(
         if memory_id not in now:
             errors.add(frame.label(row), f"there is no memory with the id {memory_id}")
     errors.raise_if_any("the deletes")
-    reasons = _moved(frame, first_of, baseline, now) if seen == "rows" and first_of else {}
+    reasons = _find_changed(frame, first_of, baseline, now) if seen == "rows" and first_of else {}
     records = []
     for memory_id, row in first_of.items():
         change = delete_of(None if seen == "ids" else frame.label(row), now[memory_id])
@@ -110,12 +110,12 @@ def _frame_of(given: Any) -> tuple[EditedFrame, Literal["rows", "labelled ids", 
     return EditedFrame(ids.astype(object).to_frame("id")), "labelled ids" if ids is given else "ids"
 
 
-def _moved(
+def _find_changed(
     frame: EditedFrame, row_of: Mapping[str, int], baseline: pd.DataFrame, now: Mapping[str, CurrentMemory]
 ) -> dict[str, tuple[list[str], str]]:
-    """Find memories that are not as they were chosen, by id: their fields that moved, and why they conflict.
+    """Find memories that changed since they were chosen, by id: the changed fields, and the reason of the conflict.
 
-    They were chosen by the baseline, else by the row itself, unless it is of the very state that the service holds.
+    They are compared with the baseline, or else with the row itself, unless it has the time of the current state.
     """
     ids, rows = [*row_of], np.array([*row_of.values()])
     at = baseline.index.get_indexer(pd.Index(ids, dtype=object))

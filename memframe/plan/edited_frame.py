@@ -77,7 +77,7 @@ _USUAL_ID = re.compile(r"[\w-]+", re.ASCII)
 class EditedFrame:
     """A frame of memories that was edited: its columns by name, its ids, the labels of its rows.
 
-    Raises `PlanError` where it is no frame, or its columns are repeated or misspelled.
+    Raises `PlanError` if it is no frame, or its columns are repeated or misspelled.
     """
 
     def __init__(self, frame: pd.DataFrame, *, needed: Sequence[str] = ("id", *FIELDS)) -> None:
@@ -105,7 +105,7 @@ class EditedFrame:
         return [read_cell(name, cell) for cell in cells_of(self.column(name, rows))]
 
     def times(self, name: str, rows: Rows, held: Sequence[str | None]) -> tuple[Times, Times]:
-        """Read times of rows beside those that the service holds; NaT where the frame has no such column.
+        """Read times of rows beside those that the service holds; NaT if the frame has no such column.
 
         A time in whole milliseconds, which is all that some formats keep, is the service's.
         """
@@ -115,7 +115,7 @@ class EditedFrame:
 
     @cached_property
     def ids(self) -> list[Any]:
-        """Ids as they are, None where there is none."""
+        """Ids as they are, None if there is none."""
         if "id" not in self:
             return [None] * len(self._frame)
         column = self._frame["id"]
@@ -228,13 +228,13 @@ class Edit(Struct, frozen=True):
     cells: dict[str, Cell]
     """That may have been edited."""
     base: dict[str, Value] | None = None
-    """The same fields as they were last loaded; None where the row is of a state that was not loaded, or new."""
+    """The same fields as they were last loaded; None if the row is of a state that was not loaded, or new."""
 
 
 def find_edits(frame: EditedFrame, states: pd.DataFrame, errors: RowErrors) -> list[Edit]:
-    """Find the rows that differ from what was loaded, or are of a state that was not, and the new ones.
+    """Find the rows that differ from what was loaded, rows of a state that was not loaded, and new rows.
 
-    What can be no edit is added to the errors: read-only cells that changed, cells of another type.
+    What cannot be an edit is added to the errors: read-only cells that changed, cells of another type.
     """
     newest = states.drop_duplicates("id", keep="last")
     older = states.drop(newest.index) if len(newest) < len(states) else newest.head(0)

@@ -1,4 +1,4 @@
-"""Plan: the writes that shall happen to one user's memories, to be looked at, saved, and checked for staleness.
+"""Plan: planned writes to one user's memories, to be reviewed, saved, and checked for staleness.
 
 A saved plan is sealed with the data key of this user on this machine, as it holds texts that no display shows.
 """
@@ -147,7 +147,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         return next((note for note in self.notes if note.startswith(UNDO_NOTE)), None)
 
     def __add__(self, other: Plan) -> Plan:
-        """Both plans as one; groups stay apart, and the older state counts.
+        """Combine two plans; groups stay apart, and the older state counts.
 
         Raises
         ------
@@ -223,15 +223,9 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         return render_diff(self.records, self.notes, color=color, limit=limit)
 
     def to_json(self) -> str:
-        """The plan for other programs: what it is for, its counts, and its changes, fit to be shown."""
-        document = {
-            "id": self.id,
-            "base_url": self.base_url,
-            "user_id": self.user_id,
-            "key_version": self.key_version,
-            "created_at": self.created_at,
-            "notes": self.notes,
-            "counts": self.counts,
+        """Return the plan as JSON for other programs: its target, its counts, and its changes, masked for display."""
+        names = ("id", "base_url", "user_id", "key_version", "created_at", "notes", "counts")
+        document = {name: getattr(self, name) for name in names} | {
             "undo": self.undo_note,
             "changes": [_document_of(change) for change in self.records],
         }
@@ -336,7 +330,7 @@ def plan_of(
 
 
 def undo_note(restore_days: int) -> str:
-    """Say what an undo of deletes brings back, before it is too late."""
+    """Describe what an undo of deletes brings back."""
     if restore_days:
         days = number_of(restore_days, "day", "days")
         return f"{UNDO_NOTE} within {days} brings deleted memories back with their ids and dates."
@@ -356,11 +350,11 @@ def _document_of(change: Change) -> dict[str, Any]:
 # -- staleness: judged by the fields in the plan, never by ``updated_at``
 
 GONE = ("id",)
-"""Stands for the fields of a memory that is there no more."""
+"""Takes the place of fields for a memory that was deleted."""
 
 
 def differs(change: Change, memory: CurrentMemory | None) -> tuple[str, ...]:
-    """Find the fields of a change of which the service holds another state than it was made from.
+    """Find the fields of a change that differ at the service from the state that it was made from.
 
     ``("id",)`` stands for a memory that is gone; a create has none.
 

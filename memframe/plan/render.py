@@ -1,6 +1,6 @@
-"""Plans and runs for people: a diff for terminals, HTML for notebooks, and the words around both.
+"""Render plans for people: a diff for terminals, HTML for notebooks, and counts.
 
-Texts of strangers are escaped, in HTML by `memframe.display`.
+Untrusted text is escaped, in HTML by `memframe.display`.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from memframe.display import Markup, escape_invisible, notebook_html, table, tag
 from memframe.plan.change import FIELDS, WRITES, Change, Value, format_counts, mask
 
 CONTEXT_CHARS = 60
-"""Characters of equal text that are left beside a difference."""
+"""Characters of equal text that are shown next to a change."""
 
 MAX_CHANGED_CHARS = 400
-"""Characters that are shown of one stretch that differs."""
+"""Characters that are shown of one changed span."""
 
 MAX_PLAIN_CHARS = 240
 """Characters that are shown of a text that is not compared with another."""
@@ -39,7 +39,7 @@ _WORD = re.compile(r"\w+|\s+|[^\w\s]")
 
 
 class DiffSpan(NamedTuple):
-    """A stretch of text, and whether the other side has something else in its place."""
+    """A span of text; `is_changed` if the other side has other text in its place."""
 
     text: str
     is_changed: bool = False
@@ -51,7 +51,7 @@ DiffLine = tuple[str, Sequence[DiffSpan]]
 
 
 def spans_of(before: Value, after: Value) -> Sides:
-    """Cut both values, as text, where they differ; a lone blank between two differences joins them.
+    """Split both values, as text, into equal and changed spans; a single blank between two changes joins them.
 
     >>> was, becomes = spans_of("Ada likes tea", "Ada loves tea")
     >>> [span.text for span in was if span.is_changed], [span.text for span in becomes if span.is_changed]
@@ -86,7 +86,7 @@ def spans_of(before: Value, after: Value) -> Sides:
 
 
 def text_of(value: Value) -> str:
-    """A value as people read it; None is empty.
+    """Format a value for people; None is empty.
 
     >>> text_of(3.0), text_of(("tea", "home")), text_of(None)
     ('3', 'tea, home', '')
@@ -102,7 +102,7 @@ def _name_spans(names: Sequence[str], others: Sequence[str]) -> list[DiffSpan]:
 
 
 def shorten(spans: Sequence[DiffSpan]) -> list[DiffSpan]:
-    """Long stretches cut: of what is the same, all but the ends beside a difference; of what differs, the middle.
+    """Cut long stretches: of equal text all but the ends beside a difference, of changed text the middle.
 
     >>> [span.text for span in shorten([DiffSpan("so " * 40), DiffSpan("tea", True)])]
     ['… so so so so so so so so so so so so so so so so so so so ', 'tea']
@@ -125,7 +125,7 @@ def shorten(spans: Sequence[DiffSpan]) -> list[DiffSpan]:
 
 
 def _head(text: str, n_chars: int) -> str:
-    """The beginning, cut between words where there is a gap."""
+    """Return the beginning of a text, cut between words if it has any."""
     return re.sub(r"(?<=\s)\S*$", "", text[:n_chars]) if len(text) > n_chars else text
 
 
@@ -193,7 +193,7 @@ def _render_line(kind: str, spans: Sequence[DiffSpan], *, color: bool) -> str:
 
 
 def on_one_line(text: str) -> str:
-    r"""Escape what came with a line end, such as an odd tag: it must not pass for a line of the diff."""
+    r"""Escape text with line ends, such as an odd tag, so that it cannot imitate a line of the diff."""
     return escape_invisible(text).replace("\n", r"\n")
 
 
@@ -216,13 +216,13 @@ def render_plan_html(records: Sequence[Change], notes: Iterable[str], made: str)
 
 
 def wide_table(widths: Mapping[str, str], rows: Sequence[Markup]) -> Markup | None:
-    """Build a table of columns with given widths, which scrolls by itself; None where there are no rows."""
+    """Build a table of columns with given widths, which scrolls by itself; None if there are no rows."""
     heads = (tag("th", name, style=f"width: {width}") for name, width in widths.items())
     return tag("div", table(heads, rows, class_="diff"), class_="wide") if rows else None
 
 
 def count_more(n_more: int, where: str) -> Markup | None:
-    """Build the line that counts what is not shown, and says where it is; None where all of it is."""
+    """Build the line that counts what is not shown, and says where it is; None if all of it is."""
     return tag("div", f"and {n_more:,} more; {where} has all of them", class_="quiet") if n_more > 0 else None
 
 

@@ -72,9 +72,9 @@ def label(text: str, max_chars: int = MAX_CHARS) -> str:
     return line or "(empty)"
 
 
-def labels(texts: Iterable[str], max_chars: int = MAX_CHARS) -> list[str]:
+def labels(texts: Iterable[str]) -> list[str]:
     """Apply `label` to each text."""
-    return [label(text, max_chars) for text in texts]
+    return [label(text) for text in texts]
 
 
 def _own_families() -> tuple[str, ...]:

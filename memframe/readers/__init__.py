@@ -172,7 +172,7 @@ def _unknown(source: Input) -> FrameError:
 
 
 def _check_count(source: Input, form: Format, documents: list[Document], n_entries: int) -> None:
-    found = [number for document in documents if (number := form.stated(document)) is not None]
+    found = [number for document in documents if (number := form.read_count(document)) is not None]
     stated = [number for number in found if isinstance(number, int)]
     if len(stated) < len(found):
         raise FrameError(

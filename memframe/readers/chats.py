@@ -6,10 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from memframe.readers.rows import Item, from_seconds, read_time, text_of
+from memframe.readers.rows import Item, Items, from_seconds, read_time, text_of
 from memframe.readers.source import Damage, Document
-
-Items = Iterator[tuple[str, Any]]
 
 _LINE = re.compile(r"\s*(?:[-*•]\s+|\d{1,6}[.)]\s+)?\[([^\]\[]{0,60})\]\s*[-–—:.]\s*(\S.*)")
 """``[date] - text``, also with a bullet or a number before, and with a colon or a full stop behind the date."""
@@ -20,7 +18,7 @@ _FENCE = re.compile(r"\s*(?:```|~~~)\w*\s*|\s*#{1,6}\s*")
 
 
 def is_pasted(document: Document) -> bool:
-    """Know a list by its lines: at least half of them, headings apart, are entries."""
+    """Recognise a list by its lines: at least half of them, headings apart, are entries."""
     if document.form != "text" and (document.form != "markdown" or document.value.lstrip().startswith("---")):
         return False
     lines = [line for line in document.value.split("\n") if line.strip() and not _is_frame(line)]
@@ -30,7 +28,7 @@ def is_pasted(document: Document) -> bool:
 
 
 def pasted_items(documents: list[Document]) -> Items:
-    """Yield the entries of lists: an indented line goes on with the one before it, a heading is the title."""
+    """Yield the entries of lists: an indented line continues the one before it, a heading is the title."""
     for document in documents:
         yield from _list_items(document.name, document.value)
 
@@ -67,7 +65,7 @@ def _is_frame(line: str) -> bool:
 
 
 def is_chatgpt(document: Document) -> bool:
-    """Know ChatGPT's conversations by their graph of messages, and its list of memories by ``enabled``."""
+    """Recognise ChatGPT's conversations by their graph of messages, and its list of memories by ``enabled``."""
     return document.form == "json" and any(
         isinstance(item, dict)
         and (isinstance(item.get("mapping"), dict) or {"content", "enabled"} <= item.keys())
@@ -89,12 +87,12 @@ def chatgpt_items(documents: list[Document]) -> Items:
                 "created_at": item.get("created_at"),
             }
             yield place, Damage("disabled") if item.get("enabled") is False else entry
-        for message in _messages(item):
+        for message in _iter_messages(item):
             at = message.get("create_time")
             if message.get("recipient") == "bio":
-                found = {"content": _text(message["content"]), "created_at": from_seconds(at)}
+                found = {"content": _read_text(message["content"]), "created_at": from_seconds(at)}
                 saved.append((place, found | {"origin_id": message.get("id")}))
-            if entries := list(_context(place, message)):
+            if entries := list(_context_items(place, message)):
                 kind, when = message["content"]["content_type"], at if isinstance(at, int | float) else 0
                 if kind in newest:
                     yield place, Damage(f"older {kind}", is_entry=False)
@@ -107,7 +105,7 @@ def chatgpt_items(documents: list[Document]) -> Items:
     yield from listed
 
 
-def _messages(item: Any) -> Iterator[Item]:
+def _iter_messages(item: Any) -> Iterator[Item]:
     mapping = item.get("mapping") if isinstance(item, dict) else None
     for node in mapping.values() if isinstance(mapping, dict) else ():
         message = node.get("message") if isinstance(node, dict) else None
@@ -115,14 +113,14 @@ def _messages(item: Any) -> Iterator[Item]:
             yield message
 
 
-def _text(content: Item) -> str | None:
+def _read_text(content: Item) -> str | None:
     parts = content.get("parts")
     return text_of(content.get("text")) or "\n".join(
         part for part in (parts if isinstance(parts, list) else []) if isinstance(part, str)
     )
 
 
-def _context(place: str, message: Item) -> Items:
+def _context_items(place: str, message: Item) -> Items:
     """Yield the entries of a message that holds the list of memories, or the profile and instructions."""
     content, kind = message["content"], message["content"].get("content_type")
     if kind == "model_editable_context":
@@ -141,7 +139,7 @@ def _context(place: str, message: Item) -> Items:
 
 
 def is_claude(document: Document) -> bool:
-    """Know Claude's memories by their keys."""
+    """Recognise Claude's memories by their keys."""
     return document.form == "json" and any(
         isinstance(item, dict) and {"conversations_memory", "project_memories"} & item.keys()
         for _, item in document.items()

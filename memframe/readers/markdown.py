@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
 from memframe.archive.notes import parse_frontmatter, split_frontmatter
 from memframe.errors import FrameError
 from memframe.frames import MEMORY_KINDS
-from memframe.readers.rows import Item, is_filled, read_time, text_of
+from memframe.readers.rows import Item, Items, is_filled, read_time, text_of
 from memframe.readers.source import TEXT_KEYS, Damage, Document
-
-Items = Iterator[tuple[str, Any]]
 
 _NAMES = {
     "content": (*TEXT_KEYS, "memory_text", "entry", "note", "summary"),
@@ -43,7 +41,7 @@ _HASHTAG = re.compile(r"(?<!\S)#([\w/-]+)")
 def name_columns(item: Mapping[str, Any]) -> Item:
     """Rename the keys of an entry to columns of memories, as far as they are known.
 
-    Scores, whose scale nobody knows, times that are none in ISO 8601, and all else become extra columns.
+    Scores, whose scale is unknown, times that are not in ISO 8601, and all other keys become extra columns.
 
     >>> name_columns({"Text": "Likes tea", "importance": 7, "date": "May"})
     {'content': 'Likes tea', 'origin_importance': '7', 'date': 'May'}
@@ -60,7 +58,7 @@ def name_columns(item: Mapping[str, Any]) -> Item:
 
 
 def is_table(document: Document) -> bool:
-    """Know a list of texts, or of objects of which one has a text under a usual name."""
+    """Recognise a list of texts, or of objects of which one has a text under a usual name."""
     value = document.value
     if document.form == "table":
         return True
@@ -117,7 +115,7 @@ def _row_of(entry: Any, more: Item) -> Item | Damage:
 
 
 def is_mem0_markdown(document: Document) -> bool:
-    """Know the Markdown of mem0's plugin by blocks of ``id`` and ``created_at`` between lines of ``---``."""
+    """Recognise the Markdown of mem0's plugin by blocks of ``id`` and ``created_at`` between lines of ``---``."""
     blocks = _BLOCK.findall(document.value) if document.form in ("markdown", "text") else []
     return (
         bool(blocks)
@@ -136,7 +134,7 @@ def mem0_markdown_items(documents: list[Document]) -> Items:
 
 
 def is_markdown(document: Document) -> bool:
-    """Know Markdown."""
+    """Recognise Markdown."""
     return document.form == "markdown"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -15,10 +15,8 @@ import pandas as pd
 from memframe.display import number_of
 from memframe.errors import ConfigError, FrameError
 from memframe.frames import MEMORY_KINDS, READ, TEXT, FrameBuilder, replace_surrogates, to_encodable
+from memframe.plan.cells import MAX_TAG_CHARS, MAX_TAGS
 from memframe.readers.source import Damage
-
-MAX_TAGS, MAX_TAG_CHARS = 100, 200
-"""Of a memory, as services take them."""
 
 MAX_COLUMNS = 200
 """Columns beside those of a memory."""
@@ -36,6 +34,9 @@ Item = dict[str, Any]
 Tags are a list of names, or one text of names with commas between; times may be text, of which a day alone is its
 midnight. A memory without a content is left out.
 """
+
+Items = Iterator[tuple[str, Any]]
+"""Places for messages, and what is there: an `Item`, a `Damage`, or anything else that is no memory."""
 
 
 def read_zone(zone: str | tzinfo | None) -> tzinfo | None:
@@ -210,7 +211,7 @@ def read_time(value: Any) -> datetime | None:
 
 
 def from_seconds(value: Any) -> Any:
-    """Return the time of a number of seconds since 1970; anything else as it is, to be told by its place."""
+    """Return the time of a number of seconds since 1970; anything else unchanged, to be refused with its place."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return value
     try:

@@ -35,7 +35,7 @@ MAX_MEMBERS = 50_000
 """Files of a folder or archive."""
 
 MAX_RATIO, RATIO_BYTES = 200, 1 << 20
-"""Times that a file may grow beyond so many bytes: text packs to a twentieth, a bomb to a thousandth."""
+"""Largest growth when unpacked, for files above so many bytes: text grows twentyfold, a bomb a thousandfold."""
 
 TEXT_KEYS = ("content", "memory", "text", "data", "fact", "value", "observation")
 """Names under which memory systems keep the text of a memory."""

@@ -13,15 +13,15 @@ import pandas as pd
 from memframe import plot
 from memframe.display import Markup, join, number_of, table, tag
 from memframe.plot.axes import inline_svg
-from memframe.report.summary import (
+from memframe.report import (
     PROPOSALS,
     SEVERITIES,
     Count,
     ReportedAudit,
+    describe_proposals,
     figures_table,
     memories,
     none_found,
-    proposed,
     subject_of,
     words_of,
     worst_of,
@@ -101,7 +101,7 @@ def _head(audit: ReportedAudit) -> Iterator[Markup]:
     first, *others = audit.verdict
     yield tag("p", first, class_="verdict")
     yield from (tag("p", sentence, class_="more") for sentence in others)
-    if said := proposed(audit):
+    if said := describe_proposals(audit):
         yield tag("p", said, class_="more soft")
     yield tag("p", "Memories by their worst finding", class_="soft tally")
     worst = worst_of(audit.by_memory)

@@ -79,7 +79,7 @@ class Call:
         return self.bearer.developer_id
 
     def query(self, name: str) -> str | None:
-        """Return a query parameter, None where it is absent or empty; `InvalidError` where it comes twice."""
+        """Return a query parameter, None if it is absent or empty; `InvalidError` if it comes twice."""
         values = self.request.query_params.getall(name, [])
         if len(values) > 1:
             raise invalid(f"the query parameter {name} is given {len(values)} times; give it once")
@@ -87,7 +87,7 @@ class Call:
 
     @property
     def user_id(self) -> str:
-        """The query parameter of this name; `InvalidError` where it is absent."""
+        """The query parameter of this name; `InvalidError` if it is absent."""
         value = self.query("user_id")
         if value is None:
             raise invalid("the query parameter user_id is missing", "missing_parameter")
@@ -373,7 +373,7 @@ def get_tag(request: ApiRequest, tag_id: FromPath[str]) -> Response[bytes]:
 
 
 def _tag_names(sent: wire.MemoryFields) -> tuple[str, ...] | None:
-    """Return the new list of tags; None where it was not sent."""
+    """Return the new list of tags; None if it was not sent."""
     return None if sent.tags is UNSET else validation.check_tag_names(sent.tags or ())
 
 
@@ -397,8 +397,4 @@ API_ROUTES = [
 
 
 def make_api_router() -> Router:
-    return Router(
-        API_PREFIX,
-        route_handlers=API_ROUTES,
-        response_headers={"Cache-Control": "no-store"},
-    )
+    return Router(API_PREFIX, route_handlers=API_ROUTES, response_headers={"Cache-Control": "no-store"})

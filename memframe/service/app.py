@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from litestar import Litestar, Request, Response, get
 from litestar.datastructures import State
 from litestar.exceptions import HTTPException
+from litestar.response.base import ASGIResponse
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 from sqlalchemy.exc import InterfaceError, InternalError, OperationalError
 
@@ -40,6 +41,7 @@ from memframe.service.pages import Site, http_error_page, is_for_people
 from memframe.service.server import end_with_parent, freeze_objects
 from memframe.service.store import is_bound
 from memframe.service.store.batching import WakeUps
+from memframe.service.store.engine import name_of
 from memframe.service.throttle import SEARCH_THREADS, SEARCHES_PER_DEVELOPER, BoundedPool
 
 MAX_BODY_BYTES = 1_000_000
@@ -52,10 +54,9 @@ HEALTH, READINESS = "/healthz", "/readyz"
 UNAVAILABLE = (OperationalError, InterfaceError, InternalError)
 """Errors of a database that is away, busy, full or, as a replica, read-only."""
 
-_SERVED_AS: dict[str, str] = {
-    "HEAD": "GET",
-    "OPTIONS": "TRACE",
-}  # the server leaves the body of an answer to HEAD out
+_SERVED_AS = {"HEAD": "GET", "OPTIONS": "TRACE"}
+"""Methods that are handled as others; the server leaves the body of an answer to HEAD out."""
+
 _ENCODED_SLASH = re.compile(rb"%(2f|5c)", re.IGNORECASE)
 
 
@@ -88,7 +89,7 @@ def create_app(deployment: Deployment, addresses: Addresses) -> ASGIApp:
                 "addresses": addresses,
                 "bearer_tokens": deployment.bearer_tokens(addresses),
                 "wake_ups": WakeUps(),
-                "database_errors": DatabaseErrorLog(deployment.store.name, now=deployment.now),
+                "database_errors": DatabaseErrorLog(name_of(deployment.store.engine), now=deployment.now),
                 "searches": searches,
                 "site": site,
             }
@@ -156,10 +157,10 @@ class RequestGuard:
         is_own = scope["path"] in {HEALTH, READINESS} or (len(hosts) == 1 and self._is_own(hosts[0]))
         if not is_own:
             detail = "this service is not known by the name in the Host header; use its public address"
-            await _refuse(send_protected, 421, "unknown_host", detail)
+            await _refusal(421, "unknown_host", detail)(scope, receive, send_protected)
         elif _ENCODED_SLASH.search(scope["raw_path"]):
             detail = "the path has an encoded slash or backslash, which no address of this service has; leave it out"
-            await _refuse(send_protected, 400, "encoded_slash", detail)
+            await _refusal(400, "encoded_slash", detail)(scope, receive, send_protected)
         else:
             if method := _SERVED_AS.get(str(scope.get("method"))):
                 scope = cast("Scope", {**scope, "method": method})
@@ -175,12 +176,6 @@ class RequestGuard:
         return host is not None and (host == self._public_host or is_loopback(host))
 
 
-async def _refuse(send: Send, status: int, code: str, detail: str) -> None:
-    body = problem_body(status, code, detail)
-    headers = [
-        (b"content-type", PROBLEM_TYPE.encode()),
-        (b"content-length", str(len(body)).encode()),
-        (b"cache-control", b"no-store"),
-    ]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body, "more_body": False})
+def _refusal(status: int, code: str, detail: str) -> ASGIResponse:
+    body, headers = problem_body(status, code, detail), {"Cache-Control": "no-store"}
+    return ASGIResponse(body=body, status_code=status, media_type=PROBLEM_TYPE, headers=headers)

@@ -1,4 +1,4 @@
-"""One service: its database, keys and addresses, and what its operator does with accounts.
+"""One service: its database, keys and addresses, and the management of its accounts.
 
 The data folder holds the database (unless that is elsewhere) and the master key file. Both are made at the first
 start, closed to other users; data without its key, or of another key, is refused.
@@ -25,11 +25,11 @@ from sqlalchemy import Engine
 
 from memframe.address import check_redirect_uri
 from memframe.errors import ConfigError, NotFoundError
-from memframe.files import atomic_folder
+from memframe.files import atomic_folder, is_open_to_others
 from memframe.secret import Secret
 from memframe.service import validation
 from memframe.service.clock import Clock, format_instant, utc_now
-from memframe.service.keys import KEY_FILE, MasterKey, is_open_to_others, load_next_key
+from memframe.service.keys import KEY_FILE, MasterKey, load_next_key
 from memframe.service.logs import log_event
 from memframe.service.store import Store, bind, is_bound
 from memframe.service.store.accounts import Developer, User
@@ -157,7 +157,7 @@ class Deployment:
         """Add an application; return its secrets, which are stored only as hashes.
 
         Without redirect addresses users are sent to a program on their own machine. With `only_first` it is
-        `ConflictError` where there is an application already: of processes that start at once, one adds the first.
+        `ConflictError` if there is an application already: of processes that start at once, one adds the first.
         """
         addresses = dict.fromkeys(redirect_uris or [DEFAULT_REDIRECT_URI])
         api_key, client_secret = new_secret(API_KEY_PREFIX), new_secret(CLIENT_SECRET_PREFIX)
@@ -199,18 +199,18 @@ class Deployment:
         return user_id
 
     def user_id(self, email: str) -> str:
-        """Return the id of the person with an e-mail address; `NotFoundError` where there is none."""
-        return _existing(self.store.accounts.user_by_email(email), "user", email).id
+        """Return the id of the person with an e-mail address; `NotFoundError` if there is none."""
+        return _require(self.store.accounts.user_by_email(email), "user", email).id
 
     def developer(self, name: str) -> Developer:
-        """Return the application with an id or client_id; `NotFoundError` where there is none."""
-        return _existing(self._find_developer(name), "developer", name)
+        """Return the application with an id or client_id; `NotFoundError` if there is none."""
+        return _require(self._find_developer(name), "developer", name)
 
     def account(self, name: str) -> Developer | User:
-        """Return the person or application with an e-mail address or id; `NotFoundError` where there is none."""
+        """Return the person or application with an e-mail address or id; `NotFoundError` if there is none."""
         accounts = self.store.accounts
         found = accounts.user_by_email(name) or accounts.user(name) or self._find_developer(name)
-        return _existing(found, "account", name)
+        return _require(found, "account", name)
 
     def _find_developer(self, name: str) -> Developer | None:
         return self.store.accounts.developer(id=name) or self.store.accounts.developer(client_id=name)
@@ -224,11 +224,11 @@ class Deployment:
     def erase_user(self, user_id: str, *, expected: int | None = None) -> Receipt:
         """Delete a person's account with everything in it; return what remains of it.
 
-        The service keeps a keyed digest of the id, which without the master key tells nothing. With the receipt the
-        operator finds out, after a backup was put back, that this account has to be erased once more. `ConflictError`,
+        The service keeps a keyed digest of the id, which reveals nothing without the master key. With the receipt the
+        operator finds out, after restoring a backup, that this account has to be erased again. `ConflictError`,
         with nothing deleted, where there are not as many memories as `expected`.
         """
-        user = _existing(self.store.accounts.user(user_id), "user", user_id)
+        user = _require(self.store.accounts.user(user_id), "user", user_id)
         digest = self.master_key.digest("erasures", user_id.encode())
         erased = self.store.accounts.erase_user(user_id, digest, expected=expected)
         self.master_key.user_key.cache_clear()
@@ -255,8 +255,8 @@ class Deployment:
         return self.master_key.memory_key(**pair, generation=generation)
 
     def rotate_key(self, user_id: str) -> KeyRotation:
-        """Give a user a new version of the encryption key; `NotFoundError` where there is no such user."""
-        with self.store.owned(user_id) as memories:
+        """Give a user a new version of the encryption key; `NotFoundError` if there is no such user."""
+        with self.store.transaction_of(user_id) as memories:
             n_sealed, n_unreadable = memories.rotate_key()
         log_event("user key rotated", user_id=user_id)
         return KeyRotation(user_id, memories.key_version, n_sealed, n_unreadable)
@@ -283,7 +283,7 @@ class Deployment:
 
         SQLite itself makes the copy (``VACUUM INTO``) in one read transaction, so that it is of one moment. The folder
         is closed to other users, and made as a whole or not at all; without the master key (`with_key`) it can be kept
-        in a less safe place. `ConfigError` where the folder exists, the database is not SQLite's, or the copy is
+        in a less safe place. `ConfigError` if the folder exists, the database is not SQLite's, or the copy is
         damaged.
         """
         source = self.store.engine.url.database
@@ -312,7 +312,7 @@ class Deployment:
         self.store.close()
 
 
-def _existing(found: Account | None, kind: str, name: str) -> Account:
+def _require(found: Account | None, kind: str, name: str) -> Account:
     if found is None:
         message = f"there is no {kind} {name}; `memframe service list` shows all"
         raise NotFoundError(message, status=404, code="not_found")

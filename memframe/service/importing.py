@@ -1,9 +1,9 @@
 """Import memories and tags from elsewhere, with their times; content is plain text.
 
-`import_memories` takes over records in one transaction, as often as it is called. `run_import` takes over the rows of a
-file, some at a time while the service goes on: each row once, however often the file is imported, and under the id of a
-run that `undo_import` takes back. A row is known by a keyed digest of its origin and text, which is stored in the
-transaction that creates the memory.
+`import_memories` imports records in one transaction, again at every call. `run_import` imports the rows of a file in
+batches while the service continues: each row once, however often the file is imported, and under the id of a run, which
+`undo_import` reverts. A row is recognised by a keyed digest of its origin and text, which is stored in the transaction
+that creates the memory.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Moment = Annotated[datetime, Meta(tz=True)]
 
 
 class ForeignMemory(Struct, frozen=True, kw_only=True):
-    """Imported fields of a memory; ids are made anew."""
+    """Imported fields of a memory; it gets a new id."""
 
     content: str
     origin_id: str | None = None
@@ -70,13 +70,13 @@ def import_memories(
     Fields that `ForeignMemory` and `ForeignTag` have not are ignored, as are ``id`` and ``user_id``. A time that is
     missing is now; what is missing in a frame (None, NaN, NaT, NA) is missing.
     """
-    with deployment.store.owned(user_id) as mine:
-        for name, record in _records(tags, "tag"):
-            with _naming(name):
+    with deployment.store.transaction_of(user_id) as mine:
+        for name, record in _iter_records(tags, "tag"):
+            with _name_errors(name):
                 tag = msgspec.convert(record, ForeignTag, from_attributes=True)
                 (tag_name,) = validation.check_tag_names([tag.name])
                 described = {"color": tag.color or TAG_COLOR, "description": tag.description or ""}
-                times = _times(tag, deployment.now())
+                times = _format_times(tag, deployment.now())
                 mine.add_tag(name=tag_name, is_enabled=tag.is_enabled, **described, **times)
         for row in _check_memories(deployment, user_id, memories):
             mine.add({**row.columns, "content": mine.key.envelope.seal(row.content)}, row.tags)
@@ -94,18 +94,18 @@ class CheckedMemory(NamedTuple):
 def _check_memories(
     deployment: Deployment, user_id: str, memories: Iterable[object]
 ) -> Iterator[CheckedMemory]:
-    for name, record in _records(memories, "memory"):
-        with _naming(name):
+    for name, record in _iter_records(memories, "memory"):
+        with _name_errors(name):
             memory = msgspec.convert(record, ForeignMemory, from_attributes=True)
             content = validation.check_text(memory.content, "content")
             known = [user_id, memory.origin_id, content, memory.created_at]
             tags = validation.check_tag_names(memory.tags or ())
-            columns = validation.check_columns(memory) | _times(memory, deployment.now())
+            columns = validation.check_columns(memory) | _format_times(memory, deployment.now())
             digest = deployment.master_key.digest("imports", msgspec.json.encode(known))
             yield CheckedMemory(columns, content, tags, digest)
 
 
-def _times(record: ForeignMemory | ForeignTag, now: datetime) -> dict[str, str]:
+def _format_times(record: ForeignMemory | ForeignTag, now: datetime) -> dict[str, str]:
     created_at = record.created_at or now
     times = {"created_at": created_at, "updated_at": record.updated_at or created_at}
     return {name: format_instant(moment) for name, moment in times.items()}
@@ -155,7 +155,7 @@ def list_imports(deployment: Deployment) -> list[StoredImport]:
 
 
 class ImportRun(Struct, frozen=True):
-    """Result or preview of an import; `id` is None where nothing was written."""
+    """Result or preview of an import; `id` is None if nothing was written."""
 
     id: str | None
     n_rows: int
@@ -168,13 +168,13 @@ def run_import(
 ) -> ImportRun:
     """Create the memories of a file that were not imported before, or only count them unless it `applies`.
 
-    All rows are checked before the first is written. A run that is broken off goes on under its id when the same file
-    is imported again.
+    All rows are checked before the first is written. An interrupted run continues under its id when the same
+    file is imported again.
     """
     rows = list(_check_memories(deployment, user_id, memories))
     digests = "".join(sorted({row.digest for row in rows}))
     file_digest = deployment.master_key.digest("imports", digests.encode())
-    with deployment.store.owned(user_id) as mine:
+    with deployment.store.transaction_of(user_id) as mine:
         new = _choose_new(mine, rows)
         if not (new and applies):
             return ImportRun(None, len(rows), len(new), len(rows) - len(new))
@@ -186,9 +186,9 @@ def run_import(
             mine.queries.run(_BEGIN, id=import_id, **this, started_at=started_at, finished_at=None)
     n_created = 0
     for first in range(0, len(new), IMPORT_BATCH):
-        with deployment.store.owned(user_id) as mine:
+        with deployment.store.transaction_of(user_id) as mine:
             n_created += _import_batch(mine, import_id, new[first : first + IMPORT_BATCH])
-    with deployment.store.owned(user_id) as mine:
+    with deployment.store.transaction_of(user_id) as mine:
         mine.queries.run(_FINISH, import_id=import_id, now=format_instant(mine.now))
     log_event("memories imported", user_id=user_id, import_id=import_id)
     return ImportRun(import_id, len(rows), n_created, len(rows) - n_created)
@@ -228,7 +228,7 @@ class UndoneImport(Struct, frozen=True):
 def undo_import(deployment: Deployment, run: StoredImport) -> UndoneImport:
     """Delete the memories of an import that nobody has changed since, in one transaction."""
     deleted = changed = gone = 0
-    with deployment.store.owned(run.user_id) as mine:
+    with deployment.store.transaction_of(run.user_id) as mine:
         rows = mine.queries.rows(_ROWS_OF_RUN, user_id=run.user_id, import_id=run.id)
         for digest, memory_id, imported_at in rows:
             try:
@@ -251,7 +251,7 @@ def undo_import(deployment: Deployment, run: StoredImport) -> UndoneImport:
 # Records
 
 
-def _records(given: Any, kind: str) -> Iterator[tuple[str, object]]:
+def _iter_records(given: Any, kind: str) -> Iterator[tuple[str, object]]:
     """Yield each record with its name for messages: rows of a frame go by their labels."""
     if hasattr(given, "to_pandas"):
         raise validation.invalid(f"a {_type_of(given)} is not a pandas frame: pass it on with .to_pandas()")
@@ -296,7 +296,7 @@ def _to_python(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @contextmanager
-def _naming(record: str) -> Iterator[None]:
+def _name_errors(record: str) -> Iterator[None]:
     try:
         yield
     except (msgspec.ValidationError, InvalidError) as error:

@@ -27,7 +27,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from memframe.envelope import Envelope
 from memframe.envelope.detect import bind
 from memframe.errors import ConfigError
-from memframe.files import atomic_file
+from memframe.files import atomic_file, is_open_to_others
 from memframe.secret import Secret
 from memframe.service.tokens import CURSOR_KEY_BYTES, CursorCipher
 
@@ -44,7 +44,7 @@ MAX_UNWRAPPED, MAX_DERIVED = 1000, 1000
 
 _KEY_BYTES = 32
 _NONCE_BYTES = 12
-_FIRST = "the first master key"  # in the place of a user id, which never looks like that
+_FIRST = "the first master key"  # instead of a user id, which never looks like that
 _HEX_KEY = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 
@@ -93,7 +93,7 @@ class MasterKey:
             raise ConfigError(f"the master key file {path} cannot be read: {reason}") from None
 
     def save(self, path: Path, *, may_replace: bool = False) -> None:
-        """Write a key file of mode 0600 atomically; `FileExistsError` where there is one."""
+        """Write a key file of mode 0600 atomically; `FileExistsError` if there is one."""
         with atomic_file(path, may_replace=may_replace) as file:
             file.write(self._text.reveal().encode() + b"\n")
 
@@ -174,17 +174,12 @@ def _derive(text: Secret, purpose: tuple[str, ...], n_bytes: int) -> bytes:
 
 
 def load_next_key(path: Path) -> MasterKey | None:
-    """Load the key that an interrupted rotation left beside a key file; None where there is none."""
+    """Load the key that an interrupted rotation left beside a key file; None if there is none."""
     return MasterKey.load(_path_of_next(path)) if _path_of_next(path).exists() else None
 
 
 def _path_of_next(path: Path) -> Path:
     return path.with_name(f"{path.name}.next")
-
-
-def is_open_to_others(path: Path, *, system: str = os.name) -> bool:
-    """Return True where mode bits let other users reach a file or folder; they mean nothing on Windows."""
-    return system == "posix" and bool(path.stat().st_mode & 0o077)
 
 
 def _associated_data(user_id: str, version: int) -> bytes:
@@ -212,5 +207,5 @@ class UserKey:
         )
 
     def opens(self, content: str) -> bool:
-        """Return True where content is sealed with this key."""
+        """Return True if content is sealed with this key."""
         return any(layout.open(content) is not None for layout in self._layouts)

@@ -105,13 +105,13 @@ class LocalService:
             Their new owner.
         memories, tags : DataFrame, or iterable of object
             Frames such as `memframe.load_memories` and `memframe.load_tags` give, their ``to_dict("records")``, or
-            objects with attributes. Content is plain text and times say their zone. Ids are made anew; columns that a
-            memory or tag has not are ignored.
+            objects with attributes. Content is plain text and times have a zone. All get new ids; columns that no
+            memory or tag has are ignored.
 
         Raises
         ------
         InvalidError
-            A record is not of that form: the message names it, in a frame by its label. Nothing was taken over.
+            A record is not of that form: the message names it, in a frame by its label. Nothing was imported.
 
         Examples
         --------

@@ -63,9 +63,7 @@ class RequestLog:
             client = scope.get("client")
             fields = {
                 "method": scope.get("method"),
-                "path": scope.get(
-                    "path_template"
-                ),  # None where no route matches, as that path may hold anything
+                "path": scope.get("path_template"),  # a path that matches no route may hold anything
                 "status": statuses[0] if statuses else None,
                 "ms": round((time.perf_counter() - began_s) * 1000, 1),
                 "address": client[0] if client else None,

@@ -197,7 +197,7 @@ class AuthorizationServer(RequestValidator):  # type: ignore[misc]  # oauthlib h
             raise RedirectInstead(self._refusal(error)) from None
 
     def _refusal(self, error: OAuth2Error) -> str:
-        return _extended(error.redirect_uri, [*error.twotuples, ("iss", self.issuer)])
+        return _extend(error.redirect_uri, [*error.twotuples, ("iss", self.issuer)])
 
     get_default_scopes = get_original_scopes = _always([])
     validate_scopes = is_within_original_scope = _always(True)  # scopes are ignored
@@ -256,7 +256,7 @@ class AuthorizationServer(RequestValidator):  # type: ignore[misc]  # oauthlib h
         return grant_type in {"authorization_code", "refresh_token"}
 
     def validate_code(self, _: str, code: str, client: Developer, request: Request) -> bool:
-        """Return True where the code may be exchanged; one that was used revokes what was issued for it."""
+        """Return True if the code may be exchanged; one that was used revokes what was issued for it."""
         found = self._authorizations.code(code_hash=secret_hash(Secret(code)))
         if found is None or found.developer_id != client.id:
             return False
@@ -276,7 +276,7 @@ class AuthorizationServer(RequestValidator):  # type: ignore[misc]  # oauthlib h
         return challenge
 
     def validate_refresh_token(self, refresh_token: str, client: Developer, request: Request) -> bool:
-        """Return True where the token may be exchanged; one that was exchanged revokes its family."""
+        """Return True if the token may be exchanged; one that was exchanged revokes its family."""
         found = self._authorizations.token(secret_hash(Secret(refresh_token)))
         if found is None or (found.kind, found.developer_id) != ("refresh", client.id):
             return False
@@ -339,7 +339,7 @@ class _CodeGrant(AuthorizationCodeGrant):  # type: ignore[misc]  # oauthlib has 
     def prepare_authorization_response(
         self, request: Request, token: dict[str, str], headers: dict[str, str], body: None, status: int
     ) -> tuple[dict[str, str], None, int]:
-        location = _extended(request.redirect_uri, [*token.items(), ("iss", self.issuer)])
+        location = _extend(request.redirect_uri, [*token.items(), ("iss", self.issuer)])
         return headers | {"Location": location}, body, status
 
 
@@ -358,7 +358,7 @@ def _check_strictly(request: Request) -> dict[str, str]:
     return {}
 
 
-def _extended(uri: str, fields: list[tuple[str, str]]) -> str:
+def _extend(uri: str, fields: list[tuple[str, str]]) -> str:
     return f"{uri}{'&' if '?' in uri else '?'}{urlencode(fields)}"
 
 
@@ -403,7 +403,7 @@ _LOOPBACK = re.compile(
 
 
 def redirect_matches(registered: str, sent: str) -> bool:
-    """Return True where a redirect address is the registered one.
+    """Return True if a redirect address is the registered one.
 
     >>> redirect_matches("http://127.0.0.1/callback", "http://127.0.0.1:51004/callback")
     True

@@ -147,7 +147,7 @@ class Site:
         self.cookie_name = "__Host-memframe" if self.is_https else "memframe"
 
     def sign_browser(self, name: str, email: str) -> str:
-        """Sign the name of a browser in which somebody has signed in."""
+        """Sign the name of a browser in which a user has signed in."""
         return self.deployment.master_key.digest("known browsers", f"{name}\0{email}".encode())
 
 
@@ -275,7 +275,7 @@ class Visit:
 
 
 def own_address(address: str | None) -> str:
-    """Return where to go after the sign-in: an address of ours, whoever wrote the link."""
+    """Return the page after the sign-in: an address of this service, whatever the link says."""
     return address if address and _OWN_ADDRESS.fullmatch(address) else DASHBOARD
 
 
@@ -304,7 +304,7 @@ def is_own_origin(headers: Headers, public_url: str) -> bool:
 
 
 def is_for_people(request: WebRequest) -> bool:
-    """Return True where an error is answered by a page: below the pages' paths, or where a browser asks."""
+    """Return True if an error is answered by a page: below the pages' paths, or where a browser asks."""
     path = request.scope["path"]
     if path.startswith(_PROGRAM_PATHS):
         return False

@@ -1,4 +1,4 @@
-"""Pages with which people look through their memories, take them along, delete them, and see who used them.
+"""Pages on which people browse, download and delete their memories, and see who used them.
 
 None of it needs a grant: it is for the signed-in user, and for the operator on the user's behalf (`EXPORTS`). Each
 deletion has a page of its own that says what will go: of all memories it asks for their number, which has to be right
@@ -46,7 +46,7 @@ _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$-])")
 
 
 class OwnMemory(Struct, frozen=True, kw_only=True):
-    """A memory as its owner reads it: `content` is plain, and None where no key opens it."""
+    """A memory as its owner reads it: `content` is plain, and None if no key opens it."""
 
     id: str
     title: str | None
@@ -81,7 +81,7 @@ async def show_memories(visit: NamedDependency[Visit]) -> Response[Any]:
 def _memories_page(visit: Visit, user: User) -> Response[Any]:
     words, tag = (check_text(visit.asked.get(name, ""), "the search").strip() for name in ("q", "tag"))
     chosen = MemoryFilter(user.id, (tag,) if tag else (), words.casefold(), newest_first=True)
-    with visit.store.own(user.id) as mine:
+    with visit.store.snapshot_of(user.id) as mine:
         page = mine.page(chosen, cursor=visit.asked.get("after"), limit=MEMORIES_PER_PAGE)
         memories, total = _open(mine, page.memory_blobs), mine.count()
     kept = {name: value for name, value in (("q", words), ("tag", tag)) if value}
@@ -102,7 +102,7 @@ def _memories_page(visit: Visit, user: User) -> Response[Any]:
 def ask_deletion(visit: NamedDependency[Visit], memory_id: FromPath[str]) -> Response[Any]:
     """Show a memory, and ask whether it shall be deleted."""
     user = visit.require_user(then=MEMORIES)
-    with visit.store.own(user.id) as mine:
+    with visit.store.snapshot_of(user.id) as mine:
         (memory,) = _open(mine, [mine.get(check_text(memory_id, "the memory id"))])
     return visit.page("delete_memory.html", memory=memory)
 
@@ -111,7 +111,7 @@ def ask_deletion(visit: NamedDependency[Visit], memory_id: FromPath[str]) -> Res
 def delete_memory(visit: NamedDependency[Visit], memory_id: FromPath[str], body: RawBody) -> Response[Any]:
     _, user = visit.read_form(body), visit.require_user()
     check_text(memory_id, "the memory id")
-    with visit.store.owned(user.id) as mine:
+    with visit.store.transaction_of(user.id) as mine:
         mine.delete(memory_id)
     log_event("memory deleted by its user", user_id=user.id, address=visit.address)
     return visit.redirect(MEMORIES)
@@ -130,7 +130,7 @@ def delete_memories(visit: NamedDependency[Visit], body: RawBody) -> Response[An
     typed = re.sub(r"[\s,.]", "", form.get("number", ""))
     if not (typed.isascii() and typed.isdecimal() and len(typed) < 20):
         return _delete_all_page(visit, "Type the number of your memories.")
-    with visit.store.owned(user.id) as mine:
+    with visit.store.transaction_of(user.id) as mine:
         is_right = mine.count() == int(typed)
         if is_right:
             mine.delete_all()
@@ -146,7 +146,7 @@ def _delete_all_page(visit: Visit, refusal: str | None = None) -> Response[Any]:
 
 
 def _count(visit: Visit, *, then: str) -> int:
-    with visit.store.own(visit.require_user(then=then).id) as mine:
+    with visit.store.snapshot_of(visit.require_user(then=then).id) as mine:
         number: int = mine.count()
         return number
 
@@ -154,7 +154,7 @@ def _count(visit: Visit, *, then: str) -> int:
 @get(TAGS, sync_to_thread=True)
 def show_tags(visit: NamedDependency[Visit]) -> Response[Any]:
     user, number = visit.require_user(then=TAGS), _page_number(visit)
-    with visit.store.own(user.id) as mine:
+    with visit.store.snapshot_of(user.id) as mine:
         tags = mine.all_tags()
     some = tags[(number - 1) * TAGS_PER_PAGE : number * TAGS_PER_PAGE]
     has_more = len(tags) > number * TAGS_PER_PAGE
@@ -219,7 +219,7 @@ async def download(visit: NamedDependency[Visit]) -> Response[Any]:
 def export_json(deployment: Deployment, user: User) -> Iterator[bytes]:
     """Yield a JSON document with all memories and tags."""
     head = {"user_id": user.id, "email": user.email, "exported_at": format_instant(deployment.now())}
-    with deployment.store.own(user.id) as mine:
+    with deployment.store.snapshot_of(user.id) as mine:
         tags = mine.all_tags()
     yield msgspec.json.encode({**head, "tags": tags})[:-1] + b',"memories":['
     separator = b"\n"
@@ -249,7 +249,7 @@ MEDIA_TYPES = {".json": "application/json", ".md": "text/markdown; charset=utf-8
 def _all_memories(deployment: Deployment, user_id: str) -> Iterator[OwnMemory]:
     cursor: str | None = ""  # of the first page
     while cursor is not None:
-        with deployment.store.own(user_id) as mine:
+        with deployment.store.snapshot_of(user_id) as mine:
             page = mine.page(MemoryFilter(user_id), cursor=cursor, limit=EXPORT_BATCH)
             memories = _open(mine, page.memory_blobs)
         yield from memories
@@ -272,7 +272,7 @@ def _as_section(number: int, memory: OwnMemory) -> str:
     )
     text = "The content cannot be opened."
     if memory.content is not None:
-        fence = "~" * (1 + max(2, *map(len, re.findall("~+", memory.content)), 2))
+        fence = "~" * (1 + max([2, *map(len, re.findall("~+", memory.content))]))
         text = f"{fence}\n{memory.content}\n{fence}"
     return f"\n## {number}. {_escape(memory.title or 'Without a title')}\n\n{listed}\n{text}\n"
 

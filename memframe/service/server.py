@@ -84,7 +84,7 @@ class ConnectionBounds:
         self._open: Counter[str] = Counter()
 
     def open(self, address: str) -> bool:
-        """Count a connection; False where it is one too many."""
+        """Count a connection; False if it is one too many."""
         group = group_address(address)
         self._open[group] += 1
         return self._open[group] <= self._per_address or self._is_trusted(address)
@@ -254,7 +254,7 @@ class BoundedProtocol(HttpToolsProtocol):
                 self.transport.close()
 
     def _has_stalled(self) -> bool:
-        """Return True where a client has hardly read anything of an answer for too long."""
+        """Return True if a client has hardly read anything of an answer for too long."""
         before, self._unsent_bytes = self._unsent_bytes, self.transport.get_write_buffer_size()
         if self._unsent_bytes == 0 or before - self._unsent_bytes >= MIN_ANSWER_BYTES_PER_S * LOOK_EVERY_S:
             self._stalled_s = 0

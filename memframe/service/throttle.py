@@ -2,7 +2,7 @@
 
 Sign-ins and token calls are counted in the database, for all workers together, under keyed hashes of e-mail and
 network address. Counts are of the wall clock, because workers on several machines share them; a count from the future,
-after a clock was set back, starts anew, so that it locks nobody out.
+after a clock was set back, starts again, so that it locks nobody out.
 
 Searches and password checks are limited for each process: what they use up is its threads and memory.
 """
@@ -55,7 +55,7 @@ class Limit(NamedTuple):
     n : int
         Attempts that pass.
     window : timedelta
-        From the first attempt on; then counting starts anew.
+        From the first attempt on; then counting starts again.
     wait : timedelta, optional
         Pause after the last attempt, where the limit is exceeded: it doubles with each further attempt, up to
         `MAX_WAIT`. Without it further attempts wait for the end of the window.
@@ -72,7 +72,7 @@ PER_EMAIL = Limit(1000, timedelta(hours=1), wait=timedelta(minutes=1))
 """From all addresses. Browsers in which the person has signed in before are exempt: strangers lock nobody out."""
 
 ACCOUNTS_PER_ADDRESS = 10
-"""Token calls of an address are limited to so many times those of one account."""
+"""Factor between the limits of token calls from one address, and for one account."""
 
 
 class AttemptCount(Struct, frozen=True):
@@ -84,13 +84,13 @@ class AttemptCount(Struct, frozen=True):
     last_at: datetime
 
     def is_over(self, limit: Limit, now: datetime) -> bool:
-        """Return True where counting starts anew: after the window and the wait, and after the clock was set back."""
+        """Return True where counting starts again: after the window and the wait, and after the clock was set back."""
         return now < self.last_at - CLOCK_LEEWAY or (
             now >= self.began_at + limit.window and not self._wait_s(limit, now)
         )
 
     def seconds_to_wait(self, limit: Limit, now: datetime) -> int:
-        """Return 0 where another attempt may be made, else after how many seconds.
+        """Return 0 if another attempt may be made, else after how many seconds.
 
         >>> noon = datetime(2026, 3, 1, 12)
         >>> AttemptCount("", 60, noon, noon).seconds_to_wait(Limit(60), noon + timedelta(seconds=20))
@@ -131,7 +131,7 @@ class Throttle:
     def count(self, keys: Keys) -> None:
         """Count an attempt under each key, or raise `TooManyCallsError` and count it under none.
 
-        Counting before the attempt, in one transaction, lets no more pass however many come at once.
+        Counting before the attempt, in one transaction, enforces the limit also for concurrent attempts.
         """
         limits = self._hash(keys)
         with self._engine.connect() as connection:  # what is refused takes no write lock
@@ -153,7 +153,7 @@ class Throttle:
                 connection.execute(update(attempts).where(this).values(**values, last_at=now))
 
     def forgive(self, reset: Keys, take_back: Keys) -> None:
-        """After a success, drop the counts of some keys, and take the attempt back from those of others."""
+        """Drop the counts of some keys after a success, and take the attempt back from those of others."""
         with writing(self._engine) as connection:
             connection.execute(delete(attempts).where(attempts.c.key_hash.in_(self._hash(reset))))
             others = attempts.c.key_hash.in_(self._hash(take_back))
@@ -206,7 +206,7 @@ class BoundedPool:
         self._running: Counter[str] = Counter()
 
     async def run(self, caller: str, do: Callable[[], Result]) -> Result:
-        """Return the result of `do`; `TooManyCallsError` where too much of the caller's is running or waiting."""
+        """Return the result of `do`; `TooManyCallsError` if too much of the caller's is running or waiting."""
         if self._running[caller] >= self._per_caller:
             raise TooManyCallsError(1)
         self._running[caller] += 1

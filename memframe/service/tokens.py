@@ -6,7 +6,6 @@ Secrets made here have 256 random bits, so that plain SHA-256 protects them at r
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import hmac
 import secrets
@@ -51,7 +50,7 @@ _BAD_TOKEN = "the bearer token is not valid or has expired; ask POST /auth/token
 
 
 def new_secret(prefix: str = "") -> Secret:
-    """Generate 256 random bits as text; the prefix tells scanners and people what it is."""
+    """Generate 256 random bits as text; the prefix identifies its kind to scanners and people."""
     return Secret(prefix + secrets.token_urlsafe(32))
 
 
@@ -185,7 +184,7 @@ class CursorCipher:
 
     def open(self, cursor: str, chosen: object) -> int:
         """Return the place in a cursor that was made for this filter; `InvalidError` for any other."""
-        with suppress(binascii.Error, ValueError, InvalidTag):
+        with suppress(ValueError, InvalidTag):
             sealed = base64.b64decode(cursor, altchars=b"-_", validate=True)
             place = int.from_bytes(self._cipher.decrypt(sealed, [msgspec.json.encode(chosen)]))
             if self.seal(place, chosen) == cursor:  # not another spelling of the same bytes

@@ -1,4 +1,4 @@
-"""Run the steps of a sign-in in a background thread, and poll for what changes by itself.
+"""Run the steps of a sign-in in a background thread, and poll for changes.
 
 There is one thread at a time, which never prints and blocks no cell. A new task replaces the one before: the old
 thread ends when its HTTP request does, and its result is dropped.
@@ -18,8 +18,7 @@ from threading import Event, RLock, Thread
 from memframe.access import MIN_POLL_S, check_wait
 from memframe.errors import MemframeError
 from memframe.signin import SignIn
-from memframe.signin.failures import Failure
-from memframe.signin.state import POLLING_STEPS, State
+from memframe.signin.state import POLLING_STEPS, Failure, State
 
 GROWTH = 1.5
 MAX_WAIT_S = 30.0
@@ -57,7 +56,7 @@ _POLLS: Mapping[State, Callable[[SignIn], None]] = {
     "ready": SignIn.check,
     "loaded": SignIn.check,
 }
-"""The poll of each state that may change by itself."""
+"""The poll of each state that may change without a step."""
 
 _IDLE_FACTOR = 6
 """Factor between polls where no decision is pending."""

@@ -27,7 +27,7 @@ from memframe.audit.findings import DTYPES
 from memframe.cli import main
 from memframe.errors import ConfigError, FrameError
 from memframe.frames import MEMORY_KINDS, FrameBuilder
-from memframe.report.summary import CHECKS as WORDS
+from memframe.report import CHECKS as WORDS
 from memframe.sample import load_sample
 from tests.rows import memories_of
 

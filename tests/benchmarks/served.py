@@ -64,7 +64,7 @@ class Running:
             import_memories(self.deployment, user_id, some)
 
     def ids(self):
-        with self.deployment.store.owned(self.user_id) as mine:
+        with self.deployment.store.transaction_of(self.user_id) as mine:
             from memframe.service.store.listing import MemoryFilter
 
             return [memory.id for memory in mine.page(MemoryFilter(self.user_id), limit=1000).memory_blobs]

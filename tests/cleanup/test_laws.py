@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from memframe.audit import find_secrets
 from memframe.audit.duplicates import find_exact_duplicates, find_near_duplicates
 from memframe.audit.text import redacted
-from memframe.cleanup.merge import Copy, Merging, StatementsByKey, WordCounts, lost
+from memframe.cleanup.merge import Copy, Merging, StatementsByKey, WordCounts, find_lost
 from memframe.cleanup.redact import Stretch, cut, redact_memories, searched_in
 from memframe.plan.change import FIELDS
 from tests.audit import corpora
@@ -234,15 +234,15 @@ def test_on_a_labelled_store_duplicates_go_and_no_changed_value_does(seed):
 def test_what_would_be_lost(doomed, kept, missing):
     texts = StatementsByKey({"doomed": doomed, "kept": kept})
     store = WordCounts(pd.DataFrame({"content": [doomed, kept]}))
-    assert lost(texts.said("doomed"), texts.said("kept"), store) == missing
+    assert find_lost(texts.statements("doomed"), texts.statements("kept"), store) == missing
 
 
 def test_half_a_word_at_the_end_of_a_text_that_broke_off_is_no_loss():
     texts = StatementsByKey({"doomed": "Ada is allergic to peni", "kept": "Ada is allergic to penicillin."})
     store = WordCounts(pd.DataFrame({"content": ["Ada is allergic to penicillin."]}))
-    doomed, kept = texts.said("doomed"), texts.said("kept")
-    assert lost(doomed, kept, store) == ["peni"]
-    assert lost(doomed, kept, store, breaks_off=True) == []
+    doomed, kept = texts.statements("doomed"), texts.statements("kept")
+    assert find_lost(doomed, kept, store) == ["peni"]
+    assert find_lost(doomed, kept, store, breaks_off=True) == []
 
 
 HOSTILE = {
@@ -261,10 +261,10 @@ def test_what_a_merge_would_lose_takes_time_in_proportion_to_the_texts(name):
         doomed, kept = HOSTILE[name](n)
         texts = StatementsByKey({1: doomed, 2: kept})
         store = WordCounts(pd.DataFrame({"content": [doomed, kept]}))
-        return texts.said(1), texts.said(2), store, store.n_times, store.common
+        return texts.statements(1), texts.statements(2), store, store.n_times, store.common
 
     def lose(said):
-        lost(*said[:3], breaks_off=True)
+        find_lost(*said[:3], breaks_off=True)
 
     lose(said(500))
     assert grows_with(lose, said(2_000), said(16_000), most=4 * 8, floor_s=0.06)

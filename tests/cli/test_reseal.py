@@ -23,10 +23,10 @@ def old_key(service, user, access, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     mf.create_memories(access, pd.DataFrame({"content": TEXTS}), progress=False)
     store = service._deployment.store
-    with store.owned(user.user_id) as memories:
+    with store.transaction_of(user.user_id) as memories:
         stored = dict(row for batch in memories.contents() for row in batch)
     service.rotate_key(user.user_id)
-    with store.owned(user.user_id) as memories:
+    with store.transaction_of(user.user_id) as memories:
         memories.replace_contents(stored)
     return access.credentials.encryption_key.reveal()
 

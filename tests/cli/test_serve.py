@@ -14,6 +14,7 @@ import pytest
 import requests
 
 from memframe.cli import COMMANDS, main
+from memframe.cli.options import Group
 from memframe.service.deployment import open_deployment
 from tests.cli.conftest import invoke
 
@@ -194,6 +195,12 @@ def test_help_lists_commands_with_whole_sentences(path):
     _, _, listed = invoke(*path, "--help").output.partition("Commands:\n")
     assert listed.rstrip().endswith(".")
     assert "..." not in listed
+
+
+def test_help_and_completion_read_sentences_without_importing_the_commands():
+    assert main.list_summaries(None) == Group.list_summaries(main, None)
+    code = "import sys; from memframe.cli import main; main.list_summaries(None); sys.exit('pandas' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_a_command_whose_libraries_are_missing_says_what_to_install(monkeypatch):

@@ -154,7 +154,7 @@ def test_what_is_under_way_when_it_is_stopped_is_finished(tmp_path):
             process.send_signal(signal.SIGTERM)
         memory = create.result()
         assert process.wait(timeout=20) == 0
-        with deployment.store.owned(grant.user_id) as memories:
+        with deployment.store.transaction_of(grant.user_id) as memories:
             assert memories.get(memory["id"]).id == memory["id"]
 
 
@@ -294,7 +294,7 @@ def test_the_documented_commands_work(tmp_path):
         arguments = shlex.split(line)[1:]
         if arguments[1] == "disable-tag":
             user_id = deployment.user_id("ada@example.org")
-            with deployment.store.owned(user_id) as memories:
+            with deployment.store.transaction_of(user_id) as memories:
                 memories.add({"content": ""}, ["stamps"])
         if arguments[2:3] and arguments[2].startswith("mfc_"):  # as add-developer prints it
             arguments[2] = deployment.store.accounts.developers()[-1].client_id

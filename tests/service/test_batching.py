@@ -41,7 +41,7 @@ class Line:
         return self.store.write(do, Bearer(self.developer_id, 0), user_id)
 
     def titles(self, user_id="u-1"):
-        with self.store.owned(user_id) as mine:
+        with self.store.transaction_of(user_id) as mine:
             return [memory.title for memory in mine.page(MemoryFilter(user_id), limit=1000).memory_blobs]
 
     @contextmanager
@@ -75,7 +75,7 @@ def test_what_waits_is_committed_at_once(line):
     assert len({answer.result() for answer in answers}) == 40
     assert len(line.commits) == 2, "the one that they waited for, and theirs"
     assert line.titles() == [str(number) for number in range(40)], "in the order in which they came"
-    with line.store.owned("u-1") as mine:
+    with line.store.transaction_of("u-1") as mine:
         assert [tag.name for tag in mine.all_tags()] == ["0", "1", "2", "tea"]
 
 
@@ -104,7 +104,7 @@ def test_a_write_that_is_refused_takes_nothing_of_the_others_with_it(line):
             answers[place].result()
     assert all(answers[place].result() for place in (0, 2, 4))
     assert line.titles() == ["a", "b", "c"]
-    with line.store.owned("u-1") as mine:
+    with line.store.transaction_of("u-1") as mine:
         assert [tag.name for tag in mine.all_tags()] == ["tea"]
 
 

@@ -128,7 +128,7 @@ def rotate_until_done(rotating, tmp_path, grant, expected, fingerprints):
         assert status in {0, 99}
         with closing(open_deployment(tmp_path)) as deployment:
             fingerprints.add(deployment.master_key.fingerprint())
-            with deployment.store.owned(grant.user_id) as memories:
+            with deployment.store.transaction_of(grant.user_id) as memories:
                 key = memories.key.key
             assert key.reveal() == expected["encryption_key"]
         assert MasterKey.load(tmp_path / "master.key").fingerprint() in fingerprints

@@ -165,7 +165,7 @@ def test_data_of_an_earlier_schema_is_upgraded(backend, tmp_path):
             assert differences(deployment.store.engine) == []
             ada, _ = sorted(deployment.store.accounts.users(), key=lambda user: user.email)
             assert not ada.must_change_password
-            with deployment.store.owned(ada.id) as mine:
+            with deployment.store.transaction_of(ada.id) as mine:
                 page = mine.page(MemoryFilter(ada.id), limit=10)
                 assert mine.open_contents(page.memory_blobs) == ["Likes tea", "Lives in Oslo"]
                 assert [tag.name for tag in mine.all_tags()] == ["drinks", "home", "stamps"]

@@ -8,7 +8,7 @@ import pytest
 import memframe as mf
 from memframe.client import Client
 from memframe.secret import Secret
-from memframe.signin.failures import TEXTS, Kind, Step, describe_failure
+from memframe.signin.state import TEXTS, Kind, Step, describe_failure
 from memframe.wire import (
     CREATE_REQUEST,
     GET_CREDENTIALS,

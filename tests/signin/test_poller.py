@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 import memframe as mf
-from memframe.signin.failures import describe_failure
 from memframe.signin.poller import MAX_WAIT_S, Poller, next_wait_s
+from memframe.signin.state import describe_failure
 from memframe.wire import CREATE_REQUEST, GET_REQUEST, ISSUE_TOKEN
 from tests.faults import answered, cut
 from tests.signin.conftest import approved, pending

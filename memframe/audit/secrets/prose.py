@@ -141,7 +141,7 @@ _SAME_AS: dict[str, Link] = {"later": "named", "to": "set"}
 
 
 def _kind_of_link(match: re.Match[str], purpose: str, group: str, before: str) -> Link | None:
-    """Return what a link is worth; None where it does not belong to the keyword."""
+    """Return what a link is worth; None if it does not belong to the keyword."""
     name = str(match.lastgroup)
     if name == "comma" and group != "answer":  # "is my dog's name, ..."
         return "named" if group in _MAY_BE_DESCRIBED and PATTERN["described"].match(purpose) else None
@@ -263,7 +263,7 @@ def _find_places(text: str, small: str, begin: int, end: int) -> Iterator[_Place
 
 
 def _weigh_shape(shape: str, value: str) -> int:
-    """Weigh how much something looks like a secret; 0 where it is none."""
+    """Weigh how much something looks like a secret; 0 if it is none."""
     if is_placeholder(value) or (shape == "short" and is_amount(value)):
         return 0
     if shape == "word":

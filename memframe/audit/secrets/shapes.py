@@ -34,7 +34,7 @@ class Value(NamedTuple):
     rest: str
     """Text from the value on."""
     quoted: str | None
-    """What stands between quotation marks; None where there are none."""
+    """What stands between quotation marks; None if there are none."""
     bare: str
     """What stands before the next blank or mark."""
     link: Link
@@ -250,7 +250,7 @@ def _trim(text: str) -> str:
 
 
 def _end_of_phrase(rest: str, *, is_named: bool) -> int:
-    """Return where two words or more end that fill a clause and hold no sentence together; 0 where there are none.
+    """Return where two words or more end that fill a clause and hold no sentence together; 0 if there are none.
 
     Where it is called a phrase, such words may stand within it, but do not begin it.
     """

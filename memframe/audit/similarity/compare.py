@@ -183,7 +183,7 @@ class _Alignment:
         return min(n_left, n_right) <= _MAX_SLIPS + self._shared / 4 and n_pairs <= _MAX_LOOSE_PAIRS
 
     def decide(self) -> Difference | None:
-        """Decide by the words alone; None where one text may be the beginning of the other one."""
+        """Decide by the words alone; None if one text may be the beginning of the other one."""
         if self._left and self._right:
             self._settle_cut(self._left, self._right, *self._ends)
             self._settle_cut(self._right, self._left, *reversed(self._ends))

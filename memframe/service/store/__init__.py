@@ -25,7 +25,6 @@ from memframe.service.store.activity import ActivityLog
 from memframe.service.store.batching import GroupCommit, LookupBatcher, ReadConnections
 from memframe.service.store.engine import (
     Queries,
-    name_of,
     naming_database_errors,
     read_meta,
     write_meta,
@@ -104,16 +103,16 @@ class Store:
         return self._writes.submit(user_id, run)
 
     @contextmanager
-    def owned(self, user_id: str) -> Iterator[Memories]:
-        """Open a user's memories for one transaction of the operator, who needs no grant; the user is locked."""
+    def transaction_of(self, user_id: str) -> Iterator[Memories]:
+        """Open a user's memories for one write transaction, without a grant; the user is locked."""
         with writing(self.engine) as connection:
-            yield self._owned(connection, user_id, lock=True)
+            yield self._without_grant(connection, user_id, lock=True)
 
     @contextmanager
-    def own(self, user_id: str) -> Iterator[Memories]:
-        """Open a user's memories for the user, who reads one snapshot of them; `NotFoundError` for no such user."""
+    def snapshot_of(self, user_id: str) -> Iterator[Memories]:
+        """Open one snapshot of a user's memories, without a grant; `NotFoundError` if there is no such user."""
         with self._snapshots.connect() as connection, connection.begin():
-            yield self._owned(connection, user_id, lock=False)
+            yield self._without_grant(connection, user_id, lock=False)
 
     def _granted(self, queries: Queries, bearer: Bearer, user_id: str, *, lock: bool = False) -> Memories:
         granted = find_granted_keys(queries, lock=lock, **bearer._asdict(), user_id=user_id)
@@ -130,13 +129,13 @@ class Store:
             key_generation=generation,
         )
 
-    def _owned(self, connection: Connection, user_id: str, *, lock: bool) -> Memories:
+    def _without_grant(self, connection: Connection, user_id: str, *, lock: bool) -> Memories:
         version = find_key_version(connection, user_id, lock=lock)
         queries = Queries(connection, caches=lock)
         return Memories(queries, self.master_key, "", user_id, now=self._now(), key_version=version)
 
     def check_bearer(self, bearer: Bearer) -> None:
-        """Raise `AuthError` where the account is disabled, or was since the token was issued."""
+        """Raise `AuthError` if the account is disabled, or was since the token was issued."""
         developer = self.accounts.developer(id=bearer.developer_id)
         if developer is None or developer.disabled or developer.token_epoch != bearer.epoch:
             raise bad_token()
@@ -150,14 +149,10 @@ class Store:
         """Turn errors of the database inside a block into a `ConfigError` for the operator."""
         return naming_database_errors(self.engine)
 
-    @property
-    def name(self) -> str:
-        return name_of(self.engine)
-
     def replace_master_key(self, new: MasterKey, key_file: Path) -> int:
         """Wrap all user keys with another master key, in one transaction; return their number.
 
-        The new key is written beside the file of the old one before the transaction ends. `ConfigError` where another
+        The new key is written beside the file of the old one before the transaction ends. `ConfigError` if another
         process is connected to the database.
         """
         old = self.master_key
@@ -185,7 +180,7 @@ class Store:
 
 
 def is_bound(engine: Engine, fingerprint: str | None = None) -> bool:
-    """Return True where the data belongs to a master key, or to the one with this fingerprint."""
+    """Return True if the data belongs to a master key, or to the one with this fingerprint."""
     with engine.connect() as connection:
         bound_to = read_meta(connection, "master_key")
     return bound_to is not None and fingerprint in {None, bound_to}

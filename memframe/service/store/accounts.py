@@ -10,15 +10,7 @@ from uuid import uuid4
 import sqlalchemy as sa
 from msgspec import Struct
 from msgspec.structs import asdict
-from sqlalchemy import (
-    Connection,
-    Update,
-    delete,
-    func,
-    insert,
-    select,
-    update,
-)
+from sqlalchemy import Connection, Update, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from memframe.errors import ConflictError, NotFoundError
@@ -51,7 +43,7 @@ SESSION_LIFETIME = timedelta(hours=12)
 _USED_CODE_KEPT = timedelta(minutes=10)
 
 Page = tuple[list["StoredRequest"], int, bool]
-"""Requests, the number of all, and True where more follow."""
+"""Requests, the number of all, and True if more follow."""
 
 
 class Developer(Struct, frozen=True):
@@ -82,7 +74,7 @@ class User(Struct, frozen=True):
 
 class Accounts(Records):
     def add_developer(self, *, only_first: bool = False, **columns: Any) -> Developer:
-        """Add an application; with `only_first`, `ConflictError` where there is one already."""
+        """Add an application; with `only_first`, `ConflictError` if there is one already."""
         developer = Developer(id=str(uuid4()), disabled=False, created_at=self._now(), **columns)
         with writing(self._engine) as connection:
             if only_first:
@@ -105,7 +97,7 @@ class Accounts(Records):
             connection.execute(update(developers).where(developers.c.id == developer_id).values(**hashes))
 
     def add_user(self, *, email: str, wrapped_key: bytes, **columns: Any) -> User:
-        """Add a user and the first version of the encryption key; `ConflictError` where the e-mail is taken."""
+        """Add a user and the first version of the encryption key; `ConflictError` if the e-mail is taken."""
         user = User(email=email.casefold(), key_version=1, disabled=False, created_at=self._now(), **columns)
         key = {"user_id": user.id, "version": 1, "wrapped_key": wrapped_key, "created_at": user.created_at}
         try:
@@ -208,7 +200,7 @@ class Accounts(Records):
     def disconnect(self, *, user_id: str, developer_id: str) -> None:
         """End a developer's memory key, access, requests, codes and tokens of a user.
 
-        `NotFoundError` where the two are not connected.
+        `NotFoundError` if the two are not connected.
         """
         pair, now = {"user_id": user_id, "developer_id": developer_id}, self._now()
         requests = access_requests
@@ -243,8 +235,8 @@ class Accounts(Records):
             .join(users, users.c.id == connections.c.user_id)
             .where(users.c.disabled.is_(False))
         )
-        user_id: str | None = self._scalar(query)
-        return user_id
+        with self._engine.connect() as connection:
+            return connection.scalar(query)
 
     def _end_codes(self, connection: Connection, **owners: str) -> None:
         """End the authorization codes and tokens of a developer, a user or a pair of them."""
@@ -361,7 +353,7 @@ class AccessRequests(Records):
     """Queries on access requests; a decision is one conditional UPDATE, so that of two at once one wins."""
 
     def add(self, *, developer_id: str, user_id: str, reason: str) -> StoredRequest:
-        """Add a pending request; `ConflictError` where the two have too many."""
+        """Add a pending request; `ConflictError` if the two have too many."""
         pair, now = {"developer_id": developer_id, "user_id": user_id}, self._now()
         new = {
             "id": str(uuid4()),
@@ -382,7 +374,7 @@ class AccessRequests(Records):
             return _get_request(connection, str(new["id"]))
 
     def get(self, request_id: str) -> StoredRequest:
-        """Return a request; `NotFoundError` where there is none."""
+        """Return a request; `NotFoundError` if there is none."""
         with self._engine.connect() as connection:
             return _get_request(connection, request_id)
 
@@ -411,7 +403,7 @@ class AccessRequests(Records):
         return found[:limit], int(total or 0), len(found) > limit
 
     def is_approved(self, *, developer_id: str, user_id: str) -> bool:
-        """Return True where a user's memories are open to a developer."""
+        """Return True if a user's memories are open to a developer."""
         query = select_granted("1").replace(":epoch", "developers.token_epoch")
         with self._engine.connect() as connection:
             pair = {"developer_id": developer_id, "user_id": user_id}
@@ -420,7 +412,7 @@ class AccessRequests(Records):
     def decide(self, request_id: str, status: Status, *, user_id: str | None = None) -> StoredRequest:
         """Change the status of a request, as its user, or as the operator (`user_id` None).
 
-        `ConflictError` where its present status does not allow that; `NotFoundError` for another user's request.
+        `ConflictError` if its present status does not allow that; `NotFoundError` for another user's request.
         """
         change = (
             update(access_requests)
@@ -452,7 +444,7 @@ def _no_request() -> NotFoundError:
 
 
 class AuthorizationCode(Struct, frozen=True):
-    """A code and what its exchange must repeat; `redirect_uri` is None where the request left it out."""
+    """A code and what its exchange must repeat; `redirect_uri` is None if the request left it out."""
 
     id: str
     developer_id: str

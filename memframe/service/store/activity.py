@@ -96,7 +96,7 @@ class ActivityLog(Records):
                 raise
 
     def of_user(self, user_id: str, *, offset: int, limit: int) -> tuple[list[DayOfAccess], bool]:
-        """Return a page of what developers did with a user's memories, latest first; True where more follow."""
+        """Return a page of what developers did with a user's memories, latest first; True if more follow."""
         self.flush()
         shown = [access_counts.c[name] for name in ("day", "developer_id", *ACTIONS)]
         query = (

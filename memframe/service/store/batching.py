@@ -1,7 +1,7 @@
 """Batch what is waiting: group commit of writes, single-memory reads in one statement, connections kept open.
 
-Nothing waits for company: an item that comes alone is done alone; items that come while one is being done are done
-together, next. ``tests/benchmarks/service.py`` (16 clients) shows what it is worth, in these rows:
+No item is delayed to fill a batch: items that arrive while one is being processed form the next batch.
+``tests/benchmarks/service.py`` (16 clients) shows the effect, in these rows:
 
 - "create", "patch" on SQLite: group commit; syncing each commit for itself bounds writes by the disk.
 - "get" on PostgreSQL: batched lookups; a round trip and two thread switches cost several times the query.
@@ -96,7 +96,7 @@ class BatchWorkers(Generic[Task]):
 
 
 def _answering_errors(work: Callable[[list[Item[Task]]], None], batch: list[Item[Task]]) -> None:
-    """Do a batch; the callers get its error, and the thread goes on."""
+    """Process a batch; an error goes to the callers, and the thread continues."""
     try:
         work(batch)
     except Exception as error:  # it is raised where each answer is awaited
@@ -229,7 +229,7 @@ class LookupBatcher(BatchWorkers[dict[str, Any]]):
         self._readers = readers
 
     def submit(self, memory_id: str, **grant: Any) -> Future[MemoryBlob | None]:
-        """Queue a read; the future has None where there is no memory or no grant."""
+        """Queue a read; the future has None if there is no memory or no grant."""
         return self._put({**grant, "memory_id": memory_id})
 
     def _work(self, batch: list[Item[dict[str, Any]]]) -> None:

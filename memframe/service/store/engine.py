@@ -155,7 +155,7 @@ def _prepare_postgresql(engine: Engine) -> None:
     def check(connection: Any, _: object, __: object) -> None:
         with DefaultSelector() as selector:
             selector.register(connection, EVENT_READ)
-            # a server that closes an idle connection says so on it
+            # a server that closes an idle connection sends a message on it
             if connection.closed or selector.select(timeout=0):
                 raise DisconnectionError  # the pool makes another one
 
@@ -195,7 +195,7 @@ def writing(engine: Engine) -> Iterator[Connection]:
 
 @contextmanager
 def writing_alone(engine: Engine) -> Iterator[Connection]:
-    """Run a write transaction during which no other process is connected; `ConfigError` where one is."""
+    """Run a write transaction during which no other process is connected; `ConfigError` if one is."""
     engine.dispose()  # idle connections of this process
     lock = engine.get_execution_options().get("write_lock") or nullcontext()
     exclusive = _exclusive_in_sqlite if engine.dialect.name == "sqlite" else _exclusive_in_postgresql
@@ -314,10 +314,6 @@ class Records:
         with self._engine.connect() as connection:
             return fetch_all(connection, record, query)
 
-    def _scalar(self, query: Select[Any]) -> Any:
-        with self._engine.connect() as connection:
-            return connection.scalar(query)
-
 
 def fetch_one(connection: Connection, record: type[Record], query: Select[Any]) -> Record | None:
     row = connection.execute(query).mappings().one_or_none()
@@ -388,7 +384,7 @@ class Queries:
     def rows_within(
         self, statement: SqlStatement, *, max_chars: int, texts: Sequence[int], **parameters: Any
     ) -> tuple[list[Row], bool]:
-        """Fetch rows until the texts in the columns `texts` reach `max_chars`; True where rows are left.
+        """Fetch rows until the texts in the columns `texts` reach `max_chars`; True if rows are left.
 
         This bounds memory only where the driver fetches rows one by one, as SQLite's does.
         """

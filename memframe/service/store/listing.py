@@ -1,4 +1,4 @@
-"""Pages of memories: behind a seq, in both orders, by an index alone.
+"""List pages of memories after a seq, in both orders, by an index alone.
 
 Without offset or count, the cost of a page does not depend on the size of the table. The index is ``memories_by_user``,
 which has the importance, too, and under a tag the key of ``memory_tags``.
@@ -48,7 +48,7 @@ def list_rows(
     after: int,
     limit: int,
 ) -> tuple[list[Row], bool]:
-    """Return `seq` and columns of the memories behind a seq, and True where more follow."""
+    """Return `seq` and columns of the memories after a seq, and True if more follow."""
     shape = _PageShape(len(tag_ids), chosen.min_importance is not None, chosen.newest_first)
     given: dict[str, Any] = {f"tag_{number}": tag_id for number, tag_id in enumerate(tag_ids)}
     given |= {"user_id": chosen.user_id, "after": after, "min_importance": chosen.min_importance}
@@ -100,9 +100,8 @@ class _PageShape(NamedTuple):
             f"ORDER BY tag_id {order}, memory_seq {order} LIMIT :limit) AS tagged_{number}"
             for number in range(self.n_tags)
         )
-        return (
-            f"{page}seq IN ({tagged}) ORDER BY seq {order} LIMIT :limit"  # all of the user, as the tags are
-        )
+        # all of them are of the user, as the tags are
+        return f"{page}seq IN ({tagged}) ORDER BY seq {order} LIMIT :limit"
 
 
 @cache  # of few columns, and of the numbers of tags that a filter can have

@@ -1,8 +1,8 @@
 """One user's memories and tags, read and written under a live grant.
 
-`Store.granted` and `Store.write` are a developer's only ways to a `Memories`: the database decides there whether the
-user's memories are open to the developer now. The operator uses `Store.owned`, which needs no grant. Every query is
-bound to the one user.
+A developer gets a `Memories` only by `Store.granted` and `Store.write`: there the database decides whether the user's
+memories are open to the developer now. The operator and the user, who need no grant, get one by `Store.transaction_of`
+and `Store.snapshot_of`. Every query is bound to the one user.
 
 Content is stored sealed with the user's key. A memory's tags are stored as JSON in its row, as they are answered; the
 table ``memory_tags`` is for filters.
@@ -73,7 +73,7 @@ GRANTED_MANY = SqlStatement(
 )
 """Memories by developer, epoch, user and id, each under its own grant; for PostgreSQL.
 
-The keys are one JSON parameter: PostgreSQL then plans the statement once, with arrays each time anew.
+The keys are one JSON parameter: PostgreSQL then plans the statement once, with arrays every time again.
 """
 
 _DELETE = SqlStatement(f"DELETE FROM memories WHERE {_THIS} RETURNING {_COLUMNS}")
@@ -229,7 +229,7 @@ class Memories:
         return self.key.envelope.seal(content)
 
     def open_contents(self, found: Sequence[MemoryBlob]) -> list[str | None]:
-        """Open the content of memories; None where the present key does not open it."""
+        """Open the content of memories; None if the present key does not open it."""
         opened = self.key.envelope.open_many([memory.content or "" for memory in found])
         return [None if content is None else content.decode() for content in opened.plain]
 
@@ -319,8 +319,8 @@ class Memories:
         self.queries.run_many(_RESEAL, [{"seq": seq, "sealed": content} for seq, content in sealed.items()])
 
     def get(self, memory_id: str) -> MemoryBlob:
-        """Return a memory; `NotFoundError` where the user has none with this id."""
-        return as_memory(_existing(self.queries.row(_ONE, **self._this(memory_id))))
+        """Return a memory; `NotFoundError` if the user has none with this id."""
+        return as_memory(_require(self.queries.row(_ONE, **self._this(memory_id))))
 
     def count(self) -> int:
         ((number,),) = self.queries.rows(_COUNT, user_id=self.user_id)
@@ -337,9 +337,9 @@ class Memories:
         request: IdempotentRequest | None = None,
         restores: str | None = None,
     ) -> tuple[MemoryBlobResponse, bool]:
-        """Add a memory, or the deleted one that is restored; False where the request is a repeated one.
+        """Add a memory, or the deleted one that is restored; False if the request is a repeated one.
 
-        `ConflictError` where the memory exists, or the one that the request has created was deleted since.
+        `ConflictError` if the memory exists, or the one that the request has created was deleted since.
         """
         memory_id = self.find_created(request) if request else None
         if memory_id:
@@ -382,7 +382,7 @@ class Memories:
         return str(memory_id)
 
     def remember_request(self, request: IdempotentRequest, memory_id: str) -> None:
-        """Store an idempotency key; `ConflictError` where another process has just stored it for another user."""
+        """Store an idempotency key; `ConflictError` if another process has just stored it for another user."""
         new = {"developer_id": self._developer_id, "memory_id": memory_id, **structs.asdict(request)}
         try:
             self.queries.run(_ADD_REQUEST, **new, created_at=self._now)
@@ -415,10 +415,10 @@ class Memories:
         tag_ids = None if tag_names is None else self._make_tags(tag_names)
         new = {**fields, **({} if tag_ids is None else _tag_columns(tag_ids))}
         if not new:
-            return _as_answered(_existing(self.queries.row(_ONE, **self._this(memory_id))))
+            return _as_answered(_require(self.queries.row(_ONE, **self._this(memory_id))))
         new["updated_at"] = self._now
         parameters = {f"new_{name}": value for name, value in new.items()}
-        row = _existing(self.queries.row(_update_of(frozenset(new)), **self._this(memory_id), **parameters))
+        row = _require(self.queries.row(_update_of(frozenset(new)), **self._this(memory_id), **parameters))
         if tag_ids is not None:
             self.queries.run(_UNLINK, seq=row[-1])
             self.queries.run(_LINK, seq=row[-1], tag_ids=new["tag_ids"])
@@ -426,7 +426,7 @@ class Memories:
 
     def delete(self, memory_id: str, *, is_restorable: bool = False) -> None:
         """Delete a memory, and leave a tombstone if it can be restored; `NotFoundError` for an unknown id."""
-        deleted = as_memory(_existing(self.queries.row(_DELETE, **self._this(memory_id))))
+        deleted = as_memory(_require(self.queries.row(_DELETE, **self._this(memory_id))))
         if is_restorable:
             self._delete_old(_DELETE_OLD_TOMBSTONES, RESTORABLE)
             self.queries.run(
@@ -489,7 +489,7 @@ class Memories:
         return [_as_tag(row) for row in self.queries.rows(_ALL_TAGS, user_id=self.user_id)]
 
     def get_tag(self, tag_id: str) -> Tag:
-        """Return a tag; `NotFoundError` where the user has none with this id."""
+        """Return a tag; `NotFoundError` if the user has none with this id."""
         row = self.queries.row(_ONE_TAG, user_id=self.user_id, tag_id=tag_id)
         if row is None:
             raise NotFoundError("this user has no tag with this id", status=404, code="not_found")
@@ -511,7 +511,7 @@ class Memories:
         return str(new["id"])
 
     def enable_tag(self, name: str, *, enabled: bool) -> Tag:
-        """Enable or disable a tag; `NotFoundError` where the user has none of this name."""
+        """Enable or disable a tag; `NotFoundError` if the user has none of this name."""
         change = {"user_id": self.user_id, "name": name, "enabled": enabled, "now": self._now}
         row = self.queries.row(_SET_ENABLED, **change)
         if row is None:
@@ -552,12 +552,12 @@ def wrong_memory_key() -> AccessError:
 def read_granted(queries: Queries, memory_id: str, **grant: Any) -> MemoryBlob | None:
     """Read a memory and its grant in one statement; None without a grant.
 
-    `NotFoundError` where the user has no memory with this id.
+    `NotFoundError` if the user has no memory with this id.
     """
     row = queries.row(_GRANTED_ONE, **grant, memory_id=memory_id)
     if row is None:
         return None
-    return as_memory(_existing(row if row[1] is not None else None), 1)
+    return as_memory(_require(row if row[1] is not None else None), 1)
 
 
 _texts = msgspec.json.Decoder(tuple[str, ...]).decode
@@ -604,7 +604,7 @@ def _as_answered(row: Row) -> MemoryBlobResponse:
     return MemoryBlobResponse(**fields)
 
 
-def _existing(row: Row | None) -> Row:
+def _require(row: Row | None) -> Row:
     if row is None:
         raise NotFoundError("this user has no memory with this id", status=404, code="not_found")
     return row
