@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.lab import Notebook
-from tests.browser.shown import ANSWER, KNOWN, Shown
+from tests.browser.shown import ANSWER, KNOWN, Shown, busy
 
 pytestmark = [pytest.mark.browser, pytest.mark.campaign]
 
@@ -42,15 +42,10 @@ def test_the_panel_works_and_is_held_up_by_no_cell(kernel, lab, context, setting
     shown.field(ANSWER).press("Enter")
     shown.click("Send the request")
     shown.says("Next check")
-    go = lab.notebooks / "go"
-    notebook.run("while not Path('go').exists():\n    time.sleep(0.02)", wait=False)
-    expect(page.locator(".jp-Notebook-ExecutionIndicator")).to_have_attribute("data-status", "busy")
-    user.person.decide(developer.dashboard_url)
-    shown.button("Load the memories").wait_for()
-    assert not notebook.is_idle
-    go.touch()
-    notebook.wait_until_idle()
-    go.unlink()
+    with busy(notebook, lab):
+        user.person.decide(developer.dashboard_url)
+        shown.button("Load the memories").wait_for()
+        assert not notebook.is_idle
     shown.click("Load the memories")
     shown.says("0 memories in")
     notebook.run("panel.close()")

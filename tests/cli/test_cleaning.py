@@ -15,10 +15,8 @@ HEART = "heartbeat ok 2026-01-02T03:00:00Z"
 
 
 @pytest.fixture
-def request_of(access, tmp_path, monkeypatch):
-    """The options that name a user with something of everything; files go to a folder of their own."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.chdir(tmp_path)
+def request_of(access, folder):
+    """The options that name a user with something of everything."""
     rows = {
         "content": [TEA, TEA, WIFI, HEART, "Reach Bo at bo@example.org."],
         "tags": [("tea",), ("morning",), (), (), ()],

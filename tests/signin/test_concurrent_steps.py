@@ -1,10 +1,8 @@
 """Two steps at once: the later one counts, and polls give way to steps."""
 
 from concurrent.futures import ThreadPoolExecutor
-from threading import Event
 
 import pytest
-import requests
 
 import memframe as mf
 from memframe.wire import CREATE_REQUEST, GET_REQUEST, LIST_REQUESTS
@@ -98,23 +96,6 @@ def test_a_step_that_is_interrupted_is_not_under_way_any_more(sign_in, user):
     with pytest.raises(KeyboardInterrupt):
         sign_in.load(progress=interrupt)
     assert (sign_in.state, sign_in.snapshot.doing, sign_in.failure) == ("ready", None, None)
-
-
-@pytest.mark.parametrize("is_pasted", [False, True])
-def test_a_listener_receives_the_answer_unless_it_is_pasted_meanwhile(sign_in, user, background, is_pasted):
-    shown = Event()
-    sign_in.subscribe(lambda: sign_in.snapshot.address and shown.set())
-    received = background.submit(sign_in.receive, 20)
-    assert shown.wait(20)
-    answer = user.person.authorize(sign_in.snapshot.address)
-    if is_pasted:
-        sign_in.finish(answer)
-        with pytest.raises(mf.OAuthError):
-            received.result(20)
-    else:
-        assert requests.get(answer, timeout=5).ok
-        received.result(20)
-    assert sign_in.state == "authorized"
 
 
 def test_a_listener_that_hears_nothing_leaves_a_link_to_paste_from(sign_in, user):

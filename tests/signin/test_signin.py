@@ -44,23 +44,6 @@ def test_the_whole_walk(user):
     assert (sign_in.state, {getattr(sign_in, name) for name in names}) == ("signed_out", {None})
 
 
-def test_an_existing_request_is_chosen_without_asking_again(sign_in, user):
-    older, newer = user.ask("the first"), user.ask("the second")
-    sign_in.refresh()
-    ours = [request for request in sign_in.requests if request.user_id == user.user_id]
-    assert [(request.id, request.status) for request in ours] == [
-        (newer.id, "pending"),
-        (older.id, "pending"),
-    ]
-    user.service.decide(older.id, "approved")
-    sign_in.refresh()
-    assert {request.id: request.status for request in sign_in.requests}[older.id] == "approved"
-    assert sign_in.snapshot.checked_at
-    sign_in.choose(older.id)
-    assert sign_in.state == "approved"
-    assert sign_in.open().user_id == user.user_id
-
-
 @pytest.mark.parametrize(
     ("step", "argument"), [("finish", ["x"]), ("ask", ["x"]), ("check", []), ("open", []), ("load", [])]
 )
