@@ -149,8 +149,8 @@ def test_an_address_that_cannot_be_served_at_is_named_and_no_data_is_made(tmp_pa
         (anywhere, "https"),
         ((*anywhere, "--public-url", "http://memories.example.org"), "https"),
         (
-            ("--trusted-proxy", "proxy.example.org"),
-            "--trusted-proxy proxy.example.org is not an IP address or network",
+            ("--trusted-proxy", "proxy.example"),
+            "--trusted-proxy proxy.example is not an IP address or network",
         ),
     ):
         answer = invoke("serve", "--data", tmp_path / "data", *options, code=1)

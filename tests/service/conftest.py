@@ -39,7 +39,7 @@ class Grant:
     """A user who has approved one access request of a caller."""
 
     def __init__(self, local, call):
-        self.call = call
+        self.local, self.call = local, call
         self.email = f"{uuid4().hex}@example.org"
         self.user_id = local.add_user(self.email, "a long password")
         self.memory_key = memory_key(local, call, self.user_id)
