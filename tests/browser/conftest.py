@@ -1,7 +1,6 @@
 """A browser, and a JupyterLab for it: started once, for the tests that look through real eyes."""
 
 import json
-import os
 import shutil
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -10,7 +9,6 @@ from threading import Thread
 import pytest
 
 from tests.browser.lab import PATIENCE_MS, Lab, Notebook
-from tests.conftest import PASSWORD
 
 PLACES = (
     "chromium",
@@ -71,18 +69,6 @@ def lab(executable, tmp_path_factory):
         yield lab
     finally:
         lab.stop()
-
-
-@pytest.fixture(scope="session")
-def shoot():
-    """Takes a picture, for people to look at: into the folder that ``SHOTS`` names, else not at all."""
-    folder = os.environ.get("SHOTS")
-
-    def shoot(seen, name, **options):
-        if folder:
-            seen.screenshot(path=Path(folder, f"{name}.png"), **options)
-
-    return shoot
 
 
 @pytest.fixture(scope="module")
@@ -147,20 +133,3 @@ def settings(developer, lab):
     path.write_text(json.dumps({name: getattr(developer, name) for name in names}))
     yield path
     path.unlink()
-
-
-class Visit:
-    """A tab in which a user is at the service's pages."""
-
-    def __init__(self, page, email):
-        self.page, self._email = page, email
-
-    def sign_in(self):
-        self.page.get_by_label("E-mail").fill(self._email)
-        self.page.get_by_label("Password").fill(PASSWORD)
-        self.page.get_by_role("button", name="Sign in").click()
-
-
-@pytest.fixture
-def visit():
-    return Visit

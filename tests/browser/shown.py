@@ -1,5 +1,7 @@
 """A panel on the screen, and what a person does with it."""
 
+from contextlib import contextmanager
+
 from playwright.sync_api import expect
 
 BARE = "panel = mf.Panel(poll_s=0.3, reason='Weekly review of duplicates')\npanel"
@@ -61,3 +63,15 @@ def ask(shown, user):
     shown.click("Continue")
     shown.click("Send the request")
     shown.says("Next check")
+
+
+@contextmanager
+def busy(notebook, lab):
+    """A block in which a cell keeps the kernel busy."""
+    go = lab.notebooks / "go"
+    notebook.run("while not Path('go').exists():\n    time.sleep(0.02)", wait=False)
+    expect(notebook.page.locator(".jp-Notebook-ExecutionIndicator")).to_have_attribute("data-status", "busy")
+    yield
+    go.touch()
+    notebook.wait_until_idle()
+    go.unlink()

@@ -22,17 +22,13 @@ def page(chromium):
 
 
 @pytest.fixture
-def look(page, shoot):
+def look(page):
     """Look at the page as it is read on a desk and on a phone, by day and by night."""
 
     def look(name):
-        for scheme, width in (
-            ("light", 900),
-            ("dark", 320),
-        ):  # colours and widths do not depend on each other
+        for scheme, width in (("light", 900), ("dark", 320)):  # which do not depend on each other
             page.emulate_media(color_scheme=scheme)
             page.set_viewport_size({"width": width, "height": 800})
-            shoot(page, f"page-{name}-{scheme}-{width}", full_page=True)
             body = page.locator("body")
             assert (faint(body), too_wide(body)) == ([], []), f"{name}, {scheme}, {width}"
 

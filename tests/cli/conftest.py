@@ -1,4 +1,4 @@
-"""What commands need: settings of the running service, and a runner."""
+"""What commands need: settings of the running service, a folder for files, and a runner."""
 
 import pytest
 from click.testing import CliRunner
@@ -22,3 +22,17 @@ def invoke(*arguments, code=0, **options):
 @pytest.fixture
 def call(settings):
     return invoke
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder for files; journals and the data key are in it, too."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def on_request(call, access):
+    """Calls a command on the user's memories."""
+    return lambda *arguments, **given: call(*arguments, "--request", access.request_id, **given)

@@ -1,10 +1,11 @@
-"""`memframe request` and `memframe export`, as a script calls them."""
+"""`memframe login`, `request` and `export`, as a script calls them."""
 
 import json
 import select
 import subprocess
 import sys
 
+import keyring
 import pandas as pd
 import pytest
 import requests
@@ -14,7 +15,9 @@ import memframe as mf
 from memframe.cli import main
 from memframe.cli.options import full_id
 from memframe.wire import GET_REQUEST
+from tests.cli.conftest import invoke
 from tests.faults import FaultProxy, changed
+from tests.keyrings import MemoryKeyring
 
 
 @pytest.fixture
@@ -82,9 +85,7 @@ def test_a_decision_is_waited_for_and_shown(service, user, call, tmp_path, statu
 def test_an_id_that_nobody_knows_is_named(call, user, tmp_path):
     whole = "00000000-0000-4000-8000-000000000000"
     for given in ("0000000g", whole):
-        for arguments in (("request", "show", given), ("export", tmp_path / "x.csv", "--request", given)):
-            done = call(*arguments, code=1)
-            assert given in done.stderr
+        assert given in call("export", tmp_path / "x.csv", "--request", given, code=1).stderr
     with pytest.raises(mf.NotFoundError, match=whole):
         mf.open_access(user.client, whole)
     with pytest.raises(mf.NotFoundError, match=r"/access-requests/7c9e:.*whole"):
@@ -160,3 +161,48 @@ def test_an_archive_is_exported_and_refreshed(user, call, tmp_path):
     plain.write_text(plain.read_text().replace("tea", "juice"))
     refused = call("plan", plain, "--request", access.request_id, "--max-changes", "0", code=1)
     assert "would change 1 row, and 0 are allowed: look" in refused.stderr
+
+
+# Logging in: a key is verified before it is kept, and never shown
+
+
+@pytest.fixture
+def backend():
+    before = keyring.get_keyring()
+    keyring.set_keyring(MemoryKeyring())
+    yield keyring.get_keyring()
+    keyring.set_keyring(before)
+
+
+def log_in(*options, typed, code=0):
+    return invoke("login", *options, input="".join(f"{line}\n" for line in typed), code=code)
+
+
+def test_a_good_key_is_kept_and_found_again(service, backend, monkeypatch):
+    monkeypatch.setenv("MEMFRAME_BASE_URL", service.base_url.removesuffix("/api/v1"))
+    application = ("--auth-url", service.auth_url, "--client-id", service.client_id)
+    done = log_in(*application, typed=[service.api_key, service.client_secret])
+    assert f"Signed in at {service.base_url}; the key is kept in the keyring." in done.output
+    assert "Address" not in done.output  # which the environment has
+    assert service.api_key not in done.output
+    monkeypatch.delenv("MEMFRAME_BASE_URL")
+    assert mf.connect().access_requests() is not None
+    kept = {"base_url": service.base_url, "client_secret": service.client_secret}
+    assert {name: backend.get_password("memframe", name) for name in kept} == kept
+
+
+def test_a_refused_key_is_not_kept(service, backend):
+    done = log_in("--base-url", service.base_url, typed=["mfk_wrong_canary"], code=5)
+    assert "401" in done.output
+    assert "canary" not in done.output
+    assert backend.get_password("memframe", "api_key") is None
+
+
+def test_logging_out_removes_all_that_was_kept(service, backend):
+    log_in("--base-url", service.base_url, typed=[service.api_key])
+    shown = [invoke("logout") for _ in range(2)]
+    assert [done.output for done in shown] == [
+        "Removed from the keyring: api_key, base_url.\n",
+        "The keyring held nothing.\n",
+    ]
+    assert backend.entries == {}

@@ -17,10 +17,8 @@ WRONG_KEY = f"{'ab' * 31}01"
 
 
 @pytest.fixture
-def old_key(service, user, access, tmp_path, monkeypatch):
+def old_key(service, user, access, folder):
     """The key before the last: the service has changed it, and left the contents as they were."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.chdir(tmp_path)
     mf.create_memories(access, pd.DataFrame({"content": TEXTS}), progress=False)
     store = service._deployment.store
     with store.transaction_of(user.user_id) as memories:
@@ -32,8 +30,8 @@ def old_key(service, user, access, tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def reseal(call, access):
-    return lambda *options, **given: call("reseal", "--request", access.request_id, *options, **given)
+def reseal(on_request):
+    return lambda *options, **given: on_request("reseal", *options, **given)
 
 
 def contents(access):

@@ -12,9 +12,7 @@ QUIET = {"progress": False, "settle_s": 0.0}
 
 
 @pytest.fixture
-def memories(access, tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.chdir(tmp_path)
+def memories(access, folder):
     mf.create_memories(access, pd.DataFrame({"content": ["tea", "boat", "home"]}), **QUIET)
     mf.export_memories(access, "backup.parquet", progress=False)
     mf.export_memories(access, "sealed", sealed=True, progress=False)
@@ -22,8 +20,8 @@ def memories(access, tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def restore(call, access):
-    return lambda *options, **given: call("restore", "--request", access.request_id, *options, **given)
+def restore(on_request):
+    return lambda *options, **given: on_request("restore", *options, **given)
 
 
 def gone(access, memories):
@@ -31,23 +29,23 @@ def gone(access, memories):
 
 
 @pytest.mark.parametrize("archive", ["backup.parquet", "sealed"])
-def test_what_is_gone_is_planned_applied_and_undone(restore, call, access, memories, archive):
+def test_what_is_gone_is_planned_applied_and_undone(restore, on_request, call, access, memories, archive):
     gone(access, memories.iloc[:2])
     planned = restore(archive, "--out", "restore.plan")
     assert planned.stdout.splitlines()[-1] == "2 restores"
     assert f"memframe apply restore.plan --request {access.request_id}\n" in planned.stderr
-    applied = call("apply", "restore.plan", "--request", access.request_id)
+    applied = on_request("apply", "restore.plan")
     assert "2 restored with their ids and dates" in applied.stdout
     assert sorted(mf.load_memories(access, progress=False).id) == sorted(memories.id)
     again = restore(archive, "--json")
     assert json.loads(again.stdout)["counts"] == {}
     undo = shlex.split(applied.stderr.split("memframe ")[1])
     call(*undo, "--out", "undo.plan")
-    call("apply", "undo.plan", "--request", access.request_id, "--confirm", 2)
+    on_request("apply", "undo.plan", "--confirm", 2)
     assert mf.load_memories(access, progress=False).id.tolist() == [memories.id[2]]
 
 
-def test_conflicts_are_shown_and_decided_by_options(restore, access, memories, tmp_path):
+def test_conflicts_are_shown_and_decided_by_options(restore, access, memories):
     mf.update_memories(access, memories.iloc[:1].assign(title="edited"), **QUIET)
     gone(access, memories.iloc[2:])
     shown = restore("backup.parquet", "--out", "restore.plan", code=3)
@@ -68,23 +66,22 @@ def test_what_cannot_be_created_is_left_out_with_the_reason(restore, access, mem
     assert mf.Plan.load("restore.plan").counts == {"create": 2}
 
 
-@pytest.mark.parametrize("archive", ["backup.parquet", "sealed"])
-def test_a_rehearsal_ends_with_0_only_where_everything_is_held(restore, access, memories, archive):
-    proven = restore(archive, "--check")
+def test_a_rehearsal_ends_with_0_only_where_everything_is_held(restore, access, memories):
+    proven = restore("sealed", "--check")
     assert proven.stdout == "the archive contains all of the 3 memories that the service lists, as they are\n"
     mf.create_memories(access, pd.DataFrame({"content": ["new"]}), **QUIET)
     gone(access, memories.iloc[:1])
-    missing = restore(archive, "--check", "--json", code=3)
+    missing = restore("sealed", "--check", "--json", code=3)
     found = json.loads(missing.stdout)
     assert (found["n_listed"], found["n_archived"], len(found["missing"])) == (3, 3, 1)
     assert found["gone"] == [memories.id[0]]
-    assert "1 missing" in restore(archive, "--check", code=3).stdout
+    assert "1 missing" in restore("sealed", "--check", code=3).stdout
 
 
-def test_an_archive_of_another_account_needs_its_key(call, service, user, access, memories, tmp_path):
+def test_an_archive_of_another_account_needs_its_key(call, service, user, access, memories, folder):
     other = type(user)(service, f"other-{user.user_id}@example.org")
     theirs = other.access()
-    (tmp_path / "key.txt").write_text(access.credentials.encryption_key.reveal())
+    (folder / "key.txt").write_text(access.credentials.encryption_key.reveal())
     refused = call("restore", "sealed", "--request", theirs.request_id, code=1)
     assert "is sealed with key_version 1 of user" in refused.stderr
     planned = call("restore", "sealed", "--request", theirs.request_id, "--key-file", "key.txt")

@@ -92,32 +92,18 @@ def test_errors_are_messages_without_a_traceback_and_signals_are_left_as_they_we
 
 
 def test_an_error_of_database_or_system_is_a_message(data, monkeypatch):
-    def list_fails(words):
-        return words in invoke("service", "list", "--data", data, code=1).stderr
-
     def full(*_):
         raise OSError(28, "No space left on device")
 
+    def list_fails(words):
+        return words in invoke("service", "list", "--data", data, code=1).stderr
+
     monkeypatch.setattr("memframe.service.store.engine.BUSY_TIMEOUT_MS", 0)
-    database = data / "memframe.db"
-    with closing(sqlite3.connect(database)) as other:
+    with closing(sqlite3.connect(data / "memframe.db")) as other:
         other.execute("BEGIN IMMEDIATE")
         assert list_fails("database is locked")
-    with monkeypatch.context() as disk:
-        disk.setattr("memframe.cli.service._accounts", full)
-        assert list_fails("No space left")
-    database.write_text("no database at all" * 100)
-    assert list_fails("not a database")
-
-
-def test_a_user_is_added_once_and_with_a_good_password(data):
-    add = ("service", "add-user", "a@b.example", "--data", data)
-    invoke(*add, "--password-stdin", input="short\n", code=1)
-    nothing = invoke(*add, input="", code=1)  # a script is not asked at a terminal
-    assert "8 to 1024 characters" in nothing.stderr
-    invoke(*add, input="long enough\r\n")
-    again = invoke(*add, "--password-stdin", input="long enough\n", code=1)
-    assert "choose another e-mail" in again.stderr
+    monkeypatch.setattr("memframe.cli.service._accounts", full)
+    assert list_fails("No space left")
 
 
 def test_a_service_starts_without_what_the_client_needs():
@@ -164,8 +150,8 @@ def test_an_address_that_cannot_be_served_at_is_named_and_no_data_is_made(tmp_pa
         (anywhere, "https"),
         ((*anywhere, "--public-url", "http://memories.example.org"), "https"),
         (
-            ("--trusted-proxy", "proxy.example.org"),
-            "--trusted-proxy proxy.example.org is not an IP address or network",
+            ("--trusted-proxy", "proxy.example"),
+            "--trusted-proxy proxy.example is not an IP address or network",
         ),
     ):
         answer = invoke("serve", "--data", tmp_path / "data", *options, code=1)

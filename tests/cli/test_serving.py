@@ -24,6 +24,7 @@ from tests.backends import Sqlite
 from tests.browser.lab import free_port
 from tests.cli.conftest import invoke
 from tests.cli.test_serve import COMMAND, serving
+from tests.pages.conftest import Browser
 from tests.service.conftest import Caller, Grant, ask
 
 AT_ANY_PORT = ("--port", "0")
@@ -201,21 +202,18 @@ def test_the_log_has_requests_and_events_and_nothing_of_what_they_hold(tmp_path)
             asked = ask(grant.call, grant.memory_key, "her diary")
             (developer,) = deployment.store.accounts.developers()
         names = {grant.user_id: "user", developer.id: "developer"}
-        with requests.Session() as browser:
-
-            def form(path, **fields):
-                page = browser.get(shown["auth_url"] + "/login", timeout=20).text
-                fields["csrf_token"] = re.search(r'name="csrf_token" value="(\w+)"', page)[1]
-                return browser.post(shown["auth_url"] + path, fields, timeout=20)
-
-            form("/login", email=grant.email, password="a wrong password")
-            form("/login", email="nobody@example.org", password="a wrong password")
-            form("/login", email=grant.email, password="a long password")
-            form(f"/dashboard/requests/{asked['id']}", status="approved")
-            grant.credentials()
-            grant.call.post("/auth/token", {"api_key": "mfk_wrong"})
-            form(f"/dashboard/requests/{asked['id']}", status="revoked")
-            form("/logout")
+        browser = Browser(grant.local)
+        for email, password in (
+            (grant.email, "wrong"),
+            ("nobody@example.org", "wrong"),
+            (grant.email, "a long password"),
+        ):
+            browser.sign_in(email, password)
+        browser.send(browser.form(asked["id"], "approved"), status="approved")
+        grant.credentials()
+        grant.call.post("/auth/token", {"api_key": "mfk_wrong"})
+        browser.send(browser.form(asked["id"], "revoked"), status="revoked")
+        browser.send(browser.form("/logout"))
         requests.get(shown["auth_url"] + "/healthz", timeout=20)
         first = list(logged(process, lambda entry: entry.get("path") == "/healthz"))
         grant.call.get("/memory-blobs/her-diary", user_id="ada")

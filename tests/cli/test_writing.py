@@ -15,24 +15,10 @@ from tests.faults import FaultProxy, answered, lost, passed
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """A folder for files; journals and the data key are in it, too."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-@pytest.fixture
 def memories(access, folder):
     """Three memories."""
     mf.create_memories(access, pd.DataFrame({"content": ["tea", "coffee", "water"]}), progress=False)
     return mf.load_memories(access, progress=False)
-
-
-@pytest.fixture
-def on_request(call, access):
-    """Calls a command on the user's memories."""
-    return lambda *arguments, **given: call(*arguments, "--request", access.request_id, **given)
 
 
 @pytest.fixture
@@ -87,23 +73,20 @@ def by_pandas(frame, path):
 
 
 def test_a_file_that_pandas_wrote_is_planned_by_the_labels_of_the_frame(on_request, memories):
-    memory_id = memories.id[memories.content == "tea"].item()
-    for name in ("mine.parquet", "mine.csv", "mine.jsonl"):
-        for change in (
-            lambda m: m.sort_values("content", ascending=False),
-            lambda m: m.set_axis(["one", "two", "three"]),
-            lambda m: m[m.content != "coffee"].set_index("id"),
-        ):
-            edited = change(replaced(memories, "tea", "green tea"))
-            has_labels = edited.index.name != "id" and name != "mine.jsonl"
-            if name == "mine.jsonl" and edited.index.name == "id":  # which keeps no index
-                edited = edited.reset_index()
-            place = edited.content.tolist().index("green tea")
-            by_pandas(edited, name)
-            planned = on_request("plan", name)
-            row = edited.index[place] if has_labels else place
-            assert f"patch memory {memory_id} (row {row})" in planned.stdout
-            assert planned.stdout.endswith("+green tea\n\n1 patch\n")
+    tea = memories.id[memories.content == "tea"].item()
+    edited = replaced(memories, "tea", "green tea").sort_values("content")  # coffee, green tea, water
+    labelled, by_id = edited.set_axis(["one", "two", "three"]), edited[1:].set_index("id")
+    for name, frame, row in (
+        ("mine.parquet", labelled, "two"),
+        ("mine.parquet", by_id, 0),
+        ("mine.csv", labelled, "two"),
+        ("mine.csv", by_id, 0),
+        ("mine.jsonl", labelled, 1),  # which keeps no index
+    ):
+        by_pandas(frame, name)
+        planned = on_request("plan", name)
+        assert f"patch memory {tea} (row {row})" in planned.stdout
+        assert planned.stdout.endswith("+green tea\n\n1 patch\n")
 
 
 def test_a_column_with_a_typo_is_refused_and_others_are_listed(call, on_request, memories):

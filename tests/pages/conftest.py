@@ -2,7 +2,6 @@
 
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from itertools import count
 from urllib.parse import parse_qsl, urljoin, urlsplit
 
@@ -58,42 +57,44 @@ class Browser:
             self.open("/login")
         return self.send(self.form("/login"), email=email, password=password, **options)
 
+    def ask(self, *, follow=True, **changes):
+        """Open an authorization request; a change to None leaves a parameter out."""
+        asked = {
+            "response_type": "code",
+            "client_id": self.local.client_id,
+            "redirect_uri": CALLBACK,
+            "state": "s-1",
+            **changes,
+        }
+        return self.open("/oauth/authorize", params=without_none(asked), allow_redirects=follow)
+
     def consent(self, decision="allow", **changes):
         """The address to which the consent page sends the browser, as fields, for a question."""
-        self.open("/oauth/authorize", params=question_of(self.local, **changes))
+        self.ask(**changes)
         answer = self.send(self.form("/oauth/authorize"), follow=False, decision=decision)
         assert answer.status_code == 303
         return dict(parse_qsl(urlsplit(answer.headers["Location"]).query))
 
-    def exchange(self, code, **changes):
+    def exchange(self, code, *, auth=None, headers=None, **changes):
         """What the token endpoint answers to a code; a change to None leaves a field out."""
-        return call_token_endpoint(self.local, code=code, **changes)
+        form = {
+            "grant_type": "authorization_code",
+            "code": code,
+            "client_id": self.local.client_id,
+            "client_secret": self.local.client_secret,
+            "redirect_uri": CALLBACK,
+            **changes,
+        }
+        address = f"{self.local.auth_url}/oauth/token"
+        return requests.post(address, without_none(form), auth=auth, headers=headers, timeout=TIMEOUT_S)
+
+    def refresh(self, token, **changes):
+        refreshing = {"grant_type": "refresh_token", "refresh_token": token, "redirect_uri": None}
+        return self.exchange(None, **refreshing | changes)
 
 
-def question_of(local, **changes):
-    """The parameters of an authorization request; a change to None leaves one out."""
-    asked = {
-        "response_type": "code",
-        "client_id": local.client_id,
-        "redirect_uri": CALLBACK,
-        "state": "s-1",
-        **changes,
-    }
-    return {name: value for name, value in asked.items() if value is not None}
-
-
-def call_token_endpoint(local, *, auth=None, headers=None, **changes):
-    """One call of the token endpoint."""
-    form = {
-        "grant_type": "authorization_code",
-        "client_id": local.client_id,
-        "client_secret": local.client_secret,
-        "redirect_uri": CALLBACK,
-        **changes,
-    }
-    data = {name: value for name, value in form.items() if value is not None}
-    address = f"{local.auth_url}/oauth/token"
-    return requests.post(address, data=data, auth=auth, headers=headers, timeout=TIMEOUT_S)
+def without_none(fields):
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 class SetClock:
@@ -148,24 +149,6 @@ def reader(service, email):
     browser = Browser(service)
     browser.sign_in(email)
     return browser
-
-
-@pytest.fixture
-def question(service):
-    """The parameters of an authorization request."""
-    return partial(question_of, service)
-
-
-@pytest.fixture
-def exchange(service):
-    """The token endpoint."""
-    return partial(call_token_endpoint, service)
-
-
-@pytest.fixture
-def new_browser():
-    """A browser at a service that the test has started."""
-    return Browser
 
 
 @pytest.fixture

@@ -14,9 +14,8 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 import requests
 
-from memframe.service.oauth import redirect_matches
 from memframe.service.store.accounts import Developer
-from tests.pages.conftest import CALLBACK
+from tests.pages.conftest import CALLBACK, Browser
 
 VERIFIER = "v" * 43
 CHALLENGE = base64.urlsafe_b64encode(hashlib.sha256(VERIFIER.encode()).digest()).decode().rstrip("=")
@@ -25,14 +24,6 @@ PKCE = {"code_challenge": CHALLENGE, "code_challenge_method": "S256"}
 
 def fields_of(address):
     return dict(parse_qsl(urlsplit(address).query, keep_blank_values=True))
-
-
-@pytest.fixture
-def ask(stranger, question):
-    """An authorization request, not followed."""
-    return lambda **changes: stranger.open(
-        "/oauth/authorize", params=question(**changes), allow_redirects=False
-    )
 
 
 @pytest.fixture
@@ -49,13 +40,11 @@ def other_client(service):
 @pytest.mark.rfc(
     "6749 3.1a", "6749 3.1b", "6749 5.1a", "6749 5.1b", "8252 8.6a", "9207 2a", "9700 2.1e", "9700 4.12a"
 )
-def test_the_way_from_the_link_to_the_memory_key(service, stranger, email, question, ask):
-    answer = ask()
-    assert (answer.status_code, answer.headers["Location"][:38]) == (
-        303, "/login?next=%2Foauth%2Fauthorize%3Fresponse_type"[:38],
-    )  # fmt: skip
-    page = stranger.open("/oauth/authorize", params=question(state="where I was"))
-    assert "My application" in page.text
+def test_the_way_from_the_link_to_the_memory_key(service, stranger, email):
+    answer = stranger.ask(follow=False)
+    assert answer.status_code == 303
+    assert answer.headers["Location"].startswith("/login?next=%2Foauth%2Fauthorize%3F")
+    assert "My application" in stranger.ask(state="where I was").text
     consent = stranger.sign_in(email)
     assert "/oauth/authorize?" in consent.url
     assert "127.0.0.1:51004" in consent.text
@@ -98,77 +87,75 @@ def test_unknown_parameters_and_scopes_are_ignored(reader):
 # Redirect addresses
 
 REGISTERED = "http://127.0.0.1/callback"
-
-
-@pytest.mark.rfc("8252 7.3a")
-@pytest.mark.parametrize(
-    ("registered", "sent"),
-    [
-        (REGISTERED, REGISTERED),
-        (REGISTERED, "http://127.0.0.1:1/callback"),
-        (REGISTERED, "http://127.0.0.1:65535/callback"),
-        ("http://127.0.0.1:8000/callback", "http://127.0.0.1:9000/callback"),
-        ("http://[::1]/callback", "http://[::1]:51004/callback"),
-        ("http://127.0.0.1/callback?a=1&b=2", "http://127.0.0.1:5/callback?a=1&b=2"),
-        ("http://127.0.0.1", "http://127.0.0.1:51004"),
-        ("https://app.example/cb?x=1", "https://app.example/cb?x=1"),
-        ("http://localhost:8000/cb", "http://localhost:8000/cb"),
-    ],
-)
-def test_rfc_8252_an_address_matches_itself_and_on_loopback_any_port(registered, sent):
-    assert redirect_matches(registered, sent)
-
-
+SAME_ADDRESSES = {
+    REGISTERED: [REGISTERED, "http://127.0.0.1:1/callback", "http://127.0.0.1:65535/callback"],
+    "http://127.0.0.1:8000/callback": ["http://127.0.0.1:9000/callback"],
+    "http://[::1]/callback": ["http://[::1]:51004/callback"],
+    "http://127.0.0.1/callback?a=1&b=2": ["http://127.0.0.1:5/callback?a=1&b=2"],
+    "http://127.0.0.1": ["http://127.0.0.1:51004"],
+    "https://app.example/cb?x=1": ["https://app.example/cb?x=1"],
+    "http://localhost:8000/cb": ["http://localhost:8000/cb"],
+}
 OTHER_ADDRESSES = {
     REGISTERED: [
         "http://127.0.0.1:51004/callback?x=1", "http://127.0.0.1:51004/callback/", "http://127.0.0.1:51004/Callback",
-        "http://127.0.0.1:51004/x/../callback", "http://127.0.0.1:51004/x/%2e%2e/callback", "http://127.0.0.1:51004",
-        "http://127.0.0.1:51004/callback#part", "https://127.0.0.1:51004/callback", "HTTP://127.0.0.1:51004/callback",
-        "http://localhost:51004/callback", "http://[::1]:51004/callback", "http://127.0.0.2:51004/callback",
-        "http://127.1:51004/callback", "http://2130706433/callback", "http://127.0.0.1:/callback",
-        "http://127.0.0.1:0/callback", "http://127.0.0.1:65536/callback", "http://127.0.0.1:\u0665/callback",
-        "http://127.0.0.1.evil.example/callback", "http://127.0.0.1:80@evil.example/callback",
-        "http://user@127.0.0.1/callback", "http://evil.example\\@127.0.0.1/callback",
-        "http://127.0.0.1\\@evil.example/callback", " http://127.0.0.1/callback", "http://127.0.0.1/callback\n",
+        "http://127.0.0.1:51004/x/%2e%2e/callback", "http://127.0.0.1:51004", "http://127.0.0.1:51004/callback#part",
+        "https://127.0.0.1:51004/callback", "HTTP://127.0.0.1:51004/callback", "http://localhost:51004/callback",
+        "http://[::1]:51004/callback", "http://127.0.0.2:51004/callback", "http://127.1:51004/callback",
+        "http://127.0.0.1:/callback", "http://127.0.0.1:0/callback", "http://127.0.0.1:65536/callback",
+        "http://127.0.0.1:\u0665/callback", "http://127.0.0.1.evil.example/callback",
+        "http://127.0.0.1:80@evil.example/callback", "http://127.0.0.1\\@evil.example/callback",
+        " http://127.0.0.1/callback", "http://127.0.0.1/callback\n",
     ],
-    "http://127.0.0.1/callback?a=1&b=2": ["http://127.0.0.1:5/callback?b=2&a=1"],
-    "http://127.0.0.1/callback?a=1": ["http://127.0.0.1:5/callback"],
+    "http://127.0.0.1/callback?a=1&b=2": ["http://127.0.0.1:5/callback?b=2&a=1", "http://127.0.0.1:5/callback"],
     "https://app.example/cb": [
-        "http://127.0.0.1/cb", "https://app.example:8443/cb", "https://app.example:443/cb", "https://APP.example/cb",
-        "https://app.example./cb", "https://app.example.evil.example/cb", "//app.example/cb", "/cb",
-        "https://evil.example/https://app.example/cb", "https://xn--pp-eja.example/cb", "javascript:alert(1)",
+        "https://app.example:443/cb", "https://APP.example/cb", "https://app.example./cb",
+        "https://app.example.evil.example/cb", "//app.example/cb", "/cb", "javascript:alert(1)",
     ],
     "http://localhost:8000/cb": ["http://localhost:9000/cb"],
 }  # fmt: skip
 
 
-@pytest.mark.asvs("10.4.1")
-@pytest.mark.rfc("6749 3.1.2.3b", "8252 8.4a", "9700 2.1a")
-def test_rfc_9700_any_other_address_does_not_match():
-    pairs = [(registered, sent) for registered, others in OTHER_ADDRESSES.items() for sent in others]
-    assert [pair for pair in pairs if redirect_matches(*pair)] == []
+@pytest.mark.any_database
+@pytest.mark.rfc("8252 7.3a")
+@pytest.mark.parametrize("registered", SAME_ADDRESSES)
+def test_rfc_8252_an_address_matches_itself_and_on_loopback_any_port(service, stranger, registered):
+    client_id = service._deployment.add_developer("Notes", registered).client_id
+    for sent in SAME_ADDRESSES[registered]:
+        answer = stranger.ask(client_id=client_id, redirect_uri=sent, follow=False)
+        assert (answer.status_code, urlsplit(answer.headers["Location"]).path) == (303, "/login")
 
 
 @pytest.mark.any_database
 @pytest.mark.asvs("3.7.2", "10.4.1")
-@pytest.mark.rfc("6749 3.1.2.4a", "6749 4.1.2.1a", "6749 10.15a", "9700 2.1b")
-@pytest.mark.parametrize(
-    "changes",
-    [
-        *({"redirect_uri": sent} for sent in OTHER_ADDRESSES[REGISTERED]),
-        *({"client_id": name} for name in (None, "", "mfc_unknown", "\0", "'; DROP TABLE users", "é")),
-    ],
-    ids=str,
+@pytest.mark.rfc(
+    "6749 3.1.2.3b", "6749 3.1.2.4a", "6749 4.1.2.1a", "6749 10.15a", "8252 8.4a", "9700 2.1a", "9700 2.1b"
 )
-def test_rfc_6749_nobody_is_sent_to_an_address_that_is_not_registered_or_for_an_unknown_client(ask, changes):
-    answer = ask(**changes)
+@pytest.mark.parametrize("registered", OTHER_ADDRESSES)
+def test_rfc_6749_nobody_is_sent_to_an_address_that_is_not_registered(service, stranger, registered):
+    client_id = service._deployment.add_developer("Notes", registered).client_id
+    for sent in OTHER_ADDRESSES[registered]:
+        assert_link_is_refused(stranger.ask(client_id=client_id, redirect_uri=sent, follow=False))
+
+
+def assert_link_is_refused(answer):
     assert (answer.status_code, "Location" in answer.headers) == (400, False)
     assert "This link does not work" in answer.text
 
 
-def test_a_client_with_one_address_may_leave_it_out_in_both_requests(reader):
+@pytest.mark.any_database
+@pytest.mark.rfc("6749 4.1.2.1a")
+@pytest.mark.parametrize("client_id", [None, "", "mfc_unknown", "\0", "é"])
+def test_rfc_6749_nobody_is_sent_anywhere_for_an_unknown_client(stranger, client_id):
+    assert_link_is_refused(stranger.ask(client_id=client_id, follow=False))
+
+
+@pytest.mark.rfc("6749 3.1.2.3a")
+def test_only_a_client_with_one_address_may_leave_it_out(service, reader):
     code = reader.consent(redirect_uri=None)["code"]
     assert reader.exchange(code, redirect_uri=None).status_code == 200
+    other = service._deployment.add_developer("Notes", "https://notes.example.org/cb", REGISTERED)
+    assert_link_is_refused(reader.ask(client_id=other.client_id, redirect_uri=None, follow=False))
 
 
 @pytest.mark.rfc("6749 3.1.2b")
@@ -181,48 +168,29 @@ def test_the_query_of_a_redirect_address_is_kept(service, reader):
         assert back[name]
 
 
-@pytest.mark.rfc("6749 3.1.2.3a")
-def test_a_client_with_several_addresses_has_to_name_one(service, ask):
-    other = service._deployment.add_developer("Notes", "https://notes.example.org/cb", REGISTERED)
-    answer = ask(client_id=other.client_id, redirect_uri=None)
-    assert (answer.status_code, "Location" in answer.headers) == (400, False)
-
-
 # Requests that are refused at the client
 
 
 @pytest.mark.any_database
 @pytest.mark.asvs("10.4.4", "10.4.6")
-@pytest.mark.rfc(
-    "6749 3.1.1a",
-    "6749 4.1.2.1b",
-    "7636 4.4.1a",
-    "7636 7.2a",
-    "9207 2a",
-    "9207 2b",
-    "9700 2.1.1f",
-    "9700 2.1.2a",
-    "9700 4.11.2a",
-)
+@pytest.mark.rfc("6749 3.1.1a", "6749 4.1.2.1b", "7636 4.4.1a", "7636 7.2a", "9207 2a", "9207 2b")
+@pytest.mark.rfc("9700 2.1.1f", "9700 2.1.2a", "9700 4.11.2a")
 @pytest.mark.parametrize(
     ("changes", "error"),
     [
         ({"response_type": None}, "invalid_request"),
         ({"response_type": "token"}, "unsupported_response_type"),
-        ({"response_type": "barcode"}, "unsupported_response_type"),
         ({"response_type": "code token"}, "unsupported_response_type"),
-        ({"response_type": "none"}, "unsupported_response_type"),
         ({"response_mode": "fragment"}, "invalid_request"),
         ({"code_challenge": CHALLENGE}, "invalid_request"),
         ({"code_challenge": CHALLENGE, "code_challenge_method": "plain"}, "invalid_request"),
-        ({"code_challenge": CHALLENGE, "code_challenge_method": "s256"}, "invalid_request"),
         ({"code_challenge_method": "S256"}, "invalid_request"),
         ({"code_challenge": CHALLENGE[:-1], "code_challenge_method": "S256"}, "invalid_request"),
         ({"code_challenge": "é" * 43, "code_challenge_method": "S256"}, "invalid_request"),
     ],
 )
-def test_other_errors_are_told_to_the_client_with_state_and_issuer(service, ask, changes, error):
-    answer = ask(**changes)
+def test_other_errors_are_told_to_the_client_with_state_and_issuer(service, stranger, changes, error):
+    answer = stranger.ask(**changes, follow=False)
     assert answer.status_code == 303
     assert answer.headers["Location"].startswith("http://127.0.0.1:51004/callback?")
     back = fields_of(answer.headers["Location"])
@@ -231,12 +199,11 @@ def test_other_errors_are_told_to_the_client_with_state_and_issuer(service, ask,
 
 @pytest.mark.asvs("1.1.1", "15.3.7")
 @pytest.mark.rfc("6749 3.1e")
-def test_a_query_that_cannot_be_read_exactly_or_names_something_twice_is_refused(stranger, question):
+def test_a_query_that_cannot_be_read_exactly_or_names_something_twice_is_refused(stranger):
     for query in ("state=%ff", "state=%00", "&".join(f"a{n}=1" for n in range(100))):
         assert stranger.open(f"/oauth/authorize?{query}", allow_redirects=False).status_code == 400
     for name in ("client_id", "redirect_uri", "state", "code_challenge", "response_type"):
-        asked = [*question(**PKCE).items(), (name, "again")]
-        answer = stranger.open("/oauth/authorize", params=asked, allow_redirects=False)
+        answer = stranger.ask(**PKCE | {name: ["once", "again"]}, follow=False)
         assert (answer.status_code, "comes more than once" in answer.text) == (400, True)
 
 
@@ -245,29 +212,19 @@ def test_a_query_that_cannot_be_read_exactly_or_names_something_twice_is_refused
 
 @pytest.mark.any_database
 @pytest.mark.asvs("10.4.4", "10.4.10")
-@pytest.mark.rfc(
-    "6749 3.2.1a",
-    "6749 4.1.3a",
-    "6749 5.2a",
-    "6749 10.6a",
-    "9700 2.1.1c",
-    "9700 2.4a",
-    "9700 2.5a",
-    "9700 4.1.3a",
-)
+@pytest.mark.rfc("6749 3.2.1a", "6749 4.1.3a", "6749 5.2a", "6749 10.6a")
+@pytest.mark.rfc("9700 2.1.1c", "9700 2.4a", "9700 2.5a", "9700 4.1.3a")
 @pytest.mark.parametrize(
     ("changes", "error"),
     [
         ({"redirect_uri": "http://127.0.0.1:51005/callback"}, "invalid_grant"),
         ({"redirect_uri": None}, "invalid_grant"),
-        ({"code": "wrong"}, "invalid_grant"),
         ({"code": "é"}, "invalid_grant"),
         ({"code": None}, "invalid_request"),
         ({"code_verifier": VERIFIER}, "invalid_grant"),
         ({"grant_type": None}, "invalid_request"),
         ({"grant_type": "password", "username": "u", "password": "p"}, "unsupported_grant_type"),
         ({"grant_type": "client_credentials"}, "unsupported_grant_type"),
-        ({"grant_type": "implicit"}, "unsupported_grant_type"),
         ({"client_secret": "wrong"}, "invalid_client"),
         ({"client_secret": None}, "invalid_client"),
         ({"client_id": None}, "invalid_client"),
@@ -287,7 +244,7 @@ def test_rfc_6749_a_wrong_exchange_is_refused_and_costs_the_code_nothing(reader,
 
 @pytest.mark.rfc("6749 4.1.2c")
 def test_a_code_belongs_to_one_client_and_a_disabled_one_gets_neither_codes_nor_tokens(
-    service, reader, question, other_client
+    service, reader, other_client
 ):
     code = reader.consent()["code"]
     assert reader.exchange(code, **other_client).json()["error"] == "invalid_grant"
@@ -297,49 +254,43 @@ def test_a_code_belongs_to_one_client_and_a_disabled_one_gets_neither_codes_nor_
     other = accounts.developer(client_id=other_client["client_id"])
     accounts.set_disabled(Developer, other.id, disabled=True)
     assert reader.exchange(code, **other_client).json()["error"] == "invalid_client"
-    assert reader.open("/oauth/authorize", params=question(client_id=other.client_id)).status_code == 400
+    assert_link_is_refused(reader.ask(client_id=other.client_id, follow=False))
 
 
 @pytest.mark.rfc("6749 2.3.1a")
 def test_rfc_6749_a_client_may_authenticate_by_http_basic(service, reader):
     code = reader.consent()["code"]
-    answer = reader.exchange(
-        code, auth=(service.client_id, service.client_secret), client_id=None, client_secret=None
-    )
-    assert answer.status_code == 200
+    by_header = {"auth": (service.client_id, service.client_secret), "client_id": None, "client_secret": None}
+    assert reader.exchange(code, **by_header).status_code == 200
 
 
 @pytest.mark.rfc("6749 2.3a")
 @pytest.mark.parametrize(
     ("header", "changes", "error"),
     [
-        ("Basic !!!", {"client_secret": None}, "invalid_client"),
-        ("Basic " + base64.b64encode(b"\xff:\xff").decode(), {"client_secret": None}, "invalid_client"),
-        ("Basic " + base64.b64encode(b"mfc_1:x").decode(), {"client_secret": None}, "invalid_client"),
-        (
-            "Basic " + base64.b64encode(b"mfc_1%00:x").decode(),
-            {"client_secret": None, "client_id": None},
-            "invalid_client",
-        ),
-        ("Basic " + base64.b64encode(b"mfc_1:x").decode(), {}, "invalid_request"),
+        ("!!!", {"client_secret": None}, "invalid_client"),
+        (base64.b64encode(b"\xff:\xff").decode(), {"client_secret": None}, "invalid_client"),
+        (base64.b64encode(b"mfc_1%00:x").decode(), {"client_secret": None}, "invalid_client"),
+        (base64.b64encode(b"mfc_1:x").decode(), {}, "invalid_request"),
     ],
 )
-def test_rfc_6749_a_bad_header_or_two_ways_at_once_are_refused(service, header, changes, error, exchange):
-    answer = exchange(code="c", headers={"Authorization": header}, **changes)
+def test_rfc_6749_a_bad_header_or_two_ways_at_once_are_refused(stranger, header, changes, error):
+    answer = stranger.exchange("c", headers={"Authorization": f"Basic {header}"}, **changes)
     assert answer.json()["error"] == error
 
 
-@pytest.mark.rfc("6749 3.2a", "6749 3.2b")
+@pytest.mark.rfc("6749 3.2a", "6749 3.2b", "6749 4.1.2.1c")
 def test_a_body_that_is_no_plain_form_is_refused_and_nothing_is_given_out_by_get(service):
     form = "application/x-www-form-urlencoded"
     for body, kind in (
         (b'{"grant_type": "authorization_code"}', "application/json"), (b"grant_type=a&grant_type=a", form),
-        (b"grant_type=%ff", form), (b"\xff\xfe", form), (b"", form),
+        (b"grant_type=%ff", form), (b"\xff\xfe", form), (b"", form), (b"%22%5C%C3%A9%0A=1&%22%5C%C3%A9%0A=2", form),
     ):  # fmt: skip
         answer = requests.post(
             f"{service.auth_url}/oauth/token", body, headers={"Content-Type": kind}, timeout=20
         )
         assert (answer.status_code, answer.json()["error"]) == (400, "invalid_request")
+        assert re.fullmatch(r"[\x20-\x21\x23-\x5b\x5d-\x7e]+", answer.json()["error_description"])
     assert requests.get(f"{service.auth_url}/oauth/token", timeout=20).status_code == 405
 
 
@@ -349,18 +300,6 @@ def test_rfc_6749_a_client_secret_in_the_address_is_none(service, reader):
     secrets = {"client_id": service.client_id, "client_secret": service.client_secret}
     answer = requests.post(f"{service.auth_url}/oauth/token", data=form, params=secrets, timeout=20)
     assert answer.json()["error"] == "invalid_client"
-
-
-@pytest.mark.rfc("6749 4.1.2.1c")
-def test_rfc_6749_a_description_has_only_the_characters_that_are_allowed(service):
-    for name in ("%22", "%5C", "%C3%A9", "%0A"):
-        answer = requests.post(
-            f"{service.auth_url}/oauth/token",
-            data=f"{name}=1&{name}=2",
-            headers={"Content-Type": "application/x-www-form-urlencoded"},
-            timeout=20,
-        )
-        assert re.fullmatch(r"[\x20-\x21\x23-\x5b\x5d-\x7e]+", answer.json()["error_description"])
 
 
 # PKCE
@@ -373,10 +312,8 @@ def test_rfc_6749_a_description_has_only_the_characters_that_are_allowed(service
 def test_rfc_7636_without_the_verifier_a_challenged_code_is_worth_nothing(reader, verifier):
     code = reader.consent(**PKCE)["code"]
     refused = reader.exchange(code, code_verifier=verifier)
-    assert (refused.status_code, refused.json()["error"]) == (
-        400,
-        "invalid_grant" if verifier else "invalid_request",
-    )
+    assert refused.status_code == 400
+    assert refused.json()["error"] == ("invalid_grant" if verifier else "invalid_request")
     assert reader.exchange(code, code_verifier=VERIFIER).status_code == 200
 
 
@@ -394,22 +331,24 @@ def test_rfc_9700_of_fifty_exchanges_at_the_same_moment_one_wins(reader):
 
 
 @pytest.mark.asvs("10.4.2", "10.4.5")
-@pytest.mark.rfc("6749 4.1.2b", "9700 4.14.2a")
-def test_rfc_9700_a_code_or_refresh_token_that_comes_again_revokes_what_it_gave(reader, exchange):
+@pytest.mark.rfc("6749 4.1.2b", "9700 2.2.2a", "9700 4.14.2a")
+def test_rfc_9700_a_code_or_refresh_token_that_comes_again_revokes_what_it_gave(reader):
     code = reader.consent()["code"]
     first = reader.exchange(code).json()
     assert reader.exchange(code).json()["error"] == "invalid_grant"
-    assert refresh(exchange, first["refresh_token"]).json()["error"] == "invalid_grant"
+    assert reader.refresh(first["refresh_token"]).json()["error"] == "invalid_grant"
     first = reader.exchange(reader.consent()["code"]).json()
-    second = refresh(exchange, first["refresh_token"]).json()
-    assert refresh(exchange, first["refresh_token"]).json()["error"] == "invalid_grant"
-    assert refresh(exchange, second["refresh_token"]).json()["error"] == "invalid_grant"
+    second = reader.refresh(first["refresh_token"], scope="anything").json()
+    assert second["memory_key"] == first["memory_key"]
+    third = reader.refresh(second["refresh_token"]).json()
+    for token in (first, second, third):
+        assert reader.refresh(token["refresh_token"]).json()["error"] == "invalid_grant"
 
 
 @pytest.mark.asvs("10.4.3")
 @pytest.mark.rfc("6749 4.1.2a")
-def test_a_code_lives_sixty_seconds(timed, set_clock, new_browser):
-    browser = new_browser(timed)
+def test_a_code_lives_sixty_seconds(timed, set_clock):
+    browser = Browser(timed)
     browser.sign_in("ada@pages.example")
     in_time, late = browser.consent()["code"], browser.consent()["code"]
     set_clock.advance(seconds=59)
@@ -419,8 +358,8 @@ def test_a_code_lives_sixty_seconds(timed, set_clock, new_browser):
 
 
 @pytest.mark.rfc("6749 2.3.1c")
-def test_the_sixty_first_call_in_a_minute_has_to_wait(timed, set_clock, new_browser):
-    browser = new_browser(timed)
+def test_the_sixty_first_call_in_a_minute_has_to_wait(timed, set_clock):
+    browser = Browser(timed)
     answers = [browser.exchange("c").status_code for _ in range(61)]
     assert answers == [400] * 60 + [429]
     refused = browser.exchange("c")
@@ -437,39 +376,21 @@ def test_the_sixty_first_call_in_a_minute_has_to_wait(timed, set_clock, new_brow
 # Refreshing
 
 
-def refresh(exchange, token, **changes):
-    return exchange(
-        **{"grant_type": "refresh_token", "refresh_token": token, "redirect_uri": None, **changes}
-    )
-
-
-@pytest.mark.rfc("9700 2.2.2a")
-def test_a_refresh_token_is_replaced_by_its_use(reader, exchange):
-    first = reader.exchange(reader.consent()["code"]).json()
-    second = refresh(exchange, first["refresh_token"], scope="anything")
-    assert second.status_code == 200
-    assert second.json()["memory_key"] == first["memory_key"]
-    assert second.json()["refresh_token"] != first["refresh_token"]
-    assert refresh(exchange, second.json()["refresh_token"]).status_code == 200
-
-
 @pytest.mark.rfc("6749 6a", "6749 10.4a")
-def test_a_refresh_token_belongs_to_one_client_and_an_access_token_refreshes_nothing(
-    reader, exchange, other_client
-):
+def test_a_refresh_token_belongs_to_one_client_and_an_access_token_refreshes_nothing(reader, other_client):
     tokens = reader.exchange(reader.consent()["code"]).json()
-    assert refresh(exchange, tokens["refresh_token"], **other_client).json()["error"] == "invalid_grant"
-    assert refresh(exchange, tokens["access_token"]).json()["error"] == "invalid_grant"
-    assert refresh(exchange, None).json()["error"] == "invalid_request"
-    assert refresh(exchange, tokens["refresh_token"]).status_code == 200
+    assert reader.refresh(tokens["refresh_token"], **other_client).json()["error"] == "invalid_grant"
+    assert reader.refresh(tokens["access_token"]).json()["error"] == "invalid_grant"
+    assert reader.refresh(None).json()["error"] == "invalid_request"
+    assert reader.refresh(tokens["refresh_token"]).status_code == 200
 
 
 @pytest.mark.asvs("10.4.8")
 @pytest.mark.rfc("9700 4.14.2b")
 def test_a_refresh_token_ends_after_thirty_days_and_refreshing_half_a_year_after_the_consent(
-    timed, set_clock, new_browser
+    timed, set_clock
 ):
-    browser = new_browser(timed)
+    browser = Browser(timed)
 
     def consent():
         browser.sign_in("ada@pages.example")
@@ -477,8 +398,7 @@ def test_a_refresh_token_ends_after_thirty_days_and_refreshing_half_a_year_after
 
     def refresh_after(tokens, **passed):
         set_clock.advance(**passed)
-        refreshing = {"grant_type": "refresh_token", "refresh_token": tokens["refresh_token"]}
-        return browser.exchange(None, **refreshing, redirect_uri=None).json()
+        return browser.refresh(tokens["refresh_token"]).json()
 
     assert refresh_after(consent(), days=30)["error"] == "invalid_grant"
     tokens = consent()
@@ -489,7 +409,7 @@ def test_a_refresh_token_ends_after_thirty_days_and_refreshing_half_a_year_after
     assert "memory_key" in consent()
 
 
-# What a client can read beforehand, and what is kept
+# What a client can read beforehand
 
 
 @pytest.mark.rfc("9207 2.3a", "9700 2.1.1e", "9700 2.6a")
@@ -511,20 +431,3 @@ def test_the_sizes_of_codes_and_tokens_are_those_of_the_documentation(service, r
     sizes = dict(re.findall(r"^\| `?([^|`]+)`? \| (\d+) characters \|$", page, re.MULTILINE))
     assert sizes == {name: str(len(made[name])) for name in sizes}
     assert set(sizes) == set(made) - {"token_type", "expires_in"}
-
-
-@pytest.mark.rfc("6749 10.3a", "9700 4.9a")
-def test_codes_and_tokens_are_kept_only_as_hashes(tmp_path, new_browser, run_for_ada, caplog):
-    caplog.set_level("DEBUG")
-    with run_for_ada(tmp_path / "data") as local:
-        browser = new_browser(local)
-        browser.sign_in("ada@pages.example")
-        cookie = browser.session.cookies["memframe"]
-        code = browser.consent()["code"]
-        tokens = browser.exchange(code).json()
-        kept = b"".join(path.read_bytes() for path in (tmp_path / "data").rglob("*") if path.is_file())
-    secrets = [code, cookie, tokens["access_token"], tokens["refresh_token"], tokens["memory_key"]]
-    assert len(kept) > 10_000
-    for secret in secrets:
-        assert secret.encode() not in kept
-        assert secret not in caplog.text

@@ -3,8 +3,9 @@
 import re
 from concurrent.futures import ThreadPoolExecutor
 from html.parser import HTMLParser
+from itertools import chain
 from threading import Barrier
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlsplit
 
 import pytest
 import requests
@@ -16,7 +17,7 @@ from memframe.service import run_local
 from memframe.service.pages import harmless
 from memframe.service.store.accounts import Developer, User
 from tests.conftest import CHEAP_HASHER
-from tests.pages.conftest import PASSWORD, call_token_endpoint, question_of
+from tests.pages.conftest import PASSWORD, Browser
 from tests.service.conftest import assert_problem
 
 LINK = re.compile(r'href="([^"#]*)')
@@ -45,8 +46,8 @@ def status_of(service):
 
 
 @pytest.mark.asvs("6.2.2", "6.2.3", "7.4.3", "7.5.1")
-def test_people_change_their_own_password(service, reader, email, new_browser):
-    elsewhere = new_browser(service)
+def test_people_change_their_own_password(service, reader, email):
+    elsewhere = Browser(service)
     elsewhere.sign_in(email)
 
     def change(current, new, again=None):
@@ -55,62 +56,55 @@ def test_people_change_their_own_password(service, reader, email, new_browser):
 
     for current, new, again, reason in [
         ("wrong", "a new long password", None, "current password"),
-        ("correct horse battery", "short", None, "8 to 1024"),
-        ("correct horse battery", " " * 12, None, "blank"),
-        ("correct horse battery", "Password123", None, "most common"),
-        ("correct horse battery", "a new long password", "another", "differ"),
+        (PASSWORD, "short", None, "8 to 1024"),
+        (PASSWORD, " " * 12, None, "blank"),
+        (PASSWORD, "Password123", None, "most common"),
+        (PASSWORD, "a new long password", "another", "differ"),
     ]:
         page = change(current, new, again)
         assert (page.status_code, reason in page.text) == (403, True)
     assert elsewhere.open("/dashboard").url.endswith("/dashboard")
-    assert change("correct horse battery", "a new long password").url.endswith("/dashboard")
+    assert change(PASSWORD, "a new long password").url.endswith("/dashboard")
     assert reader.open("/dashboard").url.endswith("/dashboard"), "signed in here"
     assert "/login" in elsewhere.open("/dashboard").url, "signed out there"
-    assert new_browser(service).sign_in(email).status_code == 403
-    assert new_browser(service).sign_in(email, "a new long password").status_code == 200
+    assert Browser(service).sign_in(email).status_code == 403
+    assert Browser(service).sign_in(email, "a new long password").status_code == 200
 
 
 @pytest.mark.asvs("6.2.2", "6.4.1")
-def test_a_password_that_somebody_else_has_chosen_is_changed_before_anything_else(
-    service, new_email, new_browser, ask_for_access, status_of
-):
-    address, old, new = new_email(), "correct horse battery", "a password of my own"
-    user_id = service._deployment.add_user(address, Secret(old), must_change_password=True)
-    browser = new_browser(service)
+def test_a_password_of_the_operators_is_changed_before_anything_else(service, new_email):
+    address, new = new_email(), "a password of my own"
+    service._deployment.add_user(address, Secret(PASSWORD), must_change_password=True)
+    browser = Browser(service)
     page = browser.sign_in(address)
     assert urlsplit(page.url).path == "/dashboard/password"
     assert "The operator of this service chose your password" in page.text
-    service.memory_key(user_id)
-    token = {"csrf_token": re.search('name="csrf_token" value="([0-9a-f]+)"', page.text)[1]}
-    closed = [
+    token = browser.form("/password").fields["csrf_token"]
+    consent = urlsplit(browser.ask(follow=False).url)
+    for method, path in (
         ("GET", "/dashboard"),
-        ("GET", f"/oauth/authorize?{urlencode(question_of(service))}"),
-        ("POST", f"/oauth/authorize?{urlencode(question_of(service))}"),
+        ("GET", f"{consent.path}?{consent.query}"),
+        ("POST", f"{consent.path}?{consent.query}"),
         ("POST", "/dashboard/requests/any"),
         ("POST", "/dashboard/developers/any/disconnect"),
-    ]
-    for method, path in closed:
-        data = {**token, "status": "approved", "decision": "allow"} if method == "POST" else None
-        answer = browser.session.request(
-            method, service.auth_url + path, data=data, allow_redirects=False, timeout=20
-        )
+    ):
+        data = {"csrf_token": token, "status": "approved", "decision": "allow"} if method == "POST" else None
+        options = {"data": data, "allow_redirects": False, "timeout": 20}
+        answer = browser.session.request(method, service.auth_url + path, **options)
         assert (answer.status_code, urlsplit(answer.headers["Location"]).path) == (303, "/dashboard/password")
-    then = browser.open("/oauth/authorize", params=question_of(service))
-    assert "operator of this service chose" in then.text
-    same = browser.send(browser.form("/password"), current=old, new=old, again=old)
+    assert "operator of this service chose" in browser.ask().text
+    same = browser.send(browser.form("/password"), current=PASSWORD, new=PASSWORD, again=PASSWORD)
     assert "same as the current one" in same.text
-    changed = browser.send(browser.form("/password"), current=old, new=new, again=new)
+    changed = browser.send(browser.form("/password"), current=PASSWORD, new=new, again=new)
     assert "/oauth/authorize" in changed.url, "on to where the sign-in was to lead"
-    assert new_browser(service).sign_in(address, new).url.endswith("/dashboard")
+    assert Browser(service).sign_in(address, new).url.endswith("/dashboard")
 
 
 # Disconnecting
 
 
 @pytest.mark.asvs("10.4.9", "10.7.3")
-def test_who_is_disconnected_keeps_nothing_and_gets_another_memory_key(
-    service, call, reader, ask_for_access, status_of
-):
+def test_who_is_disconnected_keeps_nothing(service, call, reader, ask_for_access, status_of):
     approved = ask_for_access(reader)
     service.decide(approved, "approved")
     old = reader.exchange(reader.consent()["code"]).json()
@@ -123,8 +117,7 @@ def test_who_is_disconnected_keeps_nothing_and_gets_another_memory_key(
     assert (gone.status_code, gone.headers["Location"]) == (303, "/dashboard")
     assert (status_of(approved), status_of(pending)) == ("revoked", "rejected")
     assert reader.exchange(code).json()["error"] == "invalid_grant"
-    refresh = {"grant_type": "refresh_token", "refresh_token": old["refresh_token"], "code": None}
-    assert call_token_endpoint(service, **refresh).json()["error"] == "invalid_grant"
+    assert reader.refresh(old["refresh_token"]).json()["error"] == "invalid_grant"
     assert_problem(call.get("/memory-blobs", user_id=user_id), 403, "no_grant")
     body = {"memoryKey": old["memory_key"], "reason": "again"}
     assert_problem(call.post("/access-requests", body), 403, "wrong_memory_key")
@@ -176,9 +169,7 @@ def test_the_way_from_pending_over_approved_to_revoked(reader, ask_for_access, s
     assert ">Revoked<" in reader.open("/dashboard").text
 
 
-def test_only_a_decision_is_taken_and_one_that_was_taken_meanwhile_stands(
-    service, reader, ask_for_access, status_of
-):
+def test_a_decision_that_was_taken_meanwhile_stands(service, reader, ask_for_access, status_of):
     request_id = ask_for_access(reader)
     for status in ("pending", "open", "", "APPROVED"):
         reader.open("/dashboard")
@@ -194,13 +185,11 @@ def test_only_a_decision_is_taken_and_one_that_was_taken_meanwhile_stands(
 
 
 @pytest.mark.asvs("8.2.2", "8.4.1")
-def test_nobody_decides_on_the_requests_of_another_or_disconnects_for_another(
-    service, reader, new_browser, new_email, ask_for_access, status_of
-):
+def test_nobody_decides_or_disconnects_for_another(service, reader, new_email, ask_for_access, status_of):
     request_id = ask_for_access(reader)
     reader.open("/dashboard")
     forms = reader.form(request_id, "approved"), reader.form("/disconnect")
-    other = new_browser(service)
+    other = Browser(service)
     service.add_user(address := new_email(), PASSWORD)
     assert request_id not in other.sign_in(address).text
     token = other.form("/logout").fields["csrf_token"]
@@ -223,19 +212,17 @@ def test_looking_changes_nothing(reader, ask_for_access, status_of):
 
 
 @pytest.mark.asvs("10.7.1", "10.7.2")
-def test_the_consent_page_tells_whether_the_application_has_access_already(
-    service, reader, ask_for_access, question
-):
+def test_the_consent_page_tells_whether_the_application_has_access(service, reader, ask_for_access):
     request_id = ask_for_access(reader)
-    assert "cannot read your memories yet" in reader.open("/oauth/authorize", params=question()).text
+    assert "cannot read your memories yet" in reader.ask().text
     service.decide(request_id, "approved")
-    assert "It can read and change your memories" in reader.open("/oauth/authorize", params=question()).text
+    assert "It can read and change your memories" in reader.ask().text
 
 
 # Signing in
 
 
-def test_an_unknown_user_gets_the_same_refusal_after_the_same_work(run_for_ada, new_browser):
+def test_an_unknown_user_gets_the_same_refusal_after_the_same_work(run_for_ada):
     checked = []
 
     class RecordingHasher(PasswordHasher):
@@ -245,7 +232,7 @@ def test_an_unknown_user_gets_the_same_refusal_after_the_same_work(run_for_ada, 
 
     with run_for_ada(hasher=RecordingHasher(time_cost=1, memory_cost=8, parallelism=1)) as local:
         pages = [
-            new_browser(local).sign_in(address, "wrong password")
+            Browser(local).sign_in(address, "wrong password")
             for address in ("ada@pages.example", "nobody@pages.example", "", "x" * 5000, "\x00")
         ]
     said = [(page.status_code, "The e-mail address or the password is wrong" in page.text) for page in pages]
@@ -257,14 +244,7 @@ def test_an_unknown_user_gets_the_same_refusal_after_the_same_work(run_for_ada, 
 @pytest.mark.asvs("3.7.2")
 @pytest.mark.rfc("6749 10.15a", "9700 2.1b")
 @pytest.mark.parametrize(
-    "target",
-    [
-        "https://evil.example/",
-        "//evil.example",
-        "/\\evil.example",
-        "/dashboard\r\nX: y",
-        "/oauth/authorize?é",
-    ],
+    "target", ["https://evil.example/", "//evil.example", "/\\evil.example", "/login\r\nX: y"]
 )
 def test_the_sign_in_leads_only_to_our_own_pages(stranger, email, target):
     stranger.open("/login", params={"next": target})
@@ -290,41 +270,37 @@ def test_the_session_gets_another_name_at_the_sign_in_and_at_the_sign_out(strang
 
 @pytest.mark.asvs("7.4.2")
 @pytest.mark.parametrize("kind", [User, Developer])
-def test_an_account_that_is_opened_again_does_not_revive_its_sessions_and_tokens(
-    service, reader, email, exchange, new_browser, kind
-):
+def test_an_account_that_is_opened_again_does_not_revive_sessions_and_tokens(service, reader, email, kind):
     other = service._deployment.add_developer("Another")
     as_other = {"client_id": other.client_id, "client_secret": other.client_secret.reveal()}
-    code = reader.consent(client_id=other.client_id)["code"]
     tokens = reader.exchange(reader.consent(client_id=other.client_id)["code"], **as_other).json()
+    code = reader.consent(client_id=other.client_id)["code"]
     own = reader.exchange(reader.consent()["code"]).json()
     accounts = service._deployment.store.accounts
     account_id = other.id if kind is Developer else accounts.user_by_email(email).id
     for disabled in (True, False):
         accounts.set_disabled(kind, account_id, disabled=disabled)
-    refreshing = {"grant_type": "refresh_token", "redirect_uri": None}
-    refused = exchange(refresh_token=tokens["refresh_token"], **refreshing, **as_other)
-    assert refused.json()["error"] == "invalid_grant"
-    assert exchange(code=code, **as_other).json()["error"] == "invalid_grant"
-    is_elsewhere_open = exchange(refresh_token=own["refresh_token"], **refreshing).status_code == 200
+    assert reader.refresh(tokens["refresh_token"], **as_other).json()["error"] == "invalid_grant"
+    assert reader.exchange(code, **as_other).json()["error"] == "invalid_grant"
+    is_elsewhere_open = reader.refresh(own["refresh_token"]).status_code == 200
     is_signed_in = reader.open("/dashboard", allow_redirects=False).status_code == 200
     assert is_elsewhere_open == is_signed_in == (kind is Developer)
-    again = new_browser(service)
+    again = Browser(service)
     again.sign_in(email)
     code = again.consent(client_id=other.client_id)["code"]
     assert again.exchange(code, **as_other).json()["memory_key"] == tokens["memory_key"]
 
 
 @pytest.mark.asvs("6.2.10", "7.2.1", "7.3.2", "7.4.1")
-def test_a_session_lasts_twelve_hours_and_a_password_does_not_age(timed, set_clock, new_browser):
-    browser = new_browser(timed)
+def test_a_session_lasts_twelve_hours_and_a_password_does_not_age(timed, set_clock):
+    browser = Browser(timed)
     browser.sign_in("ada@pages.example")
     set_clock.advance(hours=11, minutes=59)
     assert browser.open("/dashboard").url.endswith("/dashboard")
     set_clock.advance(minutes=1)
     assert "/login" in browser.open("/dashboard").url
     set_clock.advance(days=3650)
-    assert new_browser(timed).sign_in("ada@pages.example").url.endswith("/dashboard")
+    assert Browser(timed).sign_in("ada@pages.example").url.endswith("/dashboard")
 
 
 def failures(browser, n, email="ada@pages.example"):
@@ -333,8 +309,8 @@ def failures(browser, n, email="ada@pages.example"):
 
 
 @pytest.mark.asvs("2.4.1", "6.3.1")
-def test_after_twenty_failed_sign_ins_each_further_one_waits_twice_as_long(timed, set_clock, new_browser):
-    browser = new_browser(timed)
+def test_after_twenty_failed_sign_ins_each_further_one_waits_twice_as_long(timed, set_clock):
+    browser = Browser(timed)
     assert failures(browser, 20) == [403] * 20
     browser.open("/login")
     for minutes in (1, 2, 4, 8, 15, 15):
@@ -352,23 +328,23 @@ def test_after_twenty_failed_sign_ins_each_further_one_waits_twice_as_long(timed
 
 
 @pytest.mark.asvs("6.3.1")
-def test_whoever_tries_many_accounts_has_to_wait(timed, set_clock, new_browser):
-    browser = new_browser(timed)
+def test_whoever_tries_many_accounts_has_to_wait(timed, set_clock):
+    browser = Browser(timed)
     assert [failures(browser, 1, f"{n}@pages.example") for n in range(101)] == [[403]] * 100 + [[429]]
-    assert new_browser(timed).sign_in("ada@pages.example").status_code == 429
+    assert Browser(timed).sign_in("ada@pages.example").status_code == 429
     set_clock.advance(seconds=60)
-    assert new_browser(timed).sign_in("ada@pages.example").url.endswith("/dashboard")
+    assert Browser(timed).sign_in("ada@pages.example").url.endswith("/dashboard")
 
 
 @pytest.mark.asvs("6.3.1")
-def test_a_stranger_who_guesses_does_not_lock_out_a_browser_that_is_known(timed, set_clock, new_browser):
-    own, stranger = new_browser(timed), new_browser(timed)
+def test_a_stranger_who_guesses_does_not_lock_out_a_browser_that_is_known(timed, set_clock):
+    own, stranger = Browser(timed), Browser(timed)
     own.sign_in("ada@pages.example")
     own.open("/dashboard")
     own.send(own.form("/logout"))
     assert failures(stranger, 21) == [403] * 20 + [429]
     assert own.sign_in("Ada@pages.example").url.endswith("/dashboard"), "behind the same address"
-    assert new_browser(timed).sign_in("ada@pages.example").status_code == 429
+    assert Browser(timed).sign_in("ada@pages.example").status_code == 429
     own.open("/dashboard")
     own.send(own.form("/logout"))
     assert failures(own, 21) == [403] * 20 + [429], "it is counted, too, for itself"
@@ -380,17 +356,15 @@ def test_a_stranger_who_guesses_does_not_lock_out_a_browser_that_is_known(timed,
 
 
 @pytest.mark.asvs("6.3.1")
-def test_failed_sign_ins_are_counted_for_all_processes_together(backend, set_clock, new_browser, tmp_path):
+def test_failed_sign_ins_are_counted_for_all_processes_together(backend, set_clock, tmp_path):
     database = backend.new_database() or f"sqlite:///{tmp_path / 'service.db'}"
     options = {"database": database, "now": set_clock, "password_hasher": CHEAP_HASHER}
     with run_local(tmp_path, **options) as one, run_local(tmp_path, **options) as other:
         one.add_user("ada@pages.example", PASSWORD)
         with ThreadPoolExecutor(4) as pool:
-            browsers = [new_browser(local) for local in (one, other) * 2]
-            statuses = [
-                status for found in pool.map(lambda each: failures(each, 7), browsers) for status in found
-            ]
-        assert sorted(statuses) == [403] * 20 + [429] * 8
+            browsers = [Browser(local) for local in (one, other) * 2]
+            statuses = pool.map(lambda browser: failures(browser, 7), browsers)
+        assert sorted(chain.from_iterable(statuses)) == [403] * 20 + [429] * 8
         with one._deployment.store.engine.connect() as connection:
             stored = str(connection.exec_driver_sql("SELECT * FROM attempts").all())
         assert "ada@" not in stored
@@ -398,7 +372,7 @@ def test_failed_sign_ins_are_counted_for_all_processes_together(backend, set_clo
 
 
 @pytest.mark.asvs("15.2.2")
-def test_passwords_are_checked_two_at_once(run_for_ada, new_browser):
+def test_passwords_are_checked_two_at_once(run_for_ada):
     now, most, gate = [0], [0], Barrier(2)
 
     class SlowHasher(PasswordHasher):
@@ -411,34 +385,29 @@ def test_passwords_are_checked_two_at_once(run_for_ada, new_browser):
 
     hasher = SlowHasher(time_cost=1, memory_cost=8, parallelism=1)
     with run_for_ada(hasher=hasher) as local, ThreadPoolExecutor(8) as pool:
-        pages = list(pool.map(lambda _: new_browser(local).sign_in("ada@pages.example"), range(8)))
+        pages = list(pool.map(lambda _: Browser(local).sign_in("ada@pages.example"), range(8)))
     assert [page.url.rpartition("/")[2] for page in pages] == ["dashboard"] * 8
     assert most == [2]
 
 
 @pytest.mark.asvs("6.2.8", "6.2.9")
-def test_a_password_counts_exactly_as_it_was_chosen(service, new_email, new_browser):
-    chosen = (
-        "A long Phrase, of more letters than the 72 that some hashes look at and with a blank at its end "
-    )
+def test_a_password_counts_exactly_as_it_was_chosen(service, new_email):
+    chosen = "A long Phrase, of more letters than the 72 that some hashes look at, with a blank at its end "
     service.add_user(address := new_email(), chosen)
     for typed in (chosen.lower(), chosen.strip(), chosen[:72], f"{chosen[:-2]}X "):
-        assert new_browser(service).sign_in(address, typed).status_code == 403
-    assert new_browser(service).sign_in(address, chosen).url.endswith("/dashboard")
+        assert Browser(service).sign_in(address, typed).status_code == 403
+    assert Browser(service).sign_in(address, chosen).url.endswith("/dashboard")
 
 
 @pytest.mark.asvs("6.2.6", "6.2.7", "6.4.2", "7.4.4")
-def test_the_sign_in_form_helps_password_managers_and_every_page_offers_to_sign_out(
-    stranger, email, question
-):
+def test_the_sign_in_form_helps_password_managers_and_every_page_offers_to_sign_out(stranger, email):
     page = stranger.open("/login").text
     assert set(stranger.form("/login").fields) == {"csrf_token", "next", "email", "password"}
     assert '<input id="password" name="password" type="password" autocomplete="current-password"' in page
     assert "onpaste" not in page
     stranger.sign_in(email)
-    for path, asked in (("/dashboard", {}), ("/oauth/authorize", question()), ("/dashboard/nothing", {})):
-        page = stranger.open(path, params=asked).text
-        assert '<button class="link" form="sign-out">Sign out</button>' in page
+    for page in (stranger.open("/dashboard"), stranger.open("/dashboard/nothing"), stranger.ask()):
+        assert '<button class="link" form="sign-out">Sign out</button>' in page.text
         assert stranger.form("/logout")
 
 
@@ -471,14 +440,14 @@ def test_people_are_told_so_by_a_page_and_programs_by_a_problem_document(service
 @pytest.mark.asvs("3.5.1", "7.6.2")
 @pytest.mark.rfc("6749 10.12b")
 @pytest.mark.parametrize("form", ["/login", "/logout", "/dashboard/requests/", "/oauth/authorize"])
-def test_a_form_without_its_token_changes_nothing(reader, stranger, email, ask_for_access, question, form):
+def test_a_form_without_its_token_changes_nothing(reader, stranger, email, ask_for_access, form):
     if form.startswith("/dashboard"):
         ask_for_access(reader)
     browser = stranger if form == "/login" else reader
-    for token in (None, "", "0" * 64, "é"):
+    for token in (None, "0" * 64, "é"):
         browser.open("/login" if form == "/login" else "/dashboard")
         if form == "/oauth/authorize":
-            browser.open("/oauth/authorize", params=question())
+            browser.ask()
         before = browser.session.cookies["memframe"]
         fields = {"csrf_token": token, "email": email, "password": PASSWORD, "decision": "allow"}
         answer = browser.send(browser.form(form), follow=False, status="approved", **fields)
@@ -498,7 +467,7 @@ def test_a_form_is_taken_only_from_our_own_pages(service, reader, stranger):
     for headers, is_accepted in (
         ({"Sec-Fetch-Site": "cross-site"}, False), ({"Sec-Fetch-Site": "same-site"}, False),
         ({"Sec-Fetch-Site": "cross-site", "Origin": "null"}, False), ({"Origin": "https://evil.example"}, False),
-        ({"Origin": "http://127.0.0.1:1"}, False), ({"Origin": "http://["}, False), ({"Origin": ""}, False),
+        ({"Origin": "http://127.0.0.1:1"}, False), ({"Origin": "http://["}, False),
         ({"Sec-Fetch-Site": "same-origin"}, True),
         ({"Sec-Fetch-Site": "none"}, True), ({"Sec-Fetch-Site": "same-origin", "Origin": "null"}, True),
         ({"Origin": "null"}, True), ({"Origin": service.auth_url}, True),
@@ -514,18 +483,12 @@ def test_a_form_is_taken_only_from_our_own_pages(service, reader, stranger):
 XSS = [
     "<script>alert(1)</script>",
     '"><img src=x onerror=alert(1)>',
-    "'><svg/onload=alert(1)>",
     "</p></li><form action=https://evil.example><input name=password>",
-    "<iframe srcdoc='<script>alert(1)</script>'>",
     "<style>*{display:none}</style>",
-    '<meta http-equiv="refresh" content="0;url=https://evil.example">',
-    '<base href="https://evil.example/">',
     "{{ 7*7 }}{% raw %}${7*7}#{7*7}",
     "&lt;script&gt;alert(1)&lt;/script&gt;",
     "<!-- --!><script>alert(1)</script>",
     "<scr\x01ipt>alert(1)</script>",
-    "javascript:alert(1)",
-    "<a href='javascript:alert(1)'>click</a>",
     "\u202egnissim eb llahs gnihton\u2066",
 ]
 
@@ -547,18 +510,16 @@ class Tags(HTMLParser):
 
 @pytest.mark.any_database
 @pytest.mark.asvs("1.1.2", "1.2.1", "1.3.7", "3.2.2")
-def test_reasons_and_names_of_strangers_stay_text(
-    service, reader, new_browser, new_email, ask_for_access, question
-):
-    service.add_user(address := new_email(), "correct horse battery")
-    other = new_browser(service)
+def test_reasons_and_names_of_strangers_stay_text(service, reader, new_email, ask_for_access):
+    service.add_user(address := new_email(), PASSWORD)
+    other = Browser(service)
     other.sign_in(address)
-    plain = Tags(reader.open("/oauth/authorize", params=question()).text)
+    plain = Tags(reader.ask().text)
     for words in XSS:
         ask_for_access(reader, words)
         ask_for_access(other, "plain words")
         developer = service._deployment.add_developer(words)
-        page = Tags(reader.open("/oauth/authorize", params=question(client_id=developer.client_id)).text)
+        page = Tags(reader.ask(client_id=developer.client_id).text)
         assert (page.tags, harmless(words) in page.text) == (plain.tags, True)
     page, plain_page = (Tags(browser.open("/dashboard").text) for browser in (reader, other))
     assert page.tags == plain_page.tags
@@ -579,7 +540,7 @@ def test_characters_that_reorder_or_hide_text_are_taken_out_and_all_languages_st
 @pytest.mark.any_database
 @pytest.mark.asvs("3.3.2", "3.3.4", "3.4.3", "3.4.5", "3.4.6", "14.3.2")
 @pytest.mark.rfc("6749 10.13a", "9700 4.16a", "9700 4.2.4a")
-def test_every_page_protects_itself(stranger, reader, question):
+def test_every_page_protects_itself(stranger, reader):
     for path in ("/", "/login", "/dashboard", "/oauth/authorize?client_id=none"):
         headers = stranger.open(path, allow_redirects=False).headers
         policy = headers["Content-Security-Policy"]
@@ -595,12 +556,12 @@ def test_every_page_protects_itself(stranger, reader, question):
     cookie = set(stranger.open("/login").headers["Set-Cookie"].lower().split("; "))
     assert cookie >= {"httponly", "samesite=lax", "path=/"}
     assert "secure" not in cookie
-    policy = reader.open("/oauth/authorize", params=question()).headers["Content-Security-Policy"]
+    policy = reader.ask().headers["Content-Security-Policy"]
     assert policy.endswith("form-action 'self' http://127.0.0.1:51004"), "and to the client alone"
 
 
 @pytest.mark.asvs("3.7.1", "14.2.3", "14.3.3")
-def test_pages_have_no_script_and_load_nothing_from_elsewhere(reader, ask_for_access, question):
+def test_pages_have_no_script_and_load_nothing_from_elsewhere(reader, ask_for_access):
     class Sources(HTMLParser):
         def handle_starttag(self, tag, attributes):
             assert tag not in {"script", "style", "iframe", "object"}
@@ -612,5 +573,5 @@ def test_pages_have_no_script_and_load_nothing_from_elsewhere(reader, ask_for_ac
                     assert not value.startswith("//")
 
     ask_for_access(reader)
-    for path, asked in (("/dashboard", {}), ("/login", {}), ("/oauth/authorize", question())):
-        Sources().feed(reader.open(path, params=asked).text)
+    for page in (reader.open("/dashboard"), reader.open("/login"), reader.ask()):
+        Sources().feed(page.text)

@@ -1,14 +1,11 @@
 """People see their memories, search them, take them along, delete them, and see who used them; nobody else does."""
 
-import json
 import re
 
 import pytest
-from click.testing import CliRunner
 from sqlalchemy import func, select
 from sqlalchemy.exc import OperationalError
 
-from memframe.cli import main
 from memframe.secret import Secret
 from memframe.service import run_local
 from memframe.service.deployment import DATABASE_FILE
@@ -62,15 +59,12 @@ def test_people_see_their_own_memories_latest_first_in_pages(service, call, pers
     assert person.browser.open("/dashboard/memories?after=x").status_code == 400
 
 
-@pytest.mark.parametrize(
-    ("asked", "expected"),
-    [("q=CELLO", ["a"]), ("q=strasse", ["b"]), ("tag=tea", ["c", "b"]), ("tag=tea&q=lives", ["b"]), ("tag=no", [])],
-)  # fmt: skip
-def test_a_search_and_a_tag_choose(person, asked, expected):
+def test_a_search_and_a_tag_choose(person):
     person.create("Plays the cello", title="a")
     person.create("Lives in the Straße", title="b", tags=["tea"])
     person.create("Likes it", title="c", tags=["tea"])
-    assert person.titles(f"/dashboard/memories?{asked}") == expected
+    for asked, found in (("q=strasse", ["b"]), ("tag=tea", ["c", "b"]), ("tag=tea&q=lives", ["b"])):
+        assert person.titles(f"/dashboard/memories?{asked}") == found
 
 
 def test_tags_come_in_pages_and_lead_to_their_memories(person, monkeypatch):
@@ -151,7 +145,7 @@ def test_one_memory_is_deleted_after_a_question_and_not_restored(service, call, 
 
 def test_all_memories_are_deleted_if_their_number_is_typed(person):
     gone = person.create(tags=["a"])["id"]
-    person.call("DELETE", f"/memory-blobs/{gone}", params={"user_id": person.user_id})
+    person.delete(gone)
     for number in range(3):
         person.create(str(number), tags=["a"])
     for typed in ("", "2", "4", "three", "-3", "²"):
@@ -167,14 +161,10 @@ def test_all_memories_are_deleted_if_their_number_is_typed(person):
 @pytest.mark.asvs("3.5.1", "3.5.3")
 def test_no_other_site_deletes_anything(person):
     memory_id = person.create()["id"]
-    paths = [
-        f"/dashboard/memories/{memory_id}/delete",
-        "/dashboard/memories/delete-all",
-        "/dashboard/account/delete",
-    ]
-    for path in paths:
+    for page in (f"memories/{memory_id}/delete", "memories/delete-all", "account/delete"):
         for wrong in ({"csrf_token": "0" * 64}, {"headers": {"Sec-Fetch-Site": "cross-site"}}):
-            assert person.send(path, number="1", password="a long password", **wrong).status_code == 403
+            sent = person.send(f"/dashboard/{page}", number="1", password="a long password", **wrong)
+            assert sent.status_code == 403
     assert person.ids() == [memory_id]
 
 
@@ -201,16 +191,16 @@ def test_whoever_is_not_signed_in_or_has_a_password_of_the_operator_sees_nothing
 
 def test_the_record_counts_what_applications_did_and_nothing_else(person):
     assert "No application has read or changed" in person.browser.open("/dashboard/activity").text
-    made = [person.create(f"a secret text {number}", title="a title") for number in range(3)]
+    made = [person.create("a secret text", title="a title") for _ in range(3)]
     key = {"Idempotency-Key": made[0]["id"]}
     for _ in range(2):  # the second is answered, and creates nothing
         assert person.call.post("/memory-blobs", {**person.keys, "content": "x"}, **key).status_code == 201
     person.list(limit=2)
     person.list(searchQuery="secret")
-    person.call.get(f"/memory-blobs/{made[0]['id']}", user_id=person.user_id)
+    person.get(made[0]["id"])
     person.patch(made[0]["id"], title="b")
     person.patch("unknown", title="b")
-    person.call("DELETE", f"/memory-blobs/{made[1]['id']}", params={"user_id": person.user_id})
+    person.delete(made[1]["id"])
     person.browser.open("/dashboard/memories")  # what the person reads is nobody's business
     assert person.row() == [2 + 3 + 1, 4, 1, 1]
     assert "My application" in person.browser.page.text
@@ -282,7 +272,7 @@ def test_an_account_is_deleted_with_everything_in_it_and_leaves_a_receipt(backen
             key = {"Idempotency-Key": each.user_id}
             assert call.post("/memory-blobs", {**each.keys, "content": "x", "tags": ["a"]}, **key).ok
             gone = each.create("Likes tea", tags=["tea"])["id"]
-            call("DELETE", f"/memory-blobs/{gone}", params={"user_id": each.user_id})
+            each.delete(gone)
             assert each.row()
             assert each.browser.consent(redirect_uri=local.redirect_uri)["code"]
         local.rotate_key(person.user_id)
@@ -303,11 +293,8 @@ def test_an_account_is_deleted_with_everything_in_it_and_leaves_a_receipt(backen
             ((digest, _),) = connection.execute(select(erasures)).all()
         assert digest in receipt.text
         assert person.user_id in receipt.text
-        assert (
-            person.list().status_code
-            == call.get(f"/access-requests/{person.request_id}").status_code - 1
-            == 403
-        )
+        assert person.list().status_code == 403
+        assert call.get(f"/access-requests/{person.request_id}").status_code == 404
         assert "/login" in person.browser.open("/dashboard").url
         assert Browser(local).sign_in(person.email, "a long password").status_code == 403
         assert call.post("/memory-blobs", {**other.keys, "content": "y"}).status_code == 201
@@ -316,56 +303,3 @@ def test_an_account_is_deleted_with_everything_in_it_and_leaves_a_receipt(backen
             assert (other.user_id.encode() in kept, person.user_id.encode() in kept) == (True, False)
             assert person.email.encode() not in kept
         local.add_user(person.email, "a long password")
-
-
-# The operator
-
-
-@pytest.fixture
-def operated(tmp_path):
-    """A person of a running service, and a way to run `memframe service` on its data."""
-    with run_local(tmp_path / "data", password_hasher=CHEAP_HASHER) as local:
-
-        def run(*arguments):
-            given = ["service", *map(str, arguments), "--data", str(tmp_path / "data")]
-            return CliRunner().invoke(main, given)
-
-        yield Person(local, Caller(local.base_url, local.api_key)), run
-
-
-def test_the_operator_exports_what_the_person_would_download(operated, tmp_path):
-    person, run = operated
-    person.create("Likes tea", title="Tea")
-    for name in ("a.json", "a.md"):
-        exported = run("export-user", tmp_path / name, "--user", person.email.upper(), "--json")
-        assert exported.exit_code == 0, exported.output
-        assert json.loads(exported.output)["user_id"] == person.user_id
-        assert (tmp_path / name).stat().st_mode & 0o077 == 0
-    assert json.loads((tmp_path / "a.json").read_text())["memories"][0]["content"] == "Likes tea"
-    assert "Likes tea" in (tmp_path / "a.md").read_text()
-    for path, user, said in (
-        (tmp_path / "a.csv", person.email, "neither in .json nor in .md"),
-        (tmp_path / "a.json", person.email, "cannot be written (File exists)"),
-        (tmp_path / "no" / "a.json", person.email, "No such file"),
-        (tmp_path / "b.json", "nobody@a.example", "there is no account nobody@a.example"),
-        (tmp_path / "b.json", person.browser.local.client_id, "is an application"),
-    ):
-        refused = run("export-user", path, "--user", user)
-        assert (refused.exit_code, said in refused.stderr) == (1, True), refused.stderr
-    assert not (tmp_path / "b.json").exists()
-
-
-def test_the_operator_erases_an_account_after_the_number_of_its_memories_was_confirmed(operated):
-    person, run = operated
-    person.create()
-    erase = ("erase-user", "--user", person.email)
-    for confirm, said in (((), "give --confirm 1 to go on"), (("--confirm", 2), "has 1 memories, not 2")):
-        refused = run(*erase, *confirm)
-        assert (refused.exit_code > 0, said in refused.stderr) == (True, True), refused.stderr
-    assert len(person.ids()) == 1
-    erased = run(*erase, "--confirm", 1, "--json")
-    assert erased.exit_code == 0, erased.output
-    receipt = json.loads(erased.output)
-    assert (receipt["user_id"], receipt["memories"], receipt["keys"]) == (person.user_id, 1, 1)
-    assert len(bytes.fromhex(receipt["receipt"])) == 32
-    assert run(*erase, "--confirm", 0).exit_code == 1

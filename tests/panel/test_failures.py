@@ -26,7 +26,7 @@ def signing_in(show, base_url, key):
     return seen
 
 
-def test_a_key_that_is_refused_is_typed_again(bare, user, show, monkeypatch):
+def test_a_key_that_is_refused_is_typed_again(bare, user, show):
     seen = signing_in(show, user.service.base_url, "mf_live_wrong")
     assert "The service does not accept this API key." in seen.text
     assert 'role="alert"' in seen.html
@@ -34,13 +34,6 @@ def test_a_key_that_is_refused_is_typed_again(bare, user, show, monkeypatch):
     seen.click("Sign in")
     assert "Step 2 of 5" in seen.text
     assert "does not accept" not in seen.text
-    monkeypatch.setenv("MEMFRAME_BASE_URL", user.service.base_url)
-    monkeypatch.setenv("MEMFRAME_API_KEY", "mf_live_wrong")
-    of_environment = show()
-    assert "does not accept this API key" in of_environment.text
-    of_environment.type("API key", user.service.api_key)
-    of_environment.click("Sign in")
-    assert of_environment.panel.sign_in.client is not None
 
 
 @pytest.mark.parametrize(
@@ -48,11 +41,7 @@ def test_a_key_that_is_refused_is_typed_again(bare, user, show, monkeypatch):
     [
         ("", "", "Fill in “Address of the API” first."),
         ("http://127.0.0.1:9/api/v1", "", "Fill in “API key” first."),
-        (
-            "http://memory.example/api/v1",
-            "mf_live_x",
-            "“Address of the API” is plain http to another machine",
-        ),
+        ("http://memory.example/api/v1", "x", "“Address of the API” is plain http to another machine"),
     ],
 )
 def test_what_is_missing_or_unsafe_is_named_as_on_the_screen(bare, show, base_url, key, says):
@@ -120,20 +109,10 @@ def test_a_user_who_declined_is_asked_again_with_another_reason(connected, user)
     connected.until("rejected")
     assert "The user declined" in connected.text
     assert connected.fields()["Your new reason"].value == "a test"
-    connected.type("Your new reason", "")
-    connected.click("Ask again")
-    assert "Fill in “Your new reason” first" in connected.text
     connected.type("Your new reason", "the duplicates alone")
     connected.click("Ask again")
     assert "Step 4 of 5" in connected.text
     assert connected.panel.sign_in.request.reason == "the duplicates alone"
-    user.service.decide(connected.panel.sign_in.request.id, "rejected")
-    connected.until("rejected")
-    connected.click("Choose again")
-    connected.click_row("Ask again the duplicates alone")
-    connected.type("Your new reason", "the third")
-    connected.click("Ask again")
-    assert connected.panel.sign_in.state == "pending"
     connected.click("Back")
     assert "Ask again" not in connected.labels()  # as one request of this user waits already
 

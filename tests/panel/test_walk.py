@@ -15,23 +15,39 @@ from tests.faults import changed
 from tests.panel.conftest import answer, approve, ask, everything_kept, fill_in
 
 
-def test_the_whole_walk_by_hand(bare, user, show):
+def test_the_whole_walk_leaves_no_secret_in_a_widget_at_any_moment(bare, user, show):
     service = user.service
     service.import_memories(user.user_id, load_sample()[:30], load_sample_tags())
-    seen = show(reason="Weekly review")
+    secrets = {"api key": service.api_key, "client secret": service.client_secret}
+    seen, moments = show(reason="Weekly review"), {}
+
+    def look(moment):
+        moments[moment] = everything_kept(seen.panel)
+
     assert list(seen.fields()) == ["Address of the API", "API key"]
     assert "Step 1 of 5" in seen.text
     fill_in(seen, service, "base_url", "api_key")
+    look("typed")
     seen.click("Sign in")
+    look("signed in")
     assert "Step 2 of 5" in seen.text
     assert f"At {service.base_url.split('/')[2]}." in seen.text
     fill_in(seen, service, "auth_url", "client_id", "client_secret", "redirect_uri")
     seen.click("Connect a user")
     assert seen.link.startswith(f"{service.auth_url}/oauth/authorize?")
-    answer(seen, user)
+    secrets["verifier"] = seen.panel.sign_in.snapshot.flow._attempt.verifier.reveal()
+    redirected = user.person.authorize(seen.link)
+    secrets["code"] = redirected.partition("code=")[2].partition("&")[0]
+    seen.type("Redirected address, or its code", redirected)
+    look("pasted")
+    seen.click("Continue")
+    tokens = seen.panel.sign_in.tokens
+    for name in ("access_token", "refresh_token", "memory_key"):
+        secrets[name] = getattr(tokens, name).reveal()
     assert "Step 3 of 5" in seen.text
     assert seen.fields()["Your reason"].value == "Weekly review"
     seen.click("Send the request")
+    look("pending")
     assert "Step 4 of 5" in seen.text
     user.person.decide(service.dashboard_url)
     seen.until("approved")
@@ -40,7 +56,17 @@ def test_the_whole_walk_by_hand(bare, user, show):
     seen.click("Load the memories")
     assert "30 memories of 2020 in panel.memories, and 18 tags in panel.tags" in seen.text
     assert (len(seen.panel.memories), len(seen.panel.tags)) == (30, 18)
-    assert len(mf.load_memories(seen.panel.access, progress=False)) == 30
+    secrets["encryption key"] = seen.panel.access.credentials.encryption_key.reveal()
+    secrets["token"] = seen.panel.sign_in.client._tokens.token().token.reveal()
+    look("loaded")
+    naive = ipywidgets.Password(value=service.api_key)  # never shown, and kept all the same
+    assert found_in(everything_kept(seen.panel), secrets) == ["api key"]
+    for part in (naive.layout, naive.style, naive):
+        part.close()
+    seen.panel.close()
+    look("closed")
+    assert len(secrets) == 9
+    assert {name: found_in(text, secrets) for name, text in moments.items()} == {name: [] for name in moments}
 
 
 def test_what_environment_or_arguments_have_is_not_asked_for(environment, show):
@@ -182,48 +208,6 @@ def test_the_dashboard_is_linked_where_it_is_known(user, show):
 
 
 # Secrets
-
-
-def test_no_secret_stays_in_a_widget_at_any_moment(bare, user, show):
-    service = user.service
-    service.import_memories(user.user_id, load_sample()[:3])
-    secrets = {"api key": service.api_key, "client secret": service.client_secret}
-    seen, moments = show(reason="x"), {}
-
-    def look(moment):
-        moments[moment] = everything_kept(seen.panel)
-
-    fill_in(seen, service, "base_url", "api_key")
-    look("typed")
-    seen.click("Sign in")
-    look("signed in")
-    fill_in(seen, service, "auth_url", "client_id", "client_secret", "redirect_uri")
-    seen.click("Connect a user")
-    secrets["verifier"] = seen.panel.sign_in.snapshot.flow._attempt.verifier.reveal()
-    redirected = user.person.authorize(seen.link)
-    secrets["code"] = redirected.partition("code=")[2].partition("&")[0]
-    seen.type("Redirected address, or its code", redirected)
-    look("pasted")
-    seen.click("Continue")
-    tokens = seen.panel.sign_in.tokens
-    secrets |= {
-        name: getattr(tokens, name).reveal() for name in ("access_token", "refresh_token", "memory_key")
-    }
-    seen.click("Send the request")
-    look("pending")
-    approve_now(seen, user)
-    seen.click("Load the memories")
-    secrets["encryption key"] = seen.panel.access.credentials.encryption_key.reveal()
-    secrets["token"] = seen.panel.sign_in.client._tokens.token().token.reveal()
-    look("loaded")
-    naive = ipywidgets.Password(value=service.api_key)  # never shown, and kept all the same
-    assert found_in(everything_kept(seen.panel), secrets) == ["api key"]
-    for part in (naive.layout, naive.style, naive):
-        part.close()
-    seen.panel.close()
-    look("closed")
-    assert len(secrets) == 9
-    assert {name: found_in(text, secrets) for name, text in moments.items()} == {name: [] for name in moments}
 
 
 def test_a_secret_is_kept_for_a_second_try_only_where_nobody_answered(bare, user, show):

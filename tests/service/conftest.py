@@ -1,11 +1,15 @@
 """What the tests of the API share: callers with tokens, and users who have approved them."""
 
+import base64
+import os
 from http import HTTPStatus
 from uuid import uuid4
 
 import pytest
 import requests
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from memframe.envelope import Envelope
 from memframe.secret import Secret
 from tests.conftest import serving_tests
 
@@ -35,7 +39,7 @@ class Grant:
     """A user who has approved one access request of a caller."""
 
     def __init__(self, local, call):
-        self.call = call
+        self.local, self.call = local, call
         self.email = f"{uuid4().hex}@example.org"
         self.user_id = local.add_user(self.email, "a long password")
         self.memory_key = memory_key(local, call, self.user_id)
@@ -50,6 +54,19 @@ class Grant:
     def credentials(self):
         return self.call.get(f"/access-requests/{self.request_id}/credentials").json()
 
+    def envelope(self):
+        """Opens and seals with the key that the user has now."""
+        told = self.credentials()
+        key = Secret(told["encryption_key"])
+        return Envelope(key, user_id=self.user_id, key_version=told["key_version"])
+
+    def seal_by_hand(self, plain, iv_bytes=12):
+        """As a program with Node's usual habits seals: base64, or hexadecimal between colons."""
+        iv, key = os.urandom(iv_bytes), AESGCM(bytes.fromhex(self.credentials()["encryption_key"]))
+        sealed = key.encrypt(iv, plain.encode(), None)
+        joined = base64.b64encode(iv + sealed).decode()
+        return joined, ":".join(part.hex() for part in (iv, sealed[-16:], sealed[:-16]))
+
     def create(self, content="Likes tea", **fields):
         answer = self.call.post("/memory-blobs", {**self.keys, "content": content, **fields})
         assert answer.status_code == 201, answer.text
@@ -57,6 +74,12 @@ class Grant:
 
     def patch(self, memory_id, **fields):
         return self.call("PATCH", f"/memory-blobs/{memory_id}", json={**self.keys, **fields})
+
+    def get(self, memory_id):
+        return self.call.get(f"/memory-blobs/{memory_id}", user_id=self.user_id)
+
+    def delete(self, memory_id):
+        return self.call("DELETE", f"/memory-blobs/{memory_id}", params={"user_id": self.user_id})
 
     def list(self, **params):
         return self.call.get("/memory-blobs", user_id=self.user_id, **params)
@@ -102,22 +125,6 @@ def other_call(service):
 def grant(service, call):
     """A new user who has approved."""
     return Grant(service, call)
-
-
-@pytest.fixture(scope="session")
-def new_grant():
-    return Grant
-
-
-@pytest.fixture(scope="session")
-def new_caller():
-    return Caller
-
-
-@pytest.fixture(scope="session")
-def key_for(service):
-    """The memory key of a user for a caller."""
-    return lambda caller, user_id: memory_key(service, caller, user_id)
 
 
 def assert_problem(answer, status, code):

@@ -13,6 +13,7 @@ from memframe.service.store.memories import IdempotentRequest
 from memframe.service.store.schema import idempotency_keys
 from memframe.service.tokens import Bearer
 from tests.conftest import CHEAP_HASHER
+from tests.service.conftest import Caller, Grant, ask, memory_key
 
 
 @pytest.fixture
@@ -37,15 +38,14 @@ def test_the_first_answer_comes_again_whatever_became_of_the_memory(grant, body,
     other = grant.call.post("/memory-blobs", {**body, "content": "twice"}, **key)
     refused(other, 422, "idempotency_key_reused")
     assert grant.ids() == [memory_id]
-    grant.call("DELETE", f"/memory-blobs/{memory_id}?user_id={grant.user_id}")
+    grant.delete(memory_id)
     refused(grant.call.post("/memory-blobs", body, **key), 409, "idempotency_key_spent")
 
 
-def test_keys_of_different_developers_are_different_keys(service, grant, body, other_call, key_for, key):
+def test_keys_of_different_developers_are_different_keys(service, grant, body, other_call, key):
     mine = grant.call.post("/memory-blobs", body, **key).json()["id"]
-    theirs = {**body, "memoryKey": key_for(other_call, grant.user_id)}
-    asked = other_call.post("/access-requests", {"memoryKey": theirs["memoryKey"], "reason": ""}).json()
-    service.decide(asked["id"], "approved")
+    theirs = {**body, "memoryKey": memory_key(service, other_call, grant.user_id)}
+    service.decide(ask(other_call, theirs["memoryKey"])["id"], "approved")
     assert other_call.post("/memory-blobs", theirs, **key).json()["id"] != mine
 
 
@@ -58,14 +58,14 @@ def test_of_many_at_the_same_moment_one_makes_the_memory(grant, body, key):
     assert {(answer.status_code, answer.json()["id"]) for answer in answers} == {(201, *grant.ids())}
 
 
-def test_a_key_is_remembered_for_a_day(backend, new_caller, new_grant, key):
+def test_a_key_is_remembered_for_a_day(backend, key):
     time = datetime(2026, 3, 1, 12, tzinfo=UTC)
     with run_local(database=backend.new_database(), now=lambda: time, password_hasher=CHEAP_HASHER) as local:
-        grant = new_grant(local, new_caller(local.base_url, local.api_key))
+        grant = Grant(local, Caller(local.base_url, local.api_key))
         body = {**grant.keys, "content": "once"}
 
         def create():
-            grant.call = new_caller(local.base_url, local.api_key)  # tokens run out meanwhile
+            grant.call = Caller(local.base_url, local.api_key)  # tokens run out meanwhile
             return grant.call.post("/memory-blobs", body, **key).json()["id"]
 
         first = create()

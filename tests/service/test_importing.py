@@ -2,7 +2,6 @@
 
 import json
 from contextlib import closing
-from datetime import datetime
 
 import numpy as np
 import pandas as pd
@@ -37,9 +36,7 @@ def test_a_memory_needs_no_more_than_its_content_and_times_are_kept_in_utc(servi
     ("wrong", "said"),
     [
         (TEA | {"created_at": "2024-05-01T10:00:00"}, r"memory 1 .*timezone.*created_at"),
-        (TEA | {"created_at": datetime(2024, 5, 1)}, r"memory 1 .*timezone.*created_at"),  # noqa: DTZ001 - to be refused
         (TEA | {"created_at": "yesterday"}, "memory 1 .*created_at"),
-        (TEA | {"importance": "high"}, "memory 1 .*importance"),
         (TEA | {"importance": 7}, "memory 1 .*importance must be a number"),
         (TEA | {"tags": ["a,b"]}, "memory 1 .*comma"),
         ({"title": "no content"}, "memory 1 .*content"),
@@ -71,9 +68,7 @@ def loaded(service, grant):
 FORMS = {
     "a frame": lambda frame: frame,
     "records": lambda frame: frame.to_dict("records"),
-    "sorted": lambda frame: frame.sort_values("created_at"),
     "by id": lambda frame: frame.set_index("id"),
-    "with columns of its own": lambda frame: frame.assign(n=1, note=None),
     "nullable dtypes": lambda frame: frame.convert_dtypes(),
     "Arrow dtypes": lambda frame: frame.convert_dtypes(dtype_backend="pyarrow"),
     "fewer bits": lambda frame: frame.astype({"importance": "float32"}) if "importance" in frame else frame,
@@ -85,18 +80,16 @@ FORMS = {
 
 
 @pytest.mark.any_database
-def test_frames_and_their_records_are_taken_over(service, loaded, new_grant, call):
+def test_frames_and_their_records_are_taken_over(service, loaded, call):
     memories, tags = loaded
     was = memories.sort_values("created_at").to_dict("records")
     for form in FORMS.values():
-        other = new_grant(service, call)
+        other = Grant(service, call)
         service.import_memories(other.user_id, form(memories), form(tags))
         taken = sorted(other.list(limit=1000).json()["memoryBlobs"], key=lambda blob: blob["created_at"])
         for blob, row in zip(taken, was, strict=True):
-            known = {
-                name: None if pd.isna(row[name]) else row[name] for name in ("title", "summary", "source")
-            }
-            assert {name: blob[name] for name in known} == known
+            for name in ("title", "summary", "source"):
+                assert blob[name] == (None if pd.isna(row[name]) else row[name])
             assert blob["tags"] == list(row["tags"])
             importance = None if pd.isna(row["importance"]) else pytest.approx(row["importance"], rel=1e-6)
             assert blob["importance"] == importance
@@ -114,15 +107,10 @@ def test_frames_and_their_records_are_taken_over(service, loaded, new_grant, cal
         (lambda m: m.assign(importance=[0.5, 7]), "the memory in row b .*importance"),
         (lambda m: m.assign(content=["x", None]), "the memory in row b .*missing required field `content`"),
         (lambda m: m.assign(created_at=[None, pd.Timestamp("2024-05-01")]), "the memory in row b .*timezone"),
-        (lambda m: m.assign(tags=[(), "tea"]), "the memory in row b .*tags"),
         (lambda m: m.assign(tags=[(), ("a,b",)]).to_dict("records"), "memory 1 .*comma"),
         (lambda m: m.to_dict(), "a dict is not a list of records: .*to_dict"),
         (lambda m: "memories.parquet", "a str is not a list of records: pass a DataFrame"),
-        (lambda m: None, "a NoneType is not a list of records"),
-        (
-            lambda m: pl.DataFrame({"content": ["x"]}),
-            r"a polars.DataFrame is not a pandas frame: .*\.to_pandas\(\)",
-        ),
+        (lambda m: pl.DataFrame({"content": ["x"]}), r"a polars.DataFrame is not .*\.to_pandas\(\)"),
     ],
 )
 def test_a_row_of_another_form_is_named_by_its_label(service, grant, change, said):
@@ -203,7 +191,7 @@ def test_an_import_is_undone_but_for_what_was_changed_since(imported, pasted):
     import_id = run("import", pasted, "--user", grant.email, "--apply")["id"]
     changed, gone = grant.ids()[1:3]
     grant.patch(changed, title="Tea")
-    grant.call("DELETE", f"/memory-blobs/{gone}", params={"user_id": grant.user_id})
+    grant.delete(gone)
     for wrong in ((), ("--confirm", 6)):
         refused = run("undo-import", import_id[:8], *wrong)
         assert (refused.exit_code, "give --confirm 7 to go on" in refused.stderr) == (1, True)
@@ -222,10 +210,8 @@ def test_a_file_with_a_row_that_cannot_be_stored_changes_nothing(imported, tmp_p
     file.write_text(json.dumps([{"content": "Likes tea"}, {"content": "Likes\0trams"}]))
     for extra in ((), ("--apply",)):
         refused = run("import", file, "--user", grant.email, *extra)
-        assert (refused.exit_code, "in row 1 cannot be imported: content must not" in refused.stderr) == (
-            1,
-            True,
-        )
+        assert refused.exit_code == 1
+        assert "in row 1 cannot be imported: content must not" in refused.stderr
     (tmp_path / "none.txt").write_text("{")
     assert run("import", tmp_path / "none.txt", "--user", grant.email).exit_code == 1
     assert (grant.ids(), run("imports")) == ([], [])

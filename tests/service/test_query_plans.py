@@ -16,6 +16,7 @@ from sqlalchemy.pool import Pool
 from memframe.service.importing import import_memories
 from memframe.service.store.schema import metadata
 from tests.conftest import serving_tests
+from tests.service.conftest import Caller, Grant
 
 TABLES = set(metadata.tables)
 EXPLAINED = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")
@@ -132,15 +133,15 @@ def plans(backend):
 
 
 @pytest.fixture(scope="module")
-def engine(backend, plans, new_caller, new_grant):
+def engine(backend, plans):
     """Of a service with many users, which one of them has asked for everything."""
     with serving_tests(backend.new_database()) as local:
         engine = local._deployment.store.engine
         with engine.begin() as connection:
             for table, values in STRANGERS.items():
                 connection.exec_driver_sql(f"INSERT INTO {table} {COUNTED} SELECT {values} FROM n")  # noqa: S608 - our own words
-        call = new_caller(local.base_url, local.api_key)
-        grant = new_grant(local, call)
+        call = Caller(local.base_url, local.api_key)
+        grant = Grant(local, call)
         texts = [{"content": f"{number}", "tags": ["tea", f"{number % 3}"]} for number in range(300)]
         import_memories(local._deployment, grant.user_id, texts)
         plans.heard.clear()
@@ -153,17 +154,12 @@ def engine(backend, plans, new_caller, new_grant):
 def ask_for_everything(grant, call):
     keyed = {"Idempotency-Key": uuid4().hex}
     memory_id = grant.call.post("/memory-blobs", {**grant.keys, "content": "tea"}, **keyed).json()["id"]
-    cursor, tag = (
-        grant.list().json()["next_cursor"],
-        call.get("/tags", user_id=grant.user_id).json()["items"][0],
-    )
-    filters = ({}, {"cursor": cursor}, {"tags": "tea"}, {"tags": "tea,1"}, {"importance": 0.5})
+    cursor = grant.list().json()["next_cursor"]
+    tag = call.get("/tags", user_id=grant.user_id).json()["items"][0]
+    filters = ({}, {"tags": "tea"}, {"tags": "tea,1"}, {"importance": 0.5})
     answers = [
-        *[
-            grant.list(**chosen, **words)
-            for chosen in filters[:1] + filters[2:]
-            for words in ({}, {"searchQuery": "4"})
-        ],
+        *[grant.list(**chosen) for chosen in filters],
+        *[grant.list(**chosen, searchQuery="4") for chosen in filters],
         grant.list(cursor=cursor),
         grant.patch(memory_id, title="Tea", content="green tea"),
         grant.patch(memory_id, tags=["tea", "green"]),
@@ -171,7 +167,7 @@ def ask_for_everything(grant, call):
         call.get(f"/tags/{tag['id']}", user_id=grant.user_id),
         call.get("/access-requests"),
         call.get(f"/access-requests/{grant.request_id}/credentials"),
-        call("DELETE", f"/memory-blobs/{memory_id}", params={"user_id": grant.user_id}),
+        grant.delete(memory_id),
     ]
     assert {answer.status_code for answer in answers} == {200}
     keyed = {"Idempotency-Key": uuid4().hex, "Restores": memory_id}
@@ -184,22 +180,10 @@ def test_every_statement_finds_by_an_index(plans, engine):
     assert plans.faults(engine) == set()
 
 
-@pytest.mark.parametrize(
-    "indexes",
-    [
-        ["memories_by_user"],
-        ["memory_tags_by_memory"],
-        ["access_requests_by_grant", "access_requests_by_user", "access_requests_by_developer"],
-        ["ix_idempotency_keys_created_at"],
-    ],
-)
-def test_a_missing_index_would_be_seen(plans, engine, indexes):
-    made = [index for table in metadata.tables.values() for index in table.indexes if index.name in indexes]
-    assert len(made) == len(indexes)
-    for index in made:
-        index.drop(engine)
+def test_a_missing_index_would_be_seen(plans, engine):
+    (index,) = [each for each in metadata.tables["memories"].indexes if each.name == "memories_by_user"]
+    index.drop(engine)
     try:
         assert plans.faults(engine)
     finally:
-        for index in made:
-            index.create(engine)
+        index.create(engine)

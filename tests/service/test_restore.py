@@ -10,6 +10,7 @@ from sqlalchemy import func, select
 from memframe.service import run_local
 from memframe.service.store.schema import tombstones
 from tests.conftest import CHEAP_HASHER
+from tests.service.conftest import Caller, Grant, ask, memory_key
 
 FIELDS = {"title": "Tea", "summary": None, "tags": ["b", "a"], "importance": 4, "source": "chat"}
 
@@ -38,8 +39,8 @@ def local(backend, clock):
 
 
 @pytest.fixture
-def grant(local, new_caller, new_grant):
-    return new_grant(local, new_caller(local.base_url, local.api_key))
+def grant(local):
+    return Grant(local, Caller(local.base_url, local.api_key))
 
 
 @pytest.fixture
@@ -48,16 +49,7 @@ def memory(grant, clock):
     memory_id = grant.create("Likes tea", **FIELDS | {"title": "Coffee"})["id"]
     clock.time += timedelta(minutes=30)
     assert grant.patch(memory_id, title="Tea").status_code == 200
-    return found(grant, memory_id).json()
-
-
-def found(grant, memory_id):
-    return grant.call.get(f"/memory-blobs/{memory_id}", user_id=grant.user_id)
-
-
-def gone(grant, memory_id):
-    answer = grant.call("DELETE", f"/memory-blobs/{memory_id}", params={"user_id": grant.user_id})
-    assert (answer.status_code, answer.json()) == (200, {"success": True})
+    return grant.get(memory_id).json()
 
 
 def restore(grant, memory_id, content="Likes tea", **headers):
@@ -73,10 +65,10 @@ def test_a_deleted_memory_comes_back_under_its_id_and_times(grant, memory, refus
     credentials = grant.call.get(f"/access-requests/{grant.request_id}/credentials")
     assert credentials.headers["Restore-Days"] == "30"
     other = grant.create("Another")["id"]
-    gone(grant, memory["id"])
+    grant.delete(memory["id"])
     answer = restore(grant, memory["id"])
     assert (answer.status_code, answer.json()) == (201, without_content(memory))
-    assert without_content(found(grant, memory["id"]).json()) == without_content(memory)
+    assert without_content(grant.get(memory["id"]).json()) == without_content(memory)
     refused(restore(grant, memory["id"]), 409, "memory_exists")
     assert grant.ids(tags="a") == [memory["id"]]
     assert set(grant.ids()) == {memory["id"], other}
@@ -84,13 +76,13 @@ def test_a_deleted_memory_comes_back_under_its_id_and_times(grant, memory, refus
 
 def test_it_comes_back_as_often_as_it_was_deleted(local, grant, memory):
     for _ in range(3):
-        gone(grant, memory["id"])
+        grant.delete(memory["id"])
         local.rotate_key(grant.user_id)  # the digest is of the text, not of how it was sealed
         assert restore(grant, memory["id"]).json() == without_content(memory)
 
 
 def test_an_answer_that_got_lost_comes_again_under_its_idempotency_key(grant, memory, refused):
-    gone(grant, memory["id"])
+    grant.delete(memory["id"])
     key = {"Idempotency-Key": uuid4().hex}
     first, again = (restore(grant, memory["id"], **key) for _ in range(2))
     assert (again.status_code, again.json()) == (201, first.json())
@@ -99,7 +91,7 @@ def test_an_answer_that_got_lost_comes_again_under_its_idempotency_key(grant, me
 
 
 def test_what_comes_back_otherwise_is_dated_as_changed_now(grant, memory, clock):
-    gone(grant, memory["id"])
+    grant.delete(memory["id"])
     before = clock.time
     restored = restore(grant, memory["id"], content="Hates tea").json()
     assert (restored["id"], restored["created_at"]) == (memory["id"], memory["created_at"])
@@ -107,22 +99,20 @@ def test_what_comes_back_otherwise_is_dated_as_changed_now(grant, memory, clock)
 
 
 def test_where_there_is_nothing_to_restore_it_is_a_create_like_any_other(grant, memory):
-    gone(grant, memory["id"])
+    grant.delete(memory["id"])
     for restores in ("", "nothing of this name", "x" * 5000, "é"):
         answer = restore(grant, restores.encode())
         assert answer.status_code == 201
         assert answer.json()["id"] not in {memory["id"], restores}
 
 
-def test_nobody_restores_what_another_deleted(local, grant, memory, new_caller, new_grant):
-    gone(grant, memory["id"])
-    stranger = new_grant(local, grant.call)
+def test_nobody_restores_what_another_deleted(local, grant, memory):
+    grant.delete(memory["id"])
+    stranger = Grant(local, grant.call)
     theirs = local._deployment.add_developer("Another application")
-    other = new_grant(local, new_caller(local.base_url, theirs.api_key.reveal()))
-    known = {"user_id": grant.user_id, "developer_id": theirs.id}
-    other.user_id, other.memory_key = grant.user_id, local._deployment.memory_key(**known).reveal()
-    asked = other.call.post("/access-requests", {"memoryKey": other.memory_key, "reason": ""}).json()
-    local.decide(asked["id"], "approved")
+    other = Grant(local, Caller(local.base_url, theirs.api_key.reveal()))
+    other.user_id, other.memory_key = grant.user_id, memory_key(local, other.call, grant.user_id)
+    local.decide(ask(other.call, other.memory_key)["id"], "approved")
     for someone in (stranger, other):
         made = restore(someone, memory["id"]).json()
         assert made["id"] != memory["id"]
@@ -135,23 +125,23 @@ def kept(local):
         return connection.scalar(select(func.count()).select_from(tombstones))
 
 
-def test_a_tombstone_is_kept_for_thirty_days(local, grant, memory, clock, new_caller):
+def test_a_tombstone_is_kept_for_thirty_days(local, grant, memory, clock):
     other = grant.create("Another")["id"]
-    gone(grant, memory["id"])
+    grant.delete(memory["id"])
     clock.time += timedelta(days=30)
-    grant.call = new_caller(local.base_url, local.api_key)  # tokens run out meanwhile
+    grant.call = Caller(local.base_url, local.api_key)  # tokens run out meanwhile
     assert restore(grant, memory["id"]).json()["id"] != memory["id"]
-    gone(grant, other)
+    grant.delete(other)
     assert kept(local) == 1, "of the first one nothing is kept any more"
     clock.time += timedelta(days=30)
-    grant.call = new_caller(local.base_url, local.api_key)
+    grant.call = Caller(local.base_url, local.api_key)
     grant.create("Whatever")
     assert kept(local) == 0
 
 
 def test_nothing_of_the_text_is_kept(local, grant):
     for _ in range(2):
-        gone(grant, grant.create("Likes tea", **FIELDS)["id"])
+        grant.delete(grant.create("Likes tea", **FIELDS)["id"])
     with local._deployment.store.engine.connect() as connection:
         rows = [dict(row) for row in connection.execute(select(tombstones)).mappings()]
     assert not re.search("tea|chat", str(rows), re.IGNORECASE)

@@ -2,7 +2,6 @@
 
 import base64
 import json
-import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +13,6 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from sqlalchemy import update
 
 from memframe.cli import main
-from memframe.envelope import Envelope
 from memframe.envelope.detect import Rekeying
 from memframe.errors import ConfigError, NotFoundError
 from memframe.secret import Secret
@@ -29,21 +27,8 @@ from tests.conftest import CHEAP_HASHER
 from tests.service.conftest import Caller, Grant
 
 
-def envelope_of(grant, credentials):
-    key = Secret(credentials["encryption_key"])
-    return Envelope(key, user_id=grant.user_id, key_version=credentials["key_version"])
-
-
 def contents(grant):
     return [memory["content"] for memory in grant.list(limit=100).json()["memoryBlobs"]]
-
-
-def sealed_by_hand(credentials, plain, iv_bytes):
-    """As a program with Node's usual habits seals: base64, or hexadecimal between colons."""
-    iv, key = os.urandom(iv_bytes), bytes.fromhex(credentials["encryption_key"])
-    sealed = AESGCM(key).encrypt(iv, plain.encode(), None)
-    joined = base64.b64encode(iv + sealed).decode()
-    return joined, ":".join(part.hex() for part in (iv, sealed[-16:], sealed[:-16]))
 
 
 def rotate(folder, database=None):
@@ -60,7 +45,7 @@ def test_a_new_master_key_changes_nothing_that_applications_hold(backend, tmp_pa
         body = {**grant.keys, "content": "Plays the cello"}
         kept = grant.call.post("/memory-blobs", body, **repeated).json()
         gone = grant.create("Likes tea", title="Tea")
-        grant.call("DELETE", f"/memory-blobs/{gone['id']}", params={"user_id": grant.user_id})
+        grant.delete(gone["id"])
         before, api_key = grant.credentials(), local.api_key
         refused = rotate(tmp_path, database)
         assert refused.exit_code == 1
@@ -151,16 +136,14 @@ def test_credentials_and_content_are_of_the_new_key_at_once(service, grant):
     grant.create("Likes tea", title="Tea", tags=["drinks"])
     grant.create("Plays the cello")
     before, old = grant.list().json()["memoryBlobs"], grant.credentials()
+    old_envelope = grant.envelope()
     assert service.rotate_key(grant.user_id) == 2
     new, after = grant.credentials(), grant.list().json()["memoryBlobs"]
     assert new["key_version"] == 2
     assert new["encryption_key"] != old["encryption_key"]
     assert new["memory_key"] == old["memory_key"]
-    assert [envelope_of(grant, new).open(memory["content"]) for memory in after] == [
-        "Likes tea",
-        "Plays the cello",
-    ]
-    assert envelope_of(grant, old).open_many(contents(grant)).plain == [None, None]
+    assert list(map(grant.envelope().open, contents(grant))) == ["Likes tea", "Plays the cello"]
+    assert old_envelope.open_many(contents(grant)).plain == [None, None]
     for memory in (*before, *after):
         memory.pop("content")
     assert after == before, "nothing but the sealing has changed"
@@ -168,9 +151,8 @@ def test_credentials_and_content_are_of_the_new_key_at_once(service, grant):
 
 
 def test_sealed_writes_keep_their_layout_and_spelling(service, grant):
-    old = grant.credentials()
     for iv_bytes in (12, 16):
-        for sealed in sealed_by_hand(old, "Plays the cello", iv_bytes):
+        for sealed in grant.seal_by_hand("Plays the cello", iv_bytes):
             grant.create(sealed)
     before = contents(grant)
     service.rotate_key(grant.user_id)
@@ -186,8 +168,7 @@ def test_sealed_writes_keep_their_layout_and_spelling(service, grant):
 
 
 def test_writes_sealed_with_an_older_key_are_refused(service, grant, refused):
-    old = grant.credentials()
-    stale = [envelope_of(grant, old).seal("Likes tea"), *sealed_by_hand(old, "Likes tea", 12)]
+    stale = [grant.envelope().seal("Likes tea"), *grant.seal_by_hand("Likes tea", 12)]
     memory_id = grant.create("Likes coffee")["id"]
     service.rotate_key(grant.user_id)
     service.rotate_key(grant.user_id)
@@ -198,13 +179,13 @@ def test_writes_sealed_with_an_older_key_are_refused(service, grant, refused):
         assert "version 1 of the user's key" in create.json()["detail"]
         refused(grant.patch(memory_id, content=content), 409, "key_version_changed")
     assert contents(grant) == before
-    sealed = envelope_of(grant, grant.credentials()).seal("Likes tea")
+    sealed = grant.envelope().seal("Likes tea")
     grant.create(sealed)
     assert contents(grant)[1] == sealed
 
 
 def test_a_create_repeated_after_the_rotation_is_answered_as_the_first_time(service, grant, refused):
-    body = {**grant.keys, "content": envelope_of(grant, grant.credentials()).seal("Likes tea")}
+    body = {**grant.keys, "content": grant.envelope().seal("Likes tea")}
     first = grant.call.post("/memory-blobs", body, **{"Idempotency-Key": "arrived"})
     service.rotate_key(grant.user_id)
     again = grant.call.post("/memory-blobs", body, **{"Idempotency-Key": "arrived"})
@@ -225,15 +206,15 @@ def test_what_the_old_key_does_not_open_stays_and_is_counted(service, grant):
     assert contents(grant)[1].startswith("mf1.2.")
 
 
-def test_a_rotation_goes_on_over_many_batches_of_one_user(service, call, grant, new_grant, monkeypatch):
-    other = new_grant(service, call)
+def test_a_rotation_goes_on_over_many_batches_of_one_user(service, call, grant, monkeypatch):
+    other = Grant(service, call)
     other.create("Likes tea")
     before = (other.credentials(), contents(other))
     monkeypatch.setattr("memframe.service.store.memories.BATCH", 2)
     for number in range(5):
         grant.create(f"memory {number}")
     assert service._deployment.rotate_key(grant.user_id).n_sealed == 5
-    opened = envelope_of(grant, grant.credentials()).open_many(contents(grant)).plain
+    opened = grant.envelope().open_many(contents(grant)).plain
     assert opened == [f"memory {number}".encode() for number in range(5)]
     assert (other.credentials(), contents(other)) == before
     with pytest.raises(NotFoundError, match="no user nobody"):
@@ -267,7 +248,7 @@ def test_writes_during_rotations_are_sealed_with_the_key_that_holds(service, gra
         assert sorted(rotation.result() for rotation in rotations) == [2, 3, 4]
         for create in creates:
             create.result()
-    opened = envelope_of(grant, grant.credentials()).open_many(contents(grant))
+    opened = grant.envelope().open_many(contents(grant))
     assert (len(opened.plain), opened.errors) == (40, {})
 
 

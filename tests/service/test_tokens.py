@@ -59,8 +59,7 @@ def test_a_token_tells_whose_it_is():
     [
         forged(key=bytes(32)),
         forged(header={"typ": "JWT"}),
-        forged(header={"jwk": {"kty": "oct", "k": "A" * 43}}, key=bytes(32)),
-        forged(header={"jku": "https://evil.example/keys", "kid": "../../dev/null"}, key=bytes(32)),
+        forged(header={"jwk": {"kty": "oct", "k": "A" * 43}, "jku": "https://evil.example"}, key=bytes(32)),
         forged(header={"alg": "HS512"}, key=KEY * 2, algorithms=["HS512"]),
         forged(iss="http://b"),
         forged(aud="http://b"),
@@ -70,8 +69,6 @@ def test_a_token_tells_whose_it_is():
         *[forged(**{name: None}) for name in CLAIMS if name != "epoch"],
         forged(epoch="x"),
         Secret("eyJhbGciOiJub25lIiwidHlwIjoiYXQrand0In0.eyJzdWIiOiJkLTEifQ."),
-        Secret("a.b.c"),
-        Secret(""),
         Secret("é.é.é"),
         Secret("a" * 100_000),
     ],

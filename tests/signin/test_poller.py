@@ -9,7 +9,7 @@ import pytest
 import memframe as mf
 from memframe.signin.poller import MAX_WAIT_S, Poller, next_wait_s
 from memframe.signin.state import describe_failure
-from memframe.wire import CREATE_REQUEST, GET_REQUEST, ISSUE_TOKEN
+from memframe.wire import GET_REQUEST, ISSUE_TOKEN
 from tests.faults import answered, cut
 from tests.signin.conftest import approved, pending
 
@@ -131,18 +131,6 @@ def test_a_key_that_is_withdrawn_ends_the_polls(far_sign_in, user, proxy, watch)
     assert far_sign_in.failure.kind == "refused_token"
 
 
-@pytest.mark.parametrize("endpoint", [CREATE_REQUEST, GET_REQUEST])
-def test_whatever_is_under_way_is_dropped_by_the_sign_out(far_sign_in, user, proxy, held, watch, endpoint):
-    watched = watch(far_sign_in)
-    proxy.script(endpoint, held)
-    watched.poller.start(lambda: pending(far_sign_in, user))
-    assert held.came.wait(SOON_S)
-    watched.do(far_sign_in.sign_out)
-    held.release.set()
-    assert all_gone()
-    assert (far_sign_in.state, far_sign_in.request) == ("signed_out", None)
-
-
 def test_polls_end_with_the_time_that_was_given_and_can_be_asked_for(sign_in, user, watch):
     watched = watch(sign_in, watch_s=0)
     watched.do(lambda: pending(sign_in, user))
@@ -161,12 +149,6 @@ def test_an_error_stops_nothing_and_is_logged(sign_in, user, watch, caplog):
     assert sign_in.failure.kind == "refused_key"
     watched.do(lambda: approved(sign_in, user))
     assert sign_in.state == "approved"
-
-
-@pytest.mark.parametrize("poll_s", [0, -1, float("nan"), 0.01])
-def test_nobody_polls_too_fast(poll_s):
-    with pytest.raises(mf.ConfigError, match="poll_s"):
-        Poller(mf.SignIn(), print, poll_s=poll_s)
 
 
 def test_polls_come_ever_more_slowly_and_as_the_service_asks():

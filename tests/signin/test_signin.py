@@ -1,5 +1,6 @@
-"""The sign-in as a state machine: the walk, steps out of turn, and what is kept at its end."""
+"""The sign-in as a state machine: the walk, steps out of turn or two at once, and what is kept at its end."""
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import get_args
 
 import pytest
@@ -8,12 +9,13 @@ import memframe as mf
 from memframe.errors import ConfigError
 from memframe.sample import load_sample, load_sample_tags
 from memframe.signin.state import DUE, State
-from tests.signin.conftest import approved
+from memframe.wire import CREATE_REQUEST, GET_REQUEST, LIST_REQUESTS
+from tests.signin.conftest import approved, pending
 
 
 def test_the_whole_walk(user):
     user.service.import_memories(user.user_id, load_sample()[:30], load_sample_tags())
-    sign_in, states, heard = mf.SignIn(user.client, flow=user.flow()), [], []
+    sign_in, states = mf.SignIn(user.client, flow=user.flow()), []
 
     def took(result):
         states.append(sign_in.state)
@@ -27,13 +29,12 @@ def test_the_whole_walk(user):
     user.service.decide(sign_in.request.id, "approved")
     took(sign_in.check())
     access = took(sign_in.open())
-    took(sign_in.load(progress=lambda *state: heard.append(state)))
+    took(sign_in.load(progress=False))
     took(sign_in.check())
     walk = "signed_in authorizing authorized pending pending approved ready loaded loaded"
     assert states == walk.split()
     assert sign_in.access is access
     assert (len(sign_in.memories), len(sign_in.tags)) == (30, len(load_sample_tags()))
-    assert heard[-1] == (30, None, "memories")
     assert repr(sign_in.snapshot) == "<SignInState loaded>"
     user.service.decide(sign_in.request.id, "revoked")
     sign_in.check()
@@ -42,23 +43,6 @@ def test_the_whole_walk(user):
     sign_in.sign_out()
     names = ("client", "tokens", "request", "access", "memories", "tags")
     assert (sign_in.state, {getattr(sign_in, name) for name in names}) == ("signed_out", {None})
-
-
-def test_an_existing_request_is_chosen_without_asking_again(sign_in, user):
-    older, newer = user.ask("the first"), user.ask("the second")
-    sign_in.refresh()
-    ours = [request for request in sign_in.requests if request.user_id == user.user_id]
-    assert [(request.id, request.status) for request in ours] == [
-        (newer.id, "pending"),
-        (older.id, "pending"),
-    ]
-    user.service.decide(older.id, "approved")
-    sign_in.refresh()
-    assert {request.id: request.status for request in sign_in.requests}[older.id] == "approved"
-    assert sign_in.snapshot.checked_at
-    sign_in.choose(older.id)
-    assert sign_in.state == "approved"
-    assert sign_in.open().user_id == user.user_id
 
 
 @pytest.mark.parametrize(
@@ -113,3 +97,103 @@ def test_a_revocation_is_noticed_by_the_step_that_it_stops(sign_in, user, step):
     with pytest.raises(mf.AccessError):
         getattr(sign_in, step)()
     assert (sign_in.state, sign_in.access, sign_in.failure) == ("revoked", None, None)
+
+
+# Two steps at once: the later one counts, and polls give way to steps
+
+
+@pytest.fixture
+def background():
+    with ThreadPoolExecutor(1) as background:
+        yield background
+
+
+STEPS = {
+    "ask": (CREATE_REQUEST, lambda sign_in, user: sign_in.ask("a test")),
+    "choose": (GET_REQUEST, lambda sign_in, user: sign_in.choose(user.ask().id)),
+    "check": (GET_REQUEST, lambda sign_in, user: sign_in.check()),
+}
+
+
+@pytest.mark.parametrize(
+    ("step", "meanwhile", "state"),
+    [
+        ("ask", mf.SignIn.sign_out, "signed_out"),
+        ("choose", mf.SignIn.cancel, "signed_in"),
+        ("check", mf.SignIn.go_back, "signed_in"),
+    ],
+)
+def test_a_later_step_drops_the_result_of_an_earlier_one(
+    far_sign_in, user, proxy, held, background, step, meanwhile, state
+):
+    if step == "ask":
+        far_sign_in.finish(user.person.authorize(far_sign_in.authorize()))
+    if step == "check":
+        pending(far_sign_in, user)
+    endpoint, take = STEPS[step]
+    proxy.script(endpoint, held)
+    taken = background.submit(take, far_sign_in, user)
+    assert held.came.wait(20)
+    assert far_sign_in.snapshot.doing == step
+    meanwhile(far_sign_in)
+    assert (far_sign_in.state, far_sign_in.snapshot.doing) == (state, None)
+    held.release.set()
+    with pytest.raises(mf.ConfigError, match="overtaken"):
+        taken.result(20)
+    assert (far_sign_in.state, far_sign_in.request, far_sign_in.snapshot.doing) == (state, None, None)
+
+
+def test_a_poll_gives_way_to_a_step(far_sign_in, user, proxy, held, background):
+    far_sign_in.finish(user.person.authorize(far_sign_in.authorize()))
+    proxy.script(CREATE_REQUEST, held)
+    asking = background.submit(far_sign_in.ask, "a test")
+    assert held.came.wait(20)
+    far_sign_in.refresh()
+    assert proxy.requests_to(LIST_REQUESTS) == []
+    held.release.set()
+    asking.result(20)
+    assert far_sign_in.state == "pending"
+
+
+def test_a_poll_keeps_the_error_of_a_step_in_view(sign_in):
+    with pytest.raises(mf.NotFoundError):
+        sign_in.choose("nobody")
+    sign_in.refresh()
+    assert sign_in.failure.kind == "gone"
+    sign_in.authorize()
+    assert sign_in.failure is None
+
+
+def test_subscribers_hear_of_every_change(user):
+    heard = []
+    sign_in = mf.SignIn()
+    sign_in.subscribe(lambda: heard.append((sign_in.state, sign_in.snapshot.doing)))
+    sign_in.sign_in(user.client)
+    with pytest.raises(mf.NotFoundError):
+        sign_in.choose("nobody")
+    sign_in.sign_out()
+    assert heard == [
+        ("signed_out", "sign_in"),
+        ("signed_in", None),
+        ("signed_in", "choose"),
+        ("signed_in", None),
+        ("signed_out", None),
+    ]
+
+
+def test_a_step_that_is_interrupted_is_not_under_way_any_more(sign_in, user):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    approved(sign_in, user).open()
+    with pytest.raises(KeyboardInterrupt):
+        sign_in.load(progress=interrupt)
+    assert (sign_in.state, sign_in.snapshot.doing, sign_in.failure) == ("ready", None, None)
+
+
+def test_a_listener_that_hears_nothing_leaves_a_link_to_paste_from(sign_in, user):
+    with pytest.raises(mf.OAuthError):
+        sign_in.receive(0.01)
+    assert (sign_in.state, sign_in.failure.kind) == ("authorizing", "no_answer")
+    sign_in.finish(user.person.authorize(sign_in.snapshot.address))
+    assert sign_in.state == "authorized"

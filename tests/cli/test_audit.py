@@ -1,4 +1,4 @@
-"""`memframe audit` and `memframe plan --from-audit`, as a scheduled job calls them."""
+"""`memframe audit`, `report` and `plan --from-audit`, of a service, an archive or a file."""
 
 import json
 
@@ -15,10 +15,8 @@ HEART = "heartbeat ok 2026-01-02T03:00:00Z"
 
 
 @pytest.fixture
-def request_of(access, tmp_path, monkeypatch):
-    """The options that name a user with something of everything; files go to a folder of their own."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.chdir(tmp_path)
+def request_of(access, folder):
+    """The options that name a user with something of everything."""
     rows = {
         "content": [TEA, TEA, WIFI, HEART, "Reach Bo at bo@example.org."],
         "tags": [("tea",), ("morning",), (), (), ()],
@@ -127,12 +125,11 @@ def test_an_archive_is_audited_plain_or_sealed(call, access, request_of, monkeyp
     assert by_key.stdout.startswith("5 memories of user")
     call("report", "mine.html", "--archive", "mine", "--key-file", "key")
     call("audit", "--key-file", "key", *request_of, code=2)
-    for text in ("", "ab\ncd\n"):
-        (tmp_path / "key").write_text(text)
-        for file in ("key", "abcdef0123456789"):
-            refused = call("audit", "--archive", "mine", "--key-file", file, code=1)
-            assert "the file of --key-file" in refused.stderr
-            assert "abcdef0123456789" not in refused.stderr
+    (tmp_path / "key").write_text("ab\ncd\n")
+    for file in ("key", "abcdef0123456789"):
+        refused = call("audit", "--archive", "mine", "--key-file", file, code=1)
+        assert "the file of --key-file" in refused.stderr
+        assert "abcdef0123456789" not in refused.stderr
     monkeypatch.setenv("MEMFRAME_REQUEST", access.request_id)
     call("audit", "--archive", "mine.csv")
 
@@ -142,17 +139,12 @@ def test_what_cannot_be_is_said(call, request_of, plan, tmp_path):
     from_audit = ("plan", "--from-audit", "audit.json")
     for arguments, code, says in (
         (("plan", "--from-audit", "none.json", *request_of), 1, "none.json"),
-        (("plan", "--from-audit", "gone.json", *request_of), 1, "gone.json"),
         ((*from_audit, *request_of, "--actions", "delte"), 1, "delete, merge, redact, retag, rescale"),
         ((*from_audit, "edited.csv", *request_of), 2, "EDITED or --from-audit"),
         (from_audit, 2, "give --request"),
         (("plan", "edited.csv", *request_of, "--actions", "delete"), 2, "--from-audit"),
         ((*from_audit, *request_of, "--actions", "delete,junk=review"), 2, "either names"),
-        (
-            (*from_audit, *request_of, "--max-changes", "1"),
-            1,
-            "1 are allowed: look at what was given, or allow more by --max-changes",
-        ),
+        ((*from_audit, *request_of, "--max-changes", "1"), 1, "1 are allowed: look at what was given"),
         (("audit", *request_of, "--judge", "http://127.0.0.1:9/v1"), 2, "--model"),
         (("audit", *request_of, "--send"), 2, "--judge"),
         (("audit", *request_of, "--judge", "https://example.com/v1", "--model", "m"), 1, "--send"),
@@ -180,3 +172,68 @@ def test_a_judge_is_asked_and_counts_only_where_it_is_told_to(call, request_of, 
         assert stub.requests[0][1]["Authorization"] == "Bearer sesame-9f8e7d6c5b4a"
         counted = call(*audit, "--count-judged", "--json", code=6)
         assert {"contradicts"} <= {one["verdict"] for one in json.loads(counted.stdout)["judged"]}
+
+
+# Files that no service holds
+
+EXPORT = {
+    "results": [
+        {"id": "7", "memory": "The wifi password is Tr0ub4dor&3x.", "user_id": "ada"},
+        {"id": "8", "memory": "Ada drinks green tea every morning.", "user_id": "ada"},
+        {"id": "9", "memory": "Ada drinks green tea every morning.", "created_at": "2024-05-01T09:00"},
+    ],
+    "relations": [{}],
+}
+
+
+@pytest.fixture
+def export(folder):
+    (folder / "export.json").write_text(json.dumps(EXPORT))
+    return ("--file", "export.json", "--zone", "Europe/Paris")
+
+
+def test_a_file_is_audited_without_a_service(call, export, tmp_path, monkeypatch):
+    monkeypatch.setenv("MEMFRAME_REQUEST", "of somebody")
+    wanted = ("--out", "audit.json", "--html", "audit.html", "--fail-on", "high")
+    audited = call("audit", *export, *wanted, code=6)
+    assert "3 memories read as mem0, as of" in audited.stdout
+    assert "Left out: relation (1, first at " in audited.stderr
+    assert "What was left out of the file: relation (1)." in audited.stdout
+    assert "write these memories to a service first" in audited.stdout
+    assert "write these memories to a service first" in (tmp_path / "audit.html").read_text()
+    found = json.loads((tmp_path / "audit.json").read_text())["findings"]
+    assert {one["id"] for one in found if one["check"] == "exact_duplicate"} <= {"8", "9"}
+    assert "Tr0ub" not in audited.output + (tmp_path / "audit.html").read_text()
+    call("report", "page.html", *export)
+    by_json = call("audit", *export, "--json")
+    assert json.loads(by_json.stdout)["n_memories"] == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["--file", "export.json"], 1, "is a time without a zone"),
+        (["--file", "gone.json"], 2, "does not exist"),
+        (["--file", "export.json", "--request", "7c9e"], 2, "Give one of"),
+        (["--request", "7c9e", "--zone", "UTC"], 2, "--format and --zone are about a file"),
+        ([], 2, "--file PATH"),
+    ],
+)
+def test_wrong_options_are_refused(call, export, arguments, code, words):
+    refused = call("audit", *arguments, code=code)
+    assert words in refused.stderr
+
+
+def test_a_cleanup_needs_a_service(call, export, access, tmp_path):
+    memories = mf.read_memories("[2024-05-01] - Likes tea\n[2024-05-02] - Likes tea\n")
+    audit = mf.audit_memories(memories)
+    assert memories["id"].isna().all()
+    assert set(audit.findings["id"].dropna()) <= {"row 0", "row 1"}
+    with pytest.raises(mf.PlanError, match=r"not of memories in a service.*push_memories"):
+        mf.plan_cleanup(access, audit)
+    call("audit", *export, "--out", "audit.json")
+    planned = call("plan", "--from-audit", "audit.json", "--request", access.request_id, code=1)
+    assert "not of memories in a service" in planned.stderr
+    mf.push_memories(access, memories, progress=False)
+    stored = mf.audit_memories(mf.load_memories(access, progress=False))
+    assert mf.plan_cleanup(access, stored).counts == {"delete": 1}
