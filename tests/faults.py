@@ -126,14 +126,6 @@ def clamped(limit: int) -> Fault:
     return lambda request, forward: forward(request._replace(query={**request.query, "limit": str(limit)}))
 
 
-def refused_above(limit: int, status: int) -> Fault:
-    """The service refuses pages that are larger."""
-    refusal = answered(status, {"title": f"limit must be at most {limit}", "status": status})
-    return lambda request, forward: (refusal if int(request.query["limit"]) > limit else passed)(
-        request, forward
-    )
-
-
 # The proxy
 
 

@@ -37,11 +37,8 @@ UNSAFE = {
     "plain http": [
         "http://example.com",
         "http://127.0.0.1.example.com",
-        "http://localhost.example.com",
         "http://0.0.0.0:80",
-        "http://10.0.0.1",
         "http://2130706433",
-        "http://[::2]",
     ],
     "dot at the end": ["https://example.com./api", "http://localhost."],
     "backslash": ["https://example.com\\@evil.example"],

@@ -25,8 +25,6 @@ from tests.strangers import MEMORY, SECRETS, USER_ID
 
 KEY = SECRETS["encryption key"]
 OTHER_KEY = "11" * 31 + "12"
-WROTE = ["title", "summary", "content", "tags"]
-"""Columns in which people wrote something."""
 
 
 @pytest.fixture(scope="module")

@@ -120,9 +120,7 @@ def endless(stranger):
 ANSWERS = {
     "page: empty body": broken_page(b"", "empty, not JSON", ADDRESS),
     "page: HTML": broken(LIST, html, load, "GET /memory-blobs", "an HTML page, not JSON", ADDRESS),
-    "page: cut short": broken_page(page()[:-20], "not JSON", ADDRESS),
     "page: NaN": broken_page(page(importance=float("nan")), "not JSON", ADDRESS),
-    "page: infinity": broken_page(page(importance=float("inf")), "not JSON", ADDRESS),
     "page: number beyond all": broken_page(
         page().replace(b"0.5", b"1e999"), r"out of range - at `\$\.memoryBlobs", TELL
     ),
@@ -131,13 +129,10 @@ ANSWERS = {
     "page: a list": broken_page(b"[]", "Expected `object`, got `array`", TELL),
     "page: an error with status 200": broken_page(b'{"error": "boom"}', "missing required field `memoryBlobs`", TELL),
     "page: id of 2^63": broken_page(page(id=2**63), r"Expected `str`, got `int` - at `\$\.memoryBlobs.*id", TELL),
-    "page: id null": broken_page(page(id=None), "Expected `str`, got `null`", TELL),
-    "page: content an object": broken_page(page(content={"iv": "x"}), r"`str \| null`, got `object`", TELL),
     "page: score as text": broken_page(page(importance="high"), r"`float \| null`, got `str`", TELL),
     "page: cursor a number": broken_page(
         json.dumps({**PAGE, "next_cursor": 5}).encode(), r"got `int` - at `\$\.next_cursor`", TELL
     ),
-    "page: cursor a broken escape": broken_page(b'{"memoryBlobs":[],"next_cursor":"\\x"}', "not JSON", ADDRESS),
     "page: cursor broken UTF-8": broken_page(b'{"memoryBlobs":[],"next_cursor":"\xff"}', "not JSON", ADDRESS),
     "page: of another user": broken_page(page(user_id=OTHER_USER), *OTHERS),
     "pages without an end": Case(
@@ -147,13 +142,10 @@ ANSWERS = {
         wire.ISSUE_TOKEN, sign_in, "/auth/token", "cannot stand in a header", "Check", token="t\r\nX-Evil: 1"
     ),
     "token: empty": odd(wire.ISSUE_TOKEN, sign_in, "POST /auth/token", "empty", "Check", token=""),
-    "token: a number": odd(wire.ISSUE_TOKEN, sign_in, r"Expected `str` - at `\$\.token`", TELL, token=5),
     "token: expiry in words": odd(wire.ISSUE_TOKEN, sign_in, r"at `\$\.expires_at`", TELL, expires_at="soon"),
     "credentials: key a number": odd_key(r"Expected `str` - at `\$\.encryption_key`", encryption_key=5),
-    "credentials: version as text": odd_key(r"`int`, got `str` - at `\$\.key_version`", key_version="1"),
     "credentials: version below 0": odd_key(r"`int` >= 0 - at `\$\.key_version`", key_version=-1),
     "credentials: of nobody": odd_key(r"`str` of length >= 1 - at `\$\.user_id`", user_id=""),
-    "request: another": odd(wire.GET_REQUEST, call("access_request", "r1"), *OTHERS, id="r2"),
     "request: of no known status": odd(
         wire.GET_REQUEST, call("access_request", "r1"), "GET /access-requests/{request_id}",
         r"Invalid enum value - at `\$\.status`", TELL, status=f"{SECRETS['token']}\x1b[2J"
@@ -163,8 +155,6 @@ ANSWERS = {
         GET, lambda stranger: mf.load_memory(mf.open_access(stranger.client(), "r1"), "m1"), f"for user_id {USER_ID}",
         *OTHERS, user_id=OTHER_USER
     ),
-    "tag: another id": odd(wire.TAG, call("tag", USER_ID, "t1"), *OTHERS, id="t2"),
-    "create: another user": odd(wire.CREATE_MEMORY, create_one, "POST", *OTHERS, user_id=OTHER_USER),
     "create: no body": broken(wire.CREATE_MEMORY, replied(b"", 204), create_one, "POST", "empty, not JSON", ADDRESS),
     "delete: not done": undeleted({"success": False}, "not success", "read the memory again"),
     "delete: an error with status 200": undeleted({"error": "locked"}, "missing required field `success`", TELL),
@@ -219,16 +209,13 @@ REFUSED = [
     (401, mf.AuthError, sign_in, wire.ISSUE_TOKEN, "/auth/token", "Check the API key"),
     (403, mf.AccessError, load, LIST, "GET", "Look at the access request's status"),
     (404, mf.NotFoundError, call("tag", USER_ID, "t1"), wire.TAG, "tags", "Check the id"),
-    (405, mf.ServiceError, load, LIST, "GET /memory-blobs", "Try again later"),
     (409, mf.ConflictError, create_one, wire.CREATE_MEMORY, "POST", "It has changed in the meantime"),
     (413, mf.ServiceError, create_one, wire.CREATE_MEMORY, "POST", "send less at once"),
     (413, mf.ServiceError, load, LIST, "GET", "smaller pages with page_size="),
     (414, mf.ServiceError, load, LIST, "GET", "search for a shorter text"),
     (431, mf.ServiceError, load, LIST, "GET", "tell the operator"),
-    (422, mf.InvalidError, create_one, wire.CREATE_MEMORY, "POST", "Check what was"),
     (429, mf.RateLimitError, create_one, wire.CREATE_MEMORY, "POST", "Wait a minute"),
     (500, mf.ServiceError, load, LIST, "GET /memory-blobs", "Try again later"),
-    (503, mf.ServiceError, load, LIST, "GET /memory-blobs", "Try again later"),
 ]
 REFUSALS = {f"{row[0]}: {row[-1]}": refused(*row) for row in REFUSED}
 
@@ -268,7 +255,7 @@ def test_a_request_in_another_state_opens_nothing(status, stranger):
 DATES = ["Fri, 31 Dec 2999 23:59:59 GMT", "Fri, 99 Dec 9999 99:99:99 GMT"]
 
 
-@pytest.mark.parametrize("wait", ["-1", "1000000000", "soon", "", "1.5", "9" * 5000, "\xb2", *DATES])
+@pytest.mark.parametrize("wait", ["-1", "1000000000", "soon", "9" * 5000, "\xb2", *DATES])
 def test_a_wait_that_makes_no_sense_ends_in_the_refusal(stranger, wait, monkeypatch):
     slept = []
     monkeypatch.setattr("urllib3.util.retry.time.sleep", slept.append)
@@ -303,10 +290,6 @@ CODE = SECRETS["code"].replace("+", "%2B")
 
 CONSENTS = {
     "nothing": refused_consent(" \n", "nothing was pasted", "paste the redirected address"),
-    "another state": refused_consent(
-        f"http://127.0.0.1/callback?code={CODE}&state=s2", "another attempt", "open the newest link again"
-    ),
-    "no state": refused_consent(f"http://127.0.0.1/callback?code={CODE}", "is missing", "paste the whole address"),
     "two states": refused_consent(
         f"http://127.0.0.1/callback?code={CODE}&state=s1&state=s1", "state is missing", "paste the whole address"
     ),
@@ -319,9 +302,6 @@ CONSENTS = {
     "denied": refused_consent("?error=access_denied&state=s1", "did not allow access", "can be opened again"),
     "an error nobody knows": refused_consent(
         "?error=%1b[2Jodd&error_description=why&state=s1", "odd", "why", "Open the link again"
-    ),
-    "another server": refused_consent(
-        f"?code={CODE}&state=s1&iss=https://evil.example", "a different OAuth server", "check auth_url"
     ),
     "two servers": Case(
         pasted(

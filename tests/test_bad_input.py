@@ -49,21 +49,11 @@ def oauth_variables(**environ):
 
 
 SETTINGS = {
-    "api key: empty": (lambda: settings(api_key="  "), "api_key | is empty | give the value"),
     "api key: quoted": (lambda: settings(api_key=f'"{KEY}"'), "api_key | quotation marks | leave them out"),
-    "api key: with its header": (lambda: settings(api_key=f"Bearer {KEY}"), "api_key | blank | copy the value again"),
-    "api key: invisible mark": (lambda: settings(api_key=f"{KEY}\u200b"), "api_key | invisible | copy the value again"),
-    "address: plain http": (lambda: settings("http://x.com/api/v1"), "base_url | to another machine | use https"),
     "address: a password": (lambda: settings(f"https://me:{KEY}@x.com"), "base_url | broken host or port | write it"),
     "address: the key by mistake": (lambda: settings(KEY, KEY), "base_url | begin with https:// | give the whole"),
-    "address: a query": (lambda: settings(f"{HTTPS}?api_key={KEY}"), "base_url | query | leave it out"),
-    "address: letters like others": (lambda: settings("https://ex\u0430.com"), "base_url | outside ASCII | xn--"),
-    "address: broken port": (lambda: settings("https://x.com:99999"), "base_url | broken host or port | write it as"),
     "variable: base url": (lambda: variables(base_url="nonsense"), "MEMFRAME_BASE_URL | does not begin | give the"),
     "variable: empty base url": (lambda: variables(base_url=" "), "MEMFRAME_BASE_URL | is empty | unset it"),
-    "variable: api key": (lambda: variables(api_key=f"'{KEY}'"), "MEMFRAME_API_KEY | quotation | leave them out"),
-    "variable: auth url": (lambda: variables(auth_url="ftp://x.com"), "MEMFRAME_AUTH_URL | does not begin | give the"),
-    "variable: client id": (lambda: oauth_variables(client_id=""), "MEMFRAME_CLIENT_ID | is empty | unset it"),
     "variable: client secret": (
         lambda: oauth_variables(client_secret=f" {SECRETS['client secret']}"), "MEMFRAME_CLIENT_SECRET | blank | copy"
     ),
@@ -75,7 +65,7 @@ SETTINGS = {
         lambda value=value: client_of(HTTPS, token_lifetime_s=value),
         re.escape(f"token_lifetime_s={value!r}") + " | whole seconds | or None",
     )
-    for value in (0, -5, "60", True, float("nan"))
+    for value in (0, "60", True)
 }  # fmt: skip
 
 
@@ -139,23 +129,15 @@ def find(**filters):
 PASSED = {
     "id: empty": (get(""), "memory_id='' | not the id of anything | pass the id"),
     "id: two dots": (delete(".."), "memory_id='..' | not the id | pass the id"),
-    "id: one dot": (client_call("credentials", "."), "request_id='.' | not the id | pass the id"),
-    "id: none": (client_call("access_request", None), "request_id | text, not NoneType | pass the id"),
     "id: nan of a frame": (delete(float("nan")), "memory_id | text, not float | pass the id"),
     "id: half a surrogate pair": (get(HALF), "memory_id | not valid Unicode | correct"),
-    "user: none": (client_call("memory_blobs", None), "user_id | not NoneType | pass the id"),
-    "user: empty": (client_call("tags", ""), "user_id='' | not the id of anything | pass the id"),
     "user: blank": (delete("m1", " "), "user_id=' ' | not the id | pass the id"),
     "filter: comma in a tag": (find(tags=["a,b"]), "tags | commas | leave it out"),
     "filter: no tag": (find(tags=[]), "tags | is empty | leave tags out"),
     "filter: a number as a tag": (find(tags=[1]), "tag name | not int | pass a str"),
     "filter: importance of 5": (find(min_importance=5), "min_importance=5 | outside 0 to 1 | pass"),
-    "filter: importance nan": (find(min_importance=float("nan")), "min_importance | 0 to 1 | pass"),
-    "filter: importance as text": (find(min_importance="high"), "min_importance='high' | 0 to 1 | pass"),
     "filter: search half a pair": (find(search=HALF), "search | not valid Unicode | correct"),
-    "filter: search a number": (find(search=5), "search | not int | pass a str"),
     "field: nan": (create(importance=float("nan")), "importance=nan | not a JSON number | or None to clear"),
-    "field: infinity": (create(confidence=float("inf")), "confidence=inf | not a JSON number | pass one"),
     "field: tags as one text": (create(tags="work"), "tags | one text | pass a list"),
     "field: half a surrogate pair": (create(title=HALF), "title | not valid Unicode | correct"),
     "field: in a tag too": (create(tags=[HALF]), "tags | not valid Unicode | correct"),
@@ -163,7 +145,6 @@ PASSED = {
     "memory key: empty": (ask(""), "memory_key | empty | pass it as the service gave it"),
     "memory key: broken": (ask(MEMORY_KEY + HALF), "memory_key | not Unicode | pass it"),
     "wait: nan seconds": (wait(timeout_s=float("nan")), "timeout_s=nan | give seconds from 0"),
-    "wait: negative": (wait(timeout_s=-1), "timeout_s=-1 | give seconds from 0"),
     "wait: without a pause": (wait(poll_s=0), "poll_s=0 | give seconds from 0.1"),
 }  # fmt: skip
 
@@ -300,7 +281,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("called", "right", "says"), WRONG)
-def test_something_else_than_what_belongs_there_is_named_with_the_way_to_the_right_one(
+def test_an_argument_of_another_type_is_named_with_the_way_to_the_right_one(
     access, tmp_path, monkeypatch, called, right, says
 ):
     monkeypatch.chdir(tmp_path)

@@ -10,17 +10,15 @@ HERE = Path(__file__).with_name("benchmarks")
 
 SMALL = {
     "load": "--memories 20 --rounds 1 --page-size 10 --delay-ms 0 --way libraries",
-    "plan": "--memories 500 --findings 50 --rounds 1",
     "write": "--rounds 1",
     "calls": "",
     "scale": "--memories 60000 --rounds 1",
     "fleet": "--rounds 1",
     "audit_whole": "--rows 300 --rounds 1",
-    "audit_pairs": "--rows 300 --rounds 1",
-    "audit_texts": "--texts 300 --rounds 1",
+    "audit_corpora": "",
     "service": "--databases sqlite --workers 1 --seconds 1 --rounds 1 --rows 0",
 }
-PARTS = {"by_hand", "keeper", "pages", "served", "ways"}
+PARTS = {"by_hand", "servers"}
 """Programs that the others start."""
 
 ON_REAL_MEMORIES = {"ablation", "audit_real", "real_memories"}

@@ -190,11 +190,6 @@ def test_a_fault_of_our_own_is_a_row_without_a_word_of_the_memory(client, approv
     assert "hunter2" not in error
 
 
-def test_keys_of_users_who_are_done_are_not_kept(client):
-    load(client)
-    assert len(client._transport._secrets) == 2  # the API key and the token
-
-
 # The folder
 
 

@@ -115,7 +115,6 @@ def test_timeline_counts_what_it_does_not_draw():
     [
         ("2026-03-21", "day"),
         ("2026-03-22", "week"),
-        ("2026-09-01", "week"),
         ("2030-01-01", "month"),
         ("2040-01-01", "quarter"),
         ("2099-12-31", "year"),
@@ -250,14 +249,6 @@ def test_hostile_names_are_drawn_as_plain_short_text():
             if any(mark in text.get_text() for mark in "$\\_<"):
                 assert not text.get_parse_math()
                 assert not text.get_usetex()
-
-
-@settings(max_examples=30)
-@given(st.text())
-def test_labels_are_short_and_printable(text):
-    shown = label(text, 12)
-    assert 0 < len(shown) <= 12
-    assert shown.isprintable()
 
 
 def test_a_letter_that_no_font_has_becomes_a_square():

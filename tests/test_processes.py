@@ -1,4 +1,4 @@
-"""One client in many threads and processes."""
+"""One client in many threads and processes, and the lock that keeps others out."""
 
 import copy
 import os
@@ -10,6 +10,7 @@ import pytest
 
 import memframe as mf
 from memframe import wire
+from memframe.files import process_lock
 from tests.faults import answered
 from tests.strangers import TOKEN, USER_ID
 
@@ -69,3 +70,30 @@ def seen(connections):
         return answered(200, {"items": []})(request, forward)
 
     return fault
+
+
+# A lock names its holder, and ends with it
+
+
+def test_another_thread_is_kept_out_as_well(tmp_path):
+    refused = []
+
+    def attempt():
+        try:
+            with process_lock(tmp_path / "lock", what="the run"):
+                pass
+        except mf.JournalError as error:
+            refused.append(str(error))
+
+    with process_lock(tmp_path / "lock", what="the run"):
+        thread = threading.Thread(target=attempt)
+        thread.start()
+        thread.join()
+    assert len(refused) == 1
+    assert f"process {os.getpid()}" in refused[0]
+
+
+def test_a_lock_of_something_else_is_refused_by_name(tmp_path):
+    (tmp_path / "lock").write_bytes(b"nothing that SQLite knows" * 99)
+    with pytest.raises(mf.JournalError, match="lock"), process_lock(tmp_path / "lock", what="the run"):
+        pass

@@ -20,14 +20,6 @@ def contents(access):
     return sorted(mf.load_memories(access, progress=False).content)
 
 
-def test_edited_rows_are_changed_and_new_ones_made(access, memories):
-    rows = pd.concat([memories.assign(content=["tea", "mocha"]), pd.DataFrame({"content": ["juice"]})])
-    run = mf.push_memories(access, rows, **QUIET)
-    assert sorted(run.outcomes.action) == ["create", "patch"]
-    assert run.counts["done"] == 2
-    assert contents(access) == ["juice", "mocha", "tea"]
-
-
 def test_creates_give_the_new_ids_in_the_order_of_the_rows(access):
     run = mf.create_memories(access, pd.DataFrame({"content": [f"memory {n}" for n in range(20)]}), **QUIET)
     loaded = mf.load_memories(access, progress=False).set_index("id")

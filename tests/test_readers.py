@@ -402,10 +402,8 @@ MANY = packed(**{f"{n}.json": b"[]" for n in range(30)})
 DEEP = "[" * 100_000
 BAD = [
     ("truncated", json.dumps({"results": [MEM0, MEM0]}, indent=1)[:-40], r"given is not JSON from line \d\d, column"),
-    ("truncated on one line", json.dumps([MEM0, MEM0])[:-9], "is not JSON from line 1, column"),
     ("lines of a list", "[\n" + lines(MEM0) + ",\n" + lines(MEM0), "is not JSON from line 3"),
     ("deep", DEEP, "nested too deeply"),
-    ("deep in an entry", json.dumps([MEM0])[:-2] + ', "x": ' + '{"a":' * 100_000 + "1" + "}" * 100_000 + "}]", "too deeply"),
     ("digits", '[{"memory": ' + "9" * 5_000 + "}]", "too many digits"),
     ("utf-16", "content\nLikes tea\n".encode("utf-16"), "UTF-16: save it as UTF-8"),
     ("latin-1", "content\nLikes café\n".encode("latin-1"), "not UTF-8 text at byte 17"),
@@ -417,7 +415,6 @@ BAD = [
     ("out of range", [MEM0 | {"created_at": "0001-01-01T00:00:00+14:00"}], "out of the range of times"),
     ("seconds", SERVICE | {"memories": [SERVICE["memories"][0] | {"created_at": 1e300}]}, "is not a time"),
     ("shaped by a model", {"name": "Ada", "likes": {"drink": "tea"}}, "language model's? |answer of a language model"),
-    ("lists of a profile", {"name": "Ada", "preferences": ["tea"]}, r"its keys \(name, preferences\) belong to no known format"),
     ("any graph", {"nodes": [{"id": 1, "summary": "x"}], "edges": [{"source": 1, "target": 2}]}, r"keys \(nodes, edges\)"),
     ("objects without a text", [{"sku": 1, "price": 2}], r"keys \(sku, price\).*rename the key of their text to `content`"),
     ("documents", {"memories": [{"id": "d", "title": "x", "content": "y"}], "pagination": {}}, "list of documents"),
@@ -475,8 +472,6 @@ def test_names_that_lead_out_of_an_archive_are_names(tmp_path):
     ("given", "options", "error", "words"),
     [
         ({"a": 1}, {}, mf.FrameError, "is a dict: pass a path"),
-        (b"[]", {}, mf.FrameError, "is a bytes"),
-        ("nowhere.json", {}, mf.FrameError, "There is no file at nowhere.json"),
         ("a\0b", {}, mf.FrameError, "There is no file at"),
         (Path("[1].json"), {}, mf.FrameError, "There is no file at"),
         ("[]", {"format": "mem1"}, mf.ConfigError, "format='mem1': there is 'auto', 'memframe', 'mem0'"),

@@ -51,51 +51,25 @@ def shaped(repository, shape, files, **options):
     return real_memories.shape(source, folder)
 
 
-@pytest.mark.parametrize(
-    ("shape", "files", "options", "expected"),
-    [
-        (
-            "sections",
-            ["memory/*.md"],
-            {},
-            [
-                ("Decided\n- Invoices leave on Fridays", "2026-03-01T00:00:00Z"),
-                ("Learned 2026-02-28\nTea helps.", "2026-02-28T00:00:00Z"),
-            ],
-        ),
-        (
-            "bullets",
-            ["MEMORY.md"],
-            {},
-            [
-                ("Preferences: Likes strong tea\n  in the morning", None),
-                ("Preferences: No e-mail on Sundays", None),
-                ("Preferences: Short", None),
-            ],
-        ),
-        ("whole", ["feedback_*.md"], {}, [("Write the test before the code.", None)]),
-        ("graph", ["graph.jsonl"], {}, [("Ada: Rides to work by bicycle", None)]),
-        (
-            "records",
-            ["records.json"],
-            {"below": ["kept"], "text": ["said"], "time": "on", "person": "who"},
-            [("Moved to Lisbon", "2026-01-05T00:00:00Z")],
-        ),
-    ],
-)
-def test_files_of_a_repository_become_memories(repository, shape, files, options, expected):
-    frame = shaped(repository, shape, files, **options)
-    found = [(row.content, row.created_at) for row in frame.itertuples()]
-    assert found == expected
+RECORDS = {"below": ["kept"], "text": ["said"], "time": "on", "person": "who"}
+WRITTEN = [
+    # shape, files, options, contents with their times
+    ("sections", "memory/*.md", {}, [("Decided\n- Invoices leave on Fridays", "2026-03-01T00:00:00Z"),
+                                     ("Learned 2026-02-28\nTea helps.", "2026-02-28T00:00:00Z")]),
+    ("bullets", "MEMORY.md", {"most": 2}, [("Preferences: Likes strong tea\n  in the morning", None),
+                                           ("Preferences: No e-mail on Sundays", None)]),
+    ("whole", "feedback_*.md", {}, [("Write the test before the code.", None)]),
+    ("graph", "graph.jsonl", {}, [("Ada: Rides to work by bicycle", None)]),
+    ("records", "records.json", RECORDS, [("Moved to Lisbon", "2026-01-05T00:00:00Z")]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("shape", "file", "options", "expected"), WRITTEN)
+def test_files_of_a_repository_become_memories(repository, shape, file, options, expected):
+    frame = shaped(repository, shape, [file], **options)
+    assert [(row.content, row.created_at) for row in frame.itertuples()] == expected
     assert frame["id"].is_unique
     assert set(frame["source"]) == {"notes"}
-
-
-def test_a_person_and_a_title_are_kept_and_no_more_is_taken_than_asked_for(repository):
-    records = shaped(repository, "records", ["records.json"], below=["kept"], text=["said"], person="who")
-    assert records["user_id"].tolist() == ["notes/bo"]
-    assert shaped(repository, "whole", ["feedback_*.md"])["title"].tolist() == ["Tests first"]
-    assert len(shaped(repository, "bullets", ["MEMORY.md"], most=2)) == 2
 
 
 def test_a_repository_that_is_not_there_is_cloned(repository, tmp_path, monkeypatch):
@@ -115,11 +89,6 @@ def test_a_repository_that_is_not_there_is_cloned(repository, tmp_path, monkeypa
     monkeypatch.setenv("GIT_CONFIG_KEY_0", "url.file:///nowhere/.insteadOf")
     with pytest.raises(SystemExit, match=r"git clone .*ada/notes"):
         shaped((tmp_path / "other", commit), "whole", ["feedback_*.md"])
-
-
-def test_a_file_that_is_not_there_is_named(repository):
-    with pytest.raises(SystemExit, match=r"ada/notes at .* has no file like gone\.md"):
-        shaped(repository, "whole", ["gone.md"])
 
 
 def test_every_source_can_be_read_and_none_is_in_both_splits():
@@ -190,15 +159,8 @@ def run(corpus, labels, sheet):
 def test_proposals_are_counted_by_their_labels_and_the_rest_goes_to_a_sheet(corpus):
     labels = label_all(corpus, {"The wifi": "right,right", "Ring ada": "right,wrong", "Ring bo": "right,"})
     lines = run(corpus, labels, corpus / "sheet.jsonl")
-    assert [
-        "personal_data",
-        "5",
-        "2",
-        "2",
-        "1",
-        "0",
-        "0.50",
-    ] in lines  # where readers differ, it is not right
+    of_all = ["personal_data", "5", "2", "2", "1", "0", "0.50"]
+    assert of_all in lines  # where readers differ, it is not right
     assert ["personal_data", "learn", "3", "1", "1", "0", "0", "0.00"] in lines
     assert ["has_secret", "5", "3", "2", "0.67"] in lines  # a yes that no check finds is missed
     rows = [json.loads(line) for line in (corpus / "sheet.jsonl").read_text("utf-8").splitlines()]
@@ -208,41 +170,11 @@ def test_proposals_are_counted_by_their_labels_and_the_rest_goes_to_a_sheet(corp
     assert ["has_secret", "5", "1.00", "1.00"] in lines
 
 
-def test_an_update_is_found_if_a_proposal_names_both():
-    frame = real_memories.pd.DataFrame
-    memories = frame({"id": ["a", "b", "c", "d"], "replaces": [None, "a", "b", None]})
-    proposals = frame({"check": ["superseded", "junk"], "id": ["a", "b"], "related_id": ["b", "c"]})
-    assert audit_real.count_updates(memories, proposals) == {"known": 2, "found": 1}
-
-
-def test_what_a_benchmark_cites_in_its_own_words_is_found():
-    said = ["Lives in Turin", "Board meeting on January 30th for growth", "Board games"]
-    assert real_memories.nearest("Board meeting January 30th", said) == said[1]
-
-
 def test_a_wrong_merge_is_a_lost_fact():
-    memories = real_memories.pd.DataFrame(
-        {
-            "id": ["1", "2"],
-            "content": ["Ada likes strong black tea in the morning"] * 2,
-            "action": ["merge", "delete"],
-        }
-    ).assign(key=["k1", "k2"])
+    proposals = real_memories.pd.DataFrame({"key": ["k1", "k2"], "action": ["merge", "delete"]})
     labels = {"k1": audit_real.Verdict("wrong", ""), "k2": audit_real.Verdict("right", "right")}
-    assert audit_real.count_proposals(memories, labels) == {
-        "proposals": 2,
-        "labelled": 2,
-        "right": 1,
-        "lost": 1,
-    }
-
-
-@pytest.mark.parametrize(
-    ("pairs", "expected"),
-    [("yn ny", (2, 0.0, -1.0)), ("yy nn yn nn", (4, 0.75, 0.5)), ("yy yy", (2, 1.0, 1.0))],
-)
-def test_agreement_is_corrected_for_chance(pairs, expected):
-    assert audit_real.agreement([audit_real.Verdict(*pair) for pair in pairs.split()]) == expected
+    expected = {"proposals": 2, "labelled": 2, "right": 1, "lost": 1}
+    assert audit_real.count_proposals(proposals, labels) == expected
 
 
 def test_labels_are_hashes_with_verdicts():
@@ -298,19 +230,6 @@ def test_each_rule_and_each_list_of_words_can_be_taken_away(tmp_path):
     assert table["rule"][0]["options"] == {"read": "after", "most": 3}
     assert table["define"] == {"tea": "green tea, black tea"}
     assert (tmp_path / "secrets.txt").read_text("utf-8") == "# words\n[places]\nlisbon\n[names]\n"
-
-
-def test_a_rule_is_worth_what_nothing_else_finds_or_prevents():
-    whole = {
-        ("own", "1"): True,
-        ("own", "2"): True,
-        ("real a", "3"): True,
-        ("real a", "4"): False,
-        ("b", "5"): None,
-    }
-    rest = {("own", "1"): True, ("real c", "6"): False, ("real c", "7"): None}
-    assert ablation.weigh(whole, rest) == ablation.Worth(right=2, wrong=1, guards=1, real=2, sources=3)
-    assert ablation.weigh(whole, whole) == ablation.Worth(0, 0, 0, 0, 0)
 
 
 @pytest.mark.parametrize("module", [ablation, audit_real, real_memories])

@@ -9,7 +9,7 @@ from tests.faults import answered
 from tests.strangers import SECRETS
 
 
-def test_keys_of_an_open_access_are_masked_although_a_fleet_has_used_and_forgotten_the_same(stranger):
+def test_keys_of_an_open_access_stay_masked_after_a_fleet_forgot_them(stranger):
     client = stranger.client()
     mf.open_access(client, "r1")
     fleet = mf.load_fleet(client, progress=False)
@@ -29,9 +29,7 @@ def test_keys_that_nobody_uses_any_more_are_not_looked_for_in_messages(stranger)
 
 
 @pytest.mark.parametrize("registering", ["client", "twin"])
-def test_secrets_that_are_registered_after_others_were_forgotten_are_masked_for_the_twin_too(
-    stranger, registering
-):
+def test_secrets_registered_again_are_masked_for_client_and_twin(stranger, registering):
     client = stranger.client()
     twin = client.without_retries()
     client.unmask(client.credentials("r1"))

@@ -174,7 +174,7 @@ def test_what_becomes_of_a_write_that_goes_wrong(make, fault, expected, n_sent):
 
 
 @pytest.mark.parametrize("broken", [faults.reset, faults.failed_before, faults.gateway_before])
-def test_02_broken_while_it_went_up_it_is_looked_for_twice_and_then_sent_again_to_the_byte(broken):
+def test_02_a_broken_upload_is_looked_for_twice_and_sent_again_to_the_byte(broken):
     play = Play(creates, broken)
     run = play.run()
     first, again = [one for one in play.world.sent("POST") if one.key.endswith("-0")]
@@ -186,7 +186,7 @@ def test_02_broken_while_it_went_up_it_is_looked_for_twice_and_then_sent_again_t
     assert play.texts() == ONE_EACH
 
 
-def test_05_a_row_that_the_service_always_fails_on_is_left_unknown_and_the_others_are_written():
+def test_05_a_row_that_always_fails_is_unknown_and_the_others_are_written():
     play = Play(creates)
     play.world.faults.extend([answered(500), faults.ok, *[answered(500)] * 3])
     run = play.run()
@@ -287,7 +287,7 @@ def test_09_a_revocation_stops_everything_and_names_the_state():
     assert statuses(play.resume()) == ["done"] * 5
 
 
-@pytest.mark.parametrize("status", [400, 404, 405, 409, 410, 413, 415, 422, 451])
+@pytest.mark.parametrize("status", [400, 404, 409, 413, 451])
 def test_10_a_refused_row_has_the_reason_of_the_service_and_the_others_go_on(status):
     play = Play(creates, answered(status))
     run = play.run()
@@ -298,7 +298,7 @@ def test_10_a_refused_row_has_the_reason_of_the_service_and_the_others_go_on(sta
     assert play.texts() == {"fact 1": 1}
 
 
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize("status", [301, 303, 307])
 def test_11_a_redirect_is_not_followed_and_stops(status):
     play = Play(creates, answered(status, Location="https://elsewhere.example.org/x"))
     run = play.run()
@@ -397,21 +397,6 @@ def test_21_a_listing_that_does_not_come_to_its_end_proves_nothing(broken):
     assert play.texts() == ONE_EACH
 
 
-def test_23_what_is_resumed_is_what_was_frozen():
-    def interrupted(world, do):
-        do()
-        raise KeyboardInterrupt
-
-    play = Play(creates, interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        play.run()
-    bodies = {one.key: one.body for one in play.world.sent("POST")}
-    play.plan = creates(World(), 5)  # edits in the meantime: no part of it
-    run = play.resume()
-    assert statuses(run) == ["recovered", "done"]
-    assert bodies.items() <= {one.key: one.body for one in play.world.sent("POST")}.items()
-
-
 # The key
 
 
@@ -505,7 +490,7 @@ def test_25_a_refused_reading_does_not_make_an_unknown_patch_a_rejected_one():
     assert "no (422)" in run.results[0].error
 
 
-def test_26_what_was_read_long_ago_is_read_again_and_somebody_elses_change_is_not_overwritten():
+def test_26_what_was_read_long_ago_is_read_again_before_it_is_overwritten():
     def slow(world, do):
         world.pass_time(31)
         world.rows["m1"]["title"] = "by somebody else"
@@ -521,9 +506,7 @@ def test_26_what_was_read_long_ago_is_read_again_and_somebody_elses_change_is_no
 
 @pytest.mark.parametrize("fault", [faults.reset, answered(503), answered(429)])
 @pytest.mark.parametrize(("n_times", "status"), [(14, "done"), (10_000, "planned")])
-def test_26_a_run_waits_for_a_service_that_cannot_be_read_as_for_one_that_takes_no_writes(
-    fault, n_times, status
-):
+def test_26_a_run_waits_for_a_service_that_cannot_be_read(fault, n_times, status):
     def slow(world, do):
         world.pass_time(31)
         world.get_faults += [fault] * n_times
@@ -617,8 +600,11 @@ def test_30_ctrl_c_leaves_an_honest_journal_and_goes_on_its_way(n_done):
     assert str(STAGE.journal) in caught.value.__notes__[0]
     with mf.journal.Journal.open(STAGE.journal, STAGE.vault) as journal:
         assert journal.counts() == {"sending": 1, "planned": 3 - n_done} | ({"done": 1} if n_done else {})
+    sent = {one.key: one.body for one in play.world.sent("POST")}
+    play.plan = creates(World(), 5)  # edits in the meantime: no part of the run
     run = play.resume()
     assert statuses(run) == ["done"] * n_done + ["recovered"] + ["done"] * (3 - n_done)
+    assert sent.items() <= {one.key: one.body for one in play.world.sent("POST")}.items()
     assert set(play.texts().values()) == {1}
 
 

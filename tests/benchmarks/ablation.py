@@ -136,7 +136,7 @@ def claims(checks: list[str], real: Path | None) -> Iterator[tuple[str, str, boo
 
 def own_claims(checks: list[str]) -> Iterator[tuple[str, str, bool | None]]:
     """The same of the corpora of the project's tests."""
-    import audit_texts
+    import audit_corpora
     import pandas as pd
 
     from memframe.audit import audit_memories
@@ -144,11 +144,11 @@ def own_claims(checks: list[str]) -> Iterator[tuple[str, str, bool | None]]:
 
     personal = (
         (name, [(text.text, bool(text.spans)) for text in texts])
-        for name, texts in audit_texts.personal_corpora()
+        for name, texts in audit_corpora.personal_corpora()
     )
     corpora = {
-        "junk": audit_texts.junk_corpora(),
-        "secret": audit_texts.secret_corpora(),
+        "junk": audit_corpora.junk_corpora(),
+        "secret": audit_corpora.secret_corpora(),
         "personal_data": personal,
     }
     for check in corpora.keys() & set(checks):

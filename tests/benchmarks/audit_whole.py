@@ -1,7 +1,6 @@
-"""The whole audit, and the near-duplicates alone: seconds and peak memory.
+"""The whole audit: seconds and peak memory.
 
     python tests/benchmarks/audit_whole.py
-    python tests/benchmarks/audit_whole.py --way near --rows 10000 100000 1000000
 
 Each size runs in fresh processes that take turns; the median of the rounds counts. Seconds are of the processor, which
 hang less on what else the machine does, and in brackets those of the clock. Stores are made up: facts of some 50 words,
@@ -79,35 +78,22 @@ def filled(draw, _):
     return f"User {who} bought {draw.randint(1, 99)} {what} at {where}, day {day}"
 
 
-def find_all(memories):
-    from memframe.audit import audit_memories
-
-    return len(audit_memories(memories).findings)
-
-
-def find_near(memories):
-    from memframe.audit.duplicates import find_near_duplicates
-
-    return len(find_near_duplicates(memories))
-
-
-WAYS = {"whole": find_all, "near": find_near}
 STORES = {"natural": store, "hard": hard_store}
 
 
-def measure(way, kind, n_rows):
+def measure(kind, n_rows):
     """Seconds of the processor and the clock, peak memory with that of the store, and findings, in this process."""
-    import memframe.audit  # noqa: F401 - its import is not what is measured
+    from memframe.audit import audit_memories  # its import is not what is measured
 
     memories = STORES[kind](n_rows)
     began, cpu_began = time.perf_counter(), time.process_time()
-    n_found = WAYS[way](memories)
+    n_found = len(audit_memories(memories).findings)
     seconds = time.process_time() - cpu_began, time.perf_counter() - began
     return *seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, n_found
 
 
-def measure_apart(way, kind, n_rows):
-    command = [sys.executable, __file__, "--here", "--way", way, "--kind", kind, "--rows", str(n_rows)]
+def measure_apart(kind, n_rows):
+    command = [sys.executable, __file__, "--here", "--kind", kind, "--rows", str(n_rows)]
     return json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
 
 
@@ -118,20 +104,18 @@ def main():
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000, 10_000, 100_000])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--kind", choices=STORES, nargs="+", default=[*STORES], help="of stores")
-    parser.add_argument("--way", choices=WAYS, nargs="+", default=[*WAYS])
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.here:
-        print(json.dumps(measure(chosen.way[0], chosen.kind[0], chosen.rows[0])))
+        print(json.dumps(measure(chosen.kind[0], chosen.rows[0])))
         return
     for n_rows, kind in product(chosen.rows, chosen.kind):
-        runs = [[measure_apart(way, kind, n_rows) for way in chosen.way] for _ in range(chosen.rounds)]
-        for way, mine in zip(chosen.way, zip(*runs, strict=True), strict=True):
-            cpu_s, wall_s, mb, n_found = map(statistics.median, zip(*mine, strict=True))
-            print(
-                f"{n_rows:>9,} {kind:8} {way:6} {cpu_s:7.2f} s ({wall_s:7.2f}) {mb:6,.0f} MB {n_found:>9,.0f} findings",
-                flush=True,
-            )
+        runs = [measure_apart(kind, n_rows) for _ in range(chosen.rounds)]
+        cpu_s, wall_s, mb, n_found = map(statistics.median, zip(*runs, strict=True))
+        print(
+            f"{n_rows:>9,} {kind:8} {cpu_s:7.2f} s ({wall_s:7.2f}) {mb:6,.0f} MB {n_found:>9,.0f} findings",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

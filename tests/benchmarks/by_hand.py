@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from msgspec import Struct
 from msgspec.json import Decoder
 from msgspec.structs import astuple
-from pages import KEY
 from pybase64 import b64decode
+from servers import KEY
 
 
 class Memory(Struct, gc=False):

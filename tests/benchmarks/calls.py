@@ -6,17 +6,16 @@ Counted by `sys.setprofile` in all threads, after one round to warm up; comprehe
 the function that they stand in.
 """
 
+import os
 import sys
 import tempfile
 import threading
 from pathlib import Path
 
-HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
-sys.path[:0] = [str(HERE), str(ROOT)]
+from servers import Keeper, serving
 
-import os  # noqa: E402 - after the path is set
-
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
 PACKAGE = str(ROOT / "memframe")
 
 
@@ -46,13 +45,11 @@ class Calls:
 
 
 def main():
-    from write import keeper
-
-    with tempfile.TemporaryDirectory() as state, keeper(delay_ms=0) as server:
+    with tempfile.TemporaryDirectory() as state, serving(Keeper, 1, 0) as base_url:
         os.environ["XDG_STATE_HOME"] = state
         import memframe as mf
 
-        access = mf.open_access(mf.connect(server["base_url"], api_key=server["api_key"]), "r1")
+        access = mf.open_access(mf.connect(base_url, api_key="mf_benchmark"), "r1")
         for title in ("warm", "after"):
             with Calls() as load:
                 frame = mf.load_memories(access, limit=1, progress=False)

@@ -3,104 +3,33 @@
     python tests/benchmarks/fleet.py
 
 The service is a process of its own. A cluster is a local one, as Dask makes it and once more with the settings that
-docs/howto/fleet.md advises; it is warm, as it has done the fleet before, and alone: what eight idle workers of another
-one take of the cores is no part of it. The ways take turns, and the median of the rounds counts. Eight workers
-cannot be quicker than the cores carry out what all processes do for a user, so that this stands beside it, by
-process. Then comes what one user costs, in requests and bytes, and what that makes for a million users of a
+docs/howto/fleet.md advises; it is warm, as it has done the fleet before, and alone. The ways take turns, and the median
+of the rounds counts. Eight workers cannot be quicker than the cores carry out what all processes do for a user, which
+stands beside it. Then comes what one user costs, in requests and bytes, and what that makes for a million users of a
 thousand memories.
 """
 
 import argparse
 import contextlib
-import json
 import os
 import re
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
-from itertools import count
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import parse_qs, urlsplit
+
+from servers import Users, serving
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parents[1])]
+sys.path.insert(0, str(HERE.parents[1]))
 
 N_USERS, N_MEMORIES, DELAY_MS = 200, 50, 20
 MIN_RATIO = 6
 
 
-def user_id(number):
-    return f"{number:08x}-5f6d-4a1b-8c3d-6f5d4a1b2c3d"
-
-
-class Users:
-    """Answers for many users by turning the ids in one prepared page into theirs."""
-
-    def __init__(self, n_users, n_memories, delay_s):
-        from pages import KEY, USER_ID, memory, rendered
-
-        from tests.pairs.corpus import corpus
-
-        self._n_users, self._delay_s, self._any, self._key = n_users, delay_s, USER_ID.encode(), KEY.hex()
-        memories = map(memory, count(), corpus(n_memories, seed=7).memories["content"])
-        (self._page,) = rendered(memories, n_memories).values()
-        self.n_requests = self.n_bytes = 0
-
-    def answer(self, method, target, _body):
-        time.sleep(self._delay_s)
-        body = self._body(method, urlsplit(target))
-        if not target.endswith("/counts"):
-            self.n_requests += 1
-            self.n_bytes += len(body)
-        return body
-
-    def _body(self, method, parts):
-        if method == "POST":
-            return b'{"token": "t", "expires_at": "2099-01-01T00:00:00Z", "token_type": "Bearer"}'
-        if parts.path == "/counts":
-            return json.dumps([self.n_requests, self.n_bytes]).encode()
-        if parts.path.endswith("/access-requests"):
-            items = [
-                {"id": f"r{n}", "status": "approved", "user_id": user_id(n)} for n in range(self._n_users)
-            ]
-            return json.dumps({"items": items}).encode()
-        if parts.path.endswith("/credentials"):
-            number = int(parts.path.split("/")[-2][1:])
-            keys = {
-                "user_id": user_id(number),
-                "memory_key": "mk",
-                "encryption_key": self._key,
-                "key_version": 1,
-            }
-            return json.dumps(keys).encode()
-        if parts.path.endswith("/tags"):
-            return b'{"items": []}'
-        return self._page.replace(self._any, parse_qs(parts.query)["user_id"][0].encode())
-
-
 # What is compared
-
-
-@contextlib.contextmanager
-def service(n_users, n_memories, delay_ms):
-    command = [sys.executable, __file__, "--serve", n_users, n_memories, delay_ms]
-    with subprocess.Popen([*map(str, command)], stdout=subprocess.PIPE, text=True) as server:
-        try:
-            yield f"http://127.0.0.1:{int(server.stdout.readline())}/api/v1"
-        finally:
-            server.terminate()
-
-
-def serve(n_users, n_memories, delay_ms):
-    from pages import Handler, Server
-
-    with Server(("127.0.0.1", 0), Handler) as server:
-        server.pages = Users(n_users, n_memories, delay_ms / 1000)
-        print(server.server_address[1], flush=True)
-        server.serve_forever()
 
 
 @contextlib.contextmanager
@@ -138,14 +67,8 @@ WAYS = {"threads": threads, "Dask": dask, "Dask, as advised": dask_as_advised}
 
 class Took(NamedTuple):
     seconds: float
-    workers_s: float
-    """Of the cores, by the workers of a cluster; below by this process with scheduler or threads, and the service."""
-    here_s: float
-    service_s: float
-
-    @property
-    def worked_s(self):
-        return sum(self[1:])
+    worked_s: float
+    """Of the cores, by all processes: workers, scheduler or threads, and the service."""
 
 
 def taken(base_url, n_rows, **options):
@@ -154,20 +77,16 @@ def taken(base_url, n_rows, **options):
     with mf.connect(base_url, api_key="mf_benchmark") as client:
         before, began = worked_s(), time.perf_counter()
         fleet = mf.load_fleet(client, progress=False, **options)
-        seconds = time.perf_counter() - began
-        worked = [now - then for now, then in zip(worked_s(), before, strict=True)]
+        took = Took(time.perf_counter() - began, worked_s() - before)
     assert len(fleet.memories) == n_rows, fleet.outcomes.error.dropna().unique()
-    return Took(seconds, *worked)
+    return took
 
 
 def worked_s():
     import psutil
 
     here = psutil.Process()
-    children = here.children(recursive=True)
-    services = [process for process in children if "--serve" in process.cmdline()]
-    workers = [process for process in children if process not in services]
-    return [sum(sum(process.cpu_times()[:2]) for process in group) for group in (workers, [here], services)]
+    return sum(sum(process.cpu_times()[:2]) for process in (here, *here.children(recursive=True)))
 
 
 def compared(rounds, base_url):
@@ -198,7 +117,7 @@ def cost_of_a_user(n_users):
     import memframe as mf
 
     with (
-        service(n_users, N_PLANNED_MEMORIES, 0) as base_url,
+        serving(Users, n_users, N_PLANNED_MEMORIES, 0) as base_url,
         tempfile.TemporaryDirectory() as folder,
         mf.connect(base_url, api_key="mf_benchmark") as client,
     ):
@@ -237,7 +156,7 @@ def plan(n_users=20):
 
 def report(rounds):
     print(f"{N_USERS} users of {N_MEMORIES} memories, {DELAY_MS} ms a request, median of {rounds} rounds")
-    with service(N_USERS, N_MEMORIES, DELAY_MS) as base_url:
+    with serving(Users, N_USERS, N_MEMORIES, DELAY_MS) as base_url:
         median = compared(rounds, base_url)
     for name in WAYS:
         one, eight = median[name, 1], median[name, 8]
@@ -249,11 +168,7 @@ def report(rounds):
             f"(its {os.cpu_count()} cores allow {most:4.1f}x){verdict}"
         )
         for n, took in ((1, one), (8, eight)):
-            shares = [share / N_USERS * 1000 for share in took[1:]]
-            print(
-                f"    ms of a core a user, {n} at work: workers {shares[0]:4.1f}   here {shares[1]:4.1f}   "
-                f"service {shares[2]:4.1f}"
-            )
+            print(f"    {took.worked_s / N_USERS * 1000:4.1f} ms of a core a user, {n} at work")
 
 
 def main():
@@ -261,13 +176,9 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--serve", type=int, nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.serve:
-        serve(*options.serve)
-    else:
-        report(options.rounds)
-        plan()
+    report(options.rounds)
+    plan()
 
 
 if __name__ == "__main__":

@@ -9,63 +9,17 @@ median of the rounds counts.
 import argparse
 import contextlib
 import json
-import random
 import resource
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import NamedTuple
 
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
+from servers import EndlessPages, run_apart, serving
 
 N_FEW, N_MANY = 50_000, 1_000_000
-PAGE_SIZE = 1000
 MAX_RATIO, MAX_PEAK_MB = 1.15, 600
-
-
-# The service: fifty pages of memories, over and over, each time with ids of their own
-
-
-def serve(n_memories):
-    from pages import Handler, Server
-
-    with Server(("127.0.0.1", 0), Handler) as server:
-        server.pages = EndlessPages(n_memories)
-        print(server.server_address[1], flush=True)
-        server.serve_forever()
-
-
-class EndlessPages:
-    def __init__(self, n_memories, n_kept=50):
-        from pages import Pages, rendered
-
-        self._last = n_memories // PAGE_SIZE - 1
-        self._other = Pages(0, 0)
-        self._kept = list(rendered(varied(n_kept * PAGE_SIZE), PAGE_SIZE).values())
-
-    def answer(self, method, target, body):
-        from urllib.parse import parse_qs, urlsplit
-
-        parts = urlsplit(target)
-        if not parts.path.endswith("/memory-blobs"):
-            return self._other.answer(method, target, body)
-        number = int(parse_qs(parts.query).get("cursor", ["c0"])[0][1:])
-        body = self._kept[number % len(self._kept)].replace(b'"id": "########', b'"id": "%08x' % number)
-        cursor = b'"c%d"' % (number + 1) if number < self._last else b"null"
-        return body[: body.rindex(b":")] + b": " + cursor + b"}"
-
-
-def varied(n_memories):
-    """Memories with text that does not compress to nothing, and ids whose first eight marks are replaced."""
-    from pages import memory, some_text
-
-    draw = random.Random(7)
-    for number in range(n_memories):
-        yield {**memory(number, some_text(draw)), "id": f"########-5f6d-4a1b-8c3d-{number % PAGE_SIZE:012x}"}
 
 
 # The ways
@@ -110,21 +64,6 @@ def measured(way, base_url):
 # The comparison
 
 
-@contextlib.contextmanager
-def service(n_memories):
-    command = [sys.executable, __file__, "--serve", str(n_memories)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
-        try:
-            yield f"http://127.0.0.1:{int(server.stdout.readline())}/api/v1"
-        finally:
-            server.terminate()
-
-
-def in_a_fresh_process(way, base_url):
-    command = [sys.executable, __file__, "--way", way, "--base-url", base_url]
-    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-
-
 class Cost(NamedTuple):
     us: float
     cpu_us: float
@@ -135,10 +74,12 @@ def compared(way, sizes, rounds):
     """Median microseconds a row and highest peak for each number of rows, measured in turns."""
     found = {size: [] for size in sizes}
     with contextlib.ExitStack() as services:
-        base_urls = {size: services.enter_context(service(size)) for size in sizes}
+        base_urls = {size: services.enter_context(serving(EndlessPages, size)) for size in sizes}
         for _ in range(rounds):
             for size in sizes:
-                seconds, cpu_seconds, n_rows, peak_mb = in_a_fresh_process(way, base_urls[size])
+                seconds, cpu_seconds, n_rows, peak_mb = run_apart(
+                    __file__, "--way", way, "--base-url", base_urls[size]
+                )
                 assert n_rows == size, (way, n_rows)
                 found[size].append(Cost(seconds / n_rows * 1e6, cpu_seconds / n_rows * 1e6, peak_mb))
     return [
@@ -152,7 +93,7 @@ def compared(way, sizes, rounds):
 
 
 def report(sizes, rounds):
-    print(f"{sizes[0]:,} and {sizes[1]:,} memories, {PAGE_SIZE:,} a page, median of {rounds} rounds")
+    print(f"{sizes[0]:,} and {sizes[1]:,} memories, {EndlessPages.SIZE:,} a page, median of {rounds} rounds")
     for way in WAYS:
         few, many = compared(way, sizes, rounds)
         print(
@@ -168,13 +109,10 @@ def main():
     )
     parser.add_argument("--memories", type=int, default=N_MANY)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--serve", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--way", choices=WAYS, help=argparse.SUPPRESS)
     parser.add_argument("--base-url", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.serve:
-        serve(options.serve)
-    elif options.way:
+    if options.way:
         print(json.dumps(measured(options.way, options.base_url)))
     else:
         report((N_FEW, options.memories), options.rounds)

@@ -13,16 +13,16 @@ client; and the service itself, with full durability, which takes its own share 
 import argparse
 import contextlib
 import json
-import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
+from servers import USER_ID, Keeper, run_apart, serving
+
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parents[1])]
+sys.path.insert(0, str(HERE.parents[1]))
 
 N_MEMORIES = 1000
 IN_FLIGHT = 8
@@ -75,26 +75,20 @@ WAYS = {way.__name__: way for way in (loop, memframe, sequential)}
 
 @contextlib.contextmanager
 def keeper(delay_ms):
-    from pages import USER_ID
-
-    command = [sys.executable, HERE / "keeper.py", "--memories", N_MEMORIES, "--delay-ms", delay_ms]
-    with subprocess.Popen([*map(str, command)], stdout=subprocess.PIPE, text=True) as server:
-        try:
-            yield {
-                "base_url": f"http://127.0.0.1:{int(server.stdout.readline())}/api/v1",
-                "api_key": "mf_benchmark",
-                "request_id": "r1",
-                "headers": {"Authorization": "Bearer t"},
-                "keys": {"user_id": USER_ID, "memoryKey": "mk"},
-                "ids": [f"m{number}" for number in range(N_MEMORIES)],
-            }
-        finally:
-            server.terminate()
+    with serving(Keeper, N_MEMORIES, delay_ms) as base_url:
+        yield {
+            "base_url": base_url,
+            "api_key": "mf_benchmark",
+            "request_id": "r1",
+            "headers": {"Authorization": "Bearer t"},
+            "keys": {"user_id": USER_ID, "memoryKey": "mk"},
+            "ids": [f"m{number}" for number in range(N_MEMORIES)],
+        }
 
 
 @contextlib.contextmanager
 def service(_):
-    from served import running
+    from service import running
 
     with running("sqlite", 1) as service:
         service.fill(service.user_id, N_MEMORIES)
@@ -114,10 +108,8 @@ SERVERS = {server.__name__: server for server in (keeper, service)}
 def measured(way, action, server, delay_ms):
     """Seconds and processor seconds of one round, with a fresh server and a journal on the disk of this folder."""
     with SERVERS[server](delay_ms) as known, tempfile.TemporaryDirectory(dir=HERE) as state:
-        environment = os.environ | {"XDG_STATE_HOME": state}
-        command = [sys.executable, __file__, "--way", way, "--action", action, "--on", json.dumps(known)]
-        done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
-        return json.loads(done.stdout)
+        options = ("--way", way, "--action", action, "--on", json.dumps(known))
+        return run_apart(__file__, *options, XDG_STATE_HOME=state)
 
 
 def compared(ways, action, server, delay_ms, rounds):

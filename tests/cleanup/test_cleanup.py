@@ -384,7 +384,7 @@ def test_only_what_is_asked_for_is_planned(store):
     assert store.plan(audit, actions={"secret": "delete"}, max_share=0.2).counts == {"delete": 4}
 
 
-def test_an_empty_store_needs_nothing_and_what_there_is_not_is_refused_with_what_there_is(store):
+def test_an_empty_store_needs_nothing_and_unknown_actions_are_refused_by_name(store):
     audit = store.audit()
     assert store.plan(audit).counts == {}
     for actions, named in (

@@ -12,21 +12,14 @@ GOOD = "8f3c1d5e7a9b0c2d4e6f8091a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d5"
 UNFIT = {
     "empty": ("", "is empty; fetch the credentials again"),
     "odd": (GOOD[:61], "has 61 characters, an odd number"),
-    "one short": (GOOD[:63], "has 63 characters, an odd number; need 64"),
-    "one more": (GOOD + "a", "has 65 characters, an odd number; need 64"),
     "twice": (GOOD * 2, "has 128 characters; need 64"),
     "0x": ("0x" + GOOD, "begins with 0x"),
-    "0X": ("0X" + GOOD[2:], "begins with 0x"),
     "space within": (GOOD[:32] + " " + GOOD[32:], "contains spaces or line ends"),
-    "line end": (GOOD + "\n", "contains spaces or line ends"),
-    "blank": ("   ", "contains spaces or line ends"),
     "base64": ("jzwdXnqbDC1Ob4CRorPE1eb3CBkqO0xdbn-AkaKzxNU=", "looks like base64"),
-    "base64 unpadded": ("jzwdXnqbDC1Ob4CRorPE1eb3CBkqO0xdbn+AkaKzxNU", "looks like base64"),
     "quoted": (f'"{GOOD}"', "contains characters that are not hexadecimal"),
     "full-width digits": ("\uff11" * 64, "contains characters that are not hexadecimal"),
     "128 bits": (GOOD[:32], r"has 128 bits \(32 hexadecimal characters\)"),
     "192 bits": (GOOD[:48], r"has 192 bits \(48 hexadecimal characters\)"),
-    "zeros": ("00" * 32, "is one byte repeated"),
     "one byte": ("aB" * 32, "is one byte repeated"),
 }
 
@@ -69,18 +62,6 @@ def test_what_the_old_key_sealed_opens_with_the_new_one_alone(layout, plain):
     with pytest.raises(SealError):
         envelope_under(OLD, content_format=layout).open(resealed)
     assert rekeying.reseal(resealed) is None
-
-
-def test_what_does_not_open_is_none():
-    rekeying = Rekeying(OLD, NEW, user_id="4f0c", layouts=AUTHENTICATED)
-    of_another_user = envelope_under(OLD, user_id="another").seal("Likes tea")
-    for sealed in ("4tFrXdN5uC1sQ0bEJ2ZJ3w==", "", "plain", of_another_user):
-        assert rekeying.reseal(sealed) is None
-
-
-def test_the_spelling_of_each_text_is_kept():
-    upper = envelope_under(OLD, write_format="gcm-iv:tag:ct").seal("Likes tea").upper()
-    assert Rekeying(OLD, NEW, user_id="4f0c", layouts=AUTHENTICATED).reseal(upper).isupper()
 
 
 def test_layouts_that_show_no_changes_are_refused_by_name():

@@ -55,7 +55,7 @@ def test_mine_changed_theirs_same_is_a_patch_with_what_was_before(writers):
 
 @pytest.mark.parametrize(
     ("name", "cell"),
-    [("title", "Same"), ("tags", ("x", "y")), ("importance", 2.0), ("content", "Ada loves tea.")],
+    [("tags", ("x", "y")), ("content", "Ada loves tea.")],
 )
 def test_both_changed_to_the_same_is_dropped(writers, name, cell):
     writers.theirs(0, **{name: cell})
@@ -66,10 +66,8 @@ def test_both_changed_to_the_same_is_dropped(writers, name, cell):
 @pytest.mark.parametrize(
     ("name", "theirs", "mine"),
     [
-        ("title", "Theirs", "Mine"),
         ("content", "Ada loathes tea.", "Ada loves tea."),
         ("tags", ("x",), ("y",)),
-        ("importance", 2.0, 1.0),
         ("source", None, "mail"),
     ],
 )

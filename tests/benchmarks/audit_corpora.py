@@ -1,21 +1,33 @@
-"""The checks that read one memory at a time: how right they are, and how fast, on labelled corpora.
+"""The audit on the project's own corpora: how right it is about texts, and about pairs of them.
 
-    python tests/benchmarks/audit_texts.py
+    python tests/benchmarks/audit_corpora.py
 
-Corpora of ``tests/audit``: sentences that the detectors were made with, sentences that were unseen when they were
-written, batches in other voices that the detectors learned from later, and what outsiders would try. Real memories are
+Texts of ``tests/audit``: sentences that the detectors were made with, sentences that were unseen when they were
+written, batches in other voices that the detectors learned from later, and what outsiders would try. Stores of
+``tests/pairs``, in the half that the checks were written with and the half that they were not. Real memories are
 measured by `audit_real.py`, and what the checks cost by `audit_whole.py`.
 """
 
 import sys
+from collections import Counter
 from pathlib import Path
+
+import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from memframe.audit import find_junk, find_personal_data, find_secrets
+from memframe.audit.changed_values import find_changed_values
+from memframe.audit.duplicates import find_exact_duplicates, find_near_duplicates
+from memframe.audit.similarity.cluster import similar_pairs
+from memframe.audit.superseded import find_superseded
 from tests.audit import corpora
-from tests.audit.figures import frame_of, record_figures, span_figures
+from tests.audit.figures import Figures, frame_of, record_figures, span_figures
+from tests.pairs import scoring
+from tests.pairs.corpus import corpus
+from tests.pairs.updates import updates
 
+SEEDS = (1, 2, 3)
 SENTENCES = {"seen": corpora.seen, "unseen": corpora.unseen}
 LISTS = corpora.ADVERSARIAL
 
@@ -106,11 +118,51 @@ def report_junk():
         )
 
 
+def report_store(half, n):
+    """Print figures of duplicates and changed values in stores of ``n`` memories, of all seeds together."""
+    near, values = ([Counter(), Counter(), Counter()] for _ in range(2))
+    made, lost, n_changed, n_merged = Counter(), Counter(), 0, 0
+    for seed in SEEDS if n < 10_000 else SEEDS[:1]:
+        store = corpus(n, seed, half)
+        similar = similar_pairs(store.memories)
+        duplicates = find_near_duplicates(store.memories, pairs=similar)
+        merged = scoring.merged(store, find_exact_duplicates(store.memories), duplicates)
+        changed, _ = scoring.changed(store, find_changed_values(store.memories, pairs=similar))
+        for sums, figures in ((near, merged.figures), (values, changed)):
+            for total, part in zip(sums, figures, strict=True):
+                total.update(part)
+        made.update(store.made)
+        lost.update(merged.lost)
+        n_changed += len(store.changed)
+        n_merged += merged.n_changed_merged
+    row_of("near_duplicate", f"{half}, {n:,}", Figures(*near))
+    row_of("changed_value", f"{half}, {n:,}", Figures(*values))
+    print(f"  changed values merged: {n_merged} of {n_changed}")
+    print("  copies lost: " + (", ".join(f"{kind} {lost[kind]} of {made[kind]}" for kind in lost) or "none"))
+
+
+def report_updates(half):
+    """Print figures of superseded facts."""
+    stores = [updates(seed, half) for seed in SEEDS]
+    results = [scoring.ranked(store, find_superseded(store.memories)) for store in stores]
+    sums = [sum((result.cued[part] for result in results), Counter()) for part in range(3)]
+    row_of("superseded", f"{half}, with a cue", Figures(*sums))
+    first = np.mean([result.first_three for result in results])
+    uncued = np.mean([result.uncued_recall for result in results])
+    beside = sum(result.beside for result in results), sum(len(store.beside) for store in stores)
+    print(f"  replaced memory among the first three: {first:.3f}; recall without a cue: {uncued:.3f}")
+    print(f"  still true, and proposed all the same: {beside[0]} of {beside[1]}")
+
+
 def main():
     print(f"{'check':14} {'corpus':20} {'precision':>9} {'recall':>7} {'F1':>7}")
     report_personal()
     report_secrets()
     report_junk()
+    for half in ("develop", "held_out"):
+        for n in (1_000, 10_000):
+            report_store(half, n)
+        report_updates(half)
 
 
 if __name__ == "__main__":
