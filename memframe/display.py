@@ -140,7 +140,7 @@ def html_card(title: str, facts: Mapping[str, object]) -> str:
     dir="auto">&lt;b&gt;</span></div></div>'
     """
     rows = (
-        tag("span", name, class_="quiet") + tag("span", _plain(value), dir="auto")
+        tag("span", name, class_="quiet") + tag("span", _format_value(value), dir="auto")
         for name, value in facts.items()
         if value is not None
     )
@@ -159,7 +159,9 @@ class ReprMixin(Struct, frozen=True):
     """
 
     def __repr__(self) -> str:
-        facts = (f"{name}: {_plain(value)}" for name, value in asdict(self).items() if value is not None)
+        facts = (
+            f"{name}: {_format_value(value)}" for name, value in asdict(self).items() if value is not None
+        )
         return f"<memframe.{type(self).__name__} {', '.join(facts)}>"
 
     def _repr_html_(self) -> str:
@@ -167,5 +169,5 @@ class ReprMixin(Struct, frozen=True):
         return html_card(type(self).__name__, facts)
 
 
-def _plain(value: object) -> str:
+def _format_value(value: object) -> str:
     return format_time(value) if isinstance(value, datetime) else printable(str(value))

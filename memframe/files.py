@@ -148,9 +148,9 @@ def private_folder(path: Path) -> Path:
     return path
 
 
-def is_open_to_others(path: Path) -> bool:
+def is_open_to_others(path: Path, *, system: str = os.name) -> bool:
     """Return True if the mode bits admit other users; only POSIX systems have them."""
-    return os.name == "posix" and bool(path.stat().st_mode & 0o077)
+    return system == "posix" and bool(path.stat().st_mode & 0o077)
 
 
 class LockHolder(NamedTuple):

@@ -218,7 +218,7 @@ def _is_encodable(text: str) -> bool:
     return True
 
 
-def times(memories: pd.DataFrame, name: str) -> NDArray[np.datetime64]:
+def read_times(memories: pd.DataFrame, name: str) -> NDArray[np.datetime64]:
     """Read a column of times in UTC, ``NaT`` for none."""
     column = require_column(memories, name)
     try:
@@ -228,7 +228,7 @@ def times(memories: pd.DataFrame, name: str) -> NDArray[np.datetime64]:
     return moments.dt.tz_localize(None).to_numpy("datetime64[us]")
 
 
-def numbers(memories: pd.DataFrame, name: str) -> NDArray[np.float64]:
+def read_numbers(memories: pd.DataFrame, name: str) -> NDArray[np.float64]:
     """Read a column of numbers, ``NaN`` for none."""
     column = require_column(memories, name)
     try:
@@ -237,12 +237,12 @@ def numbers(memories: pd.DataFrame, name: str) -> NDArray[np.float64]:
         raise _unreadable(name, "numbers") from error
 
 
-def texts(memories: pd.DataFrame, name: str) -> pd.Series[str]:
+def read_texts(memories: pd.DataFrame, name: str) -> pd.Series[str]:
     """Read a column of text."""
     return require_column(memories, name).astype("str")
 
 
-def name_cells(memories: pd.DataFrame, name: str) -> list[Collection[str]]:
+def read_names(memories: pd.DataFrame, name: str) -> list[Collection[str]]:
     """Read a column of tuples of names, the empty tuple for none."""
     cells = require_column(memories, name).tolist()
     if any(not isinstance(cell, tuple | list | np.ndarray) and not pd.isna(cell) for cell in cells):

@@ -96,7 +96,10 @@ def plan_restore(
         "not in the archive": found.n_others,
     }
     left = [f"{number_of(n, 'memory', 'memories')} {what}" for what, n in n_left.items() if n]
-    notes = [*_notes(access, changes, frame.unknown), *([f"Left alone: {', '.join(left)}."] if left else [])]
+    notes = [
+        *_iter_notes(access, changes, frame.unknown),
+        *([f"Left alone: {', '.join(left)}."] if left else []),
+    ]
     changes += filter(None, differing)
     return plan_of(access, _hide_secrets(changes), notes=notes, created_at=moment)
 
@@ -322,7 +325,7 @@ def _hide_secrets(changes: Sequence[Change]) -> list[Change]:
     return [replace(one, hidden=tuple(sorted(hidden[place]))) for place, one in enumerate(changes)]
 
 
-def _notes(access: Access, changes: Iterable[Change], unknown: Sequence[str]) -> Iterator[str]:
+def _iter_notes(access: Access, changes: Iterable[Change], unknown: Sequence[str]) -> Iterator[str]:
     creates = [change for change in changes if change.action == "create"]
     days = access.client.restore_days
     if any(change.restores for change in creates):
@@ -410,7 +413,7 @@ def check_archive(access: Access, archive: Archive, *, key: Key | None = None) -
         archived = left.pop(memory.id, None)
         if archived is None:
             missing.append(memory.id)
-        elif (names := tuple(_unproven(archived, memory))) == ("updated_at",) and archived.is_dated:
+        elif (names := tuple(_find_unproven(archived, memory))) == ("updated_at",) and archived.is_dated:
             n_rewritten += 1
         elif names:
             differing[memory.id] = names
@@ -424,7 +427,7 @@ def check_archive(access: Access, archive: Archive, *, key: Key | None = None) -
     )
 
 
-def _unproven(archived: ArchivedMemory, memory: CurrentMemory) -> Iterator[str]:
+def _find_unproven(archived: ArchivedMemory, memory: CurrentMemory) -> Iterator[str]:
     """Find the columns of which it is not shown that the archive holds what the service lists."""
     unlike = archived.unlike(memory)
     for name in FIELDS:

@@ -126,13 +126,13 @@ def _undo_patch(operation: Operation, now: CurrentMemory | None) -> Change | Non
     done = operation.change
     old = {name: done.before[name] for name in done.after if name in done.before}
     if now is None:
-        return _change(done, "conflict", {}, old, "deleted since the run by someone else")
+        return _make_change(done, "conflict", {}, old, "deleted since the run by someone else")
     old = {name: value for name, value in old.items() if not same_value(name, now.value(name), value)}
     present = {name: now.value(name) for name in old}
     moved = _explain_changes(operation, now, old)
     if moved:
-        return _change(done, "conflict", present, old, moved)
-    return _change(done, "patch", present, old, "undoes a patch") if old else None
+        return _make_change(done, "conflict", present, old, moved)
+    return _make_change(done, "patch", present, old, "undoes a patch") if old else None
 
 
 def _undo_create(operation: Operation, now: CurrentMemory) -> Change:
@@ -141,9 +141,9 @@ def _undo_create(operation: Operation, now: CurrentMemory) -> Change:
     held = {name: now.value(name) for name in FIELDS if name != "content" or now.error is None}
     moved = _explain_changes(operation, now, done.plain)
     if moved:
-        return _change(done, "conflict", held, {}, moved, id=now.id)
+        return _make_change(done, "conflict", held, {}, moved, id=now.id)
     sealed = None if now.error is None else now.sealed_digest
-    return _change(done, "delete", held, {}, "undoes a create", id=now.id, sealed=sealed)
+    return _make_change(done, "delete", held, {}, "undoes a create", id=now.id, sealed=sealed)
 
 
 def _undo_delete(done: Change, blob: MemoryBlob | None, *, restores: bool) -> Change:
@@ -154,7 +154,7 @@ def _undo_delete(done: Change, blob: MemoryBlob | None, *, restores: bool) -> Ch
         held["content"] = None if blob is None else blob.content
     if held.get("content") is None:
         why = "it held no content, without which a memory cannot be made"
-        return _change(done, "conflict", {}, held, why)
+        return _make_change(done, "conflict", {}, held, why)
     (created_at,) = parse_times([blob.created_at if blob else None])
     date = format_date(created_at)
     reason = (
@@ -162,7 +162,7 @@ def _undo_delete(done: Change, blob: MemoryBlob | None, *, restores: bool) -> Ch
     )
     if restores:
         reason = f"restores memory {done.id}, created {date}, with its id and dates"
-    return _change(done, "create", {}, held, reason, id=None, verbatim=is_sealed, restores=done.id)
+    return _make_change(done, "create", {}, held, reason, id=None, verbatim=is_sealed, restores=done.id)
 
 
 def format_date(at: np.datetime64) -> str:
@@ -170,7 +170,9 @@ def format_date(at: np.datetime64) -> str:
     return "at an unknown time" if np.isnat(at) else pd.Timestamp(at).strftime(UTC_MINUTE)
 
 
-def _change(done: Change, action: Action, before: Fields, after: Fields, reason: str, **more: Any) -> Change:
+def _make_change(
+    done: Change, action: Action, before: Fields, after: Fields, reason: str, **more: Any
+) -> Change:
     """Make a change of the same memory, in the same group and with the same texts hidden."""
     same = {"row": done.row, "id": done.id, "group": done.group, "hidden": done.hidden}
     return Change(action=action, before=before, after=after, reason=reason, **(same | more))

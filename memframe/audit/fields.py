@@ -19,7 +19,7 @@ from memframe.audit.lexicon import without_accents
 from memframe.audit.text import masked, texts_with
 from memframe.display import number_of
 from memframe.envelope.detect import looks_sealed
-from memframe.frames import name_cells, numbers, texts
+from memframe.frames import read_names, read_numbers, read_texts
 
 Scores = NDArray[np.float64]
 
@@ -63,9 +63,9 @@ def find_missing(memories: pd.DataFrame) -> pd.DataFrame:
         if field not in memories.columns:
             continue
         if field == "tags":
-            is_empty = np.array([len(cell) == 0 for cell in name_cells(memories, field)], bool)
+            is_empty = np.array([len(cell) == 0 for cell in read_names(memories, field)], bool)
         else:
-            column = texts(memories, field)
+            column = read_texts(memories, field)
             is_empty = (column.isna() | (column.str.strip() == "")).to_numpy(bool)
         if field == "content" and "content_error" in memories.columns:
             is_empty = is_empty & memories["content_error"].isna().to_numpy()
@@ -130,7 +130,7 @@ def find_scores(memories: pd.DataFrame) -> pd.DataFrame:
     """
     found = []
     if "importance" in memories.columns:
-        importance = numbers(memories, "importance")
+        importance = read_numbers(memories, "importance")
         rows = [
             *_out_of_range("importance", importance, HIGHEST),
             *_other_scale(importance),
@@ -138,7 +138,7 @@ def find_scores(memories: pd.DataFrame) -> pd.DataFrame:
         ]
         found.append(_findings(memories, "scores", "importance", rows))
     if "confidence" in memories.columns:
-        confidence = numbers(memories, "confidence")
+        confidence = read_numbers(memories, "confidence")
         rows = [*_out_of_range("confidence", confidence, 1.0)]
         found += [_findings(memories, "scores", "confidence", rows), _constant(memories, confidence)]
     return joined(found)
@@ -175,7 +175,7 @@ def _other_scale(importance: Scores) -> Iterator[_Row]:
 def _sources(memories: pd.DataFrame) -> NDArray[Any]:
     if "source" not in memories.columns:
         return np.full(len(memories), _NO_SOURCE)
-    return texts(memories, "source").fillna(_NO_SOURCE).to_numpy()
+    return read_texts(memories, "source").fillna(_NO_SOURCE).to_numpy()
 
 
 def _ambiguous(memories: pd.DataFrame, importance: Scores) -> Iterator[_Row]:
@@ -247,7 +247,7 @@ def find_sealed(memories: pd.DataFrame) -> pd.DataFrame:
     """
     rows: list[_Row] = []
     if "content_error" in memories.columns:
-        errors = texts(memories, "content_error")
+        errors = read_texts(memories, "content_error")
         for row in np.flatnonzero(errors.notna()).tolist():
             error = errors.iloc[row]
             kind = next((kind for kind, words in _CAUSES if words.search(error)), "undecryptable")
@@ -319,7 +319,7 @@ def find_tags(memories: pd.DataFrame, tags: pd.DataFrame | None = None) -> pd.Da
     """
     if "tags" not in memories.columns:
         return findings_frame(id=[])
-    cells = [tuple(dict.fromkeys(cell)) for cell in name_cells(memories, "tags")]
+    cells = [tuple(dict.fromkeys(cell)) for cell in read_names(memories, "tags")]
     counts = Counter(chain.from_iterable(cells))
     disabled = [] if tags is None else tags["name"][~tags["is_enabled"].astype(bool)].tolist()
     n_of = {name: f"{name!r} ({number_of(n, 'memory', 'memories')})" for name, n in counts.items()}

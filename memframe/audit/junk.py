@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from memframe.audit.findings import Proposal, findings_frame
 from memframe.audit.rules import load_rules, load_words, matching_places
 from memframe.audit.text import text_column, without_long_contents
-from memframe.frames import texts
+from memframe.frames import read_texts
 
 _TABLE, _WORDS = load_rules("junk"), load_words("junk")
 
@@ -113,7 +113,7 @@ class _DistinctTexts(NamedTuple):
             if numbers[row] is not None:
                 rows_of[numbers[row]].append(row)
         has_owners = "user_id" in memories.columns
-        owners = texts(memories, "user_id").fillna("").tolist() if has_owners else [""] * len(memories)
+        owners = read_texts(memories, "user_id").fillna("").tolist() if has_owners else [""] * len(memories)
         return cls(encoded.dictionary.to_pylist(), numbers, rows_of, owners)
 
     def text_of(self, row: int) -> str:

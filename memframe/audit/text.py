@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from memframe.audit.findings import Proposal, Severity, findings_frame
 from memframe.errors import FrameError
-from memframe.frames import MEMORY_KINDS, FrameBuilder, replace_surrogates, require_column, times
+from memframe.frames import MEMORY_KINDS, FrameBuilder, read_times, replace_surrogates, require_column
 
 TEXT_FIELDS = ("title", "summary", "content")
 """Columns of a frame of memories in which people write; a frame may have fewer of them."""
@@ -255,7 +255,7 @@ def with_all_columns(memories: pd.DataFrame) -> pd.DataFrame:
         name: pd.Series([()] * len(memories), memories.index, object) for name in _NAMES if name in absent
     }
     text = {
-        name: pd.Series(pd.DatetimeIndex(times(memories, name), tz="UTC"), memories.index)
+        name: pd.Series(pd.DatetimeIndex(read_times(memories, name), tz="UTC"), memories.index)
         for name in _TIMES
         if name in memories.columns and not isinstance(memories[name].dtype, pd.DatetimeTZDtype)
     }

@@ -9,7 +9,14 @@ import pandas as pd
 from memframe.access import Access
 from memframe.audit import Audit
 from memframe.cleanup.plan import Rows, Writer, draft_of
-from memframe.cleanup.proposals import MAX_SHARE, Actions, audit_again, check_share, read_actions, unstored
+from memframe.cleanup.proposals import (
+    MAX_SHARE,
+    Actions,
+    audit_again,
+    check_share,
+    read_actions,
+    unstored_error,
+)
 from memframe.errors import ConfigError, PlanError, check_kind
 from memframe.frames import gc_paused
 from memframe.plan import Plan, plan_of
@@ -105,9 +112,9 @@ def plan_cleanup(
     moment = access.client.runtime.now()
     audit = audit if isinstance(audit, Audit) else audit_again(access, audit).audit
     if not audit.is_stored:
-        raise unstored()
+        raise unstored_error()
     rows = Rows(access, audit.memories)
-    findings = _known(asked.of(audit.findings), rows)
+    findings = _select_known(asked.of(audit.findings), rows)
     related = findings["related_id"].dropna()
     named = rows.read({*findings["id"], *related})
     apart = _changed_pairs(audit.findings)
@@ -121,7 +128,7 @@ def plan_cleanup(
     return plan_of(access, [*met, *writer.changes()], notes=notes, created_at=moment)
 
 
-def _known(findings: pd.DataFrame, rows: Rows) -> pd.DataFrame:
+def _select_known(findings: pd.DataFrame, rows: Rows) -> pd.DataFrame:
     """Return the findings about memories of this user."""
     is_known = findings["id"].map(rows.__contains__).astype(bool)
     related = findings["related_id"]

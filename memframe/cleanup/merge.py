@@ -90,7 +90,7 @@ class WordCounts:
     def common(self) -> frozenset[str]:
         """Words that some memory writes in lower case within a sentence, and that are therefore no names."""
         words = set(_LETTERS.findall("\n".join(self._memories["content"].dropna())))
-        return frozenset(_plain(word) for word in words if word[0].islower())
+        return frozenset(_fold_word(word) for word in words if word[0].islower())
 
 
 class StatementsByKey:
@@ -119,11 +119,11 @@ def _read_statements(text: str, words: Sequence[str]) -> Statements:
     first: set[str] = set()
     known = set(words)  # what wraps a text, such as "User said that", is not known
     for match in _CAPITALISED.finditer(text):
-        word = _plain(match[0])
+        word = _fold_word(match[0])
         if match[0][0].isupper() and word in known:
             is_first = _STARTS_SENTENCE.search(text[max(0, match.start() - 4) : match.start()])
             (first if is_first else names).add(word)
-    letters = [_plain(word) for word in _LETTERS.findall(text)]
+    letters = [_fold_word(word) for word in _LETTERS.findall(text)]
     return Statements(
         words=tuple(words),
         classes=frozenset([class_of(word) for word in known - LIGHT]),
@@ -136,7 +136,7 @@ def _read_statements(text: str, words: Sequence[str]) -> Statements:
 
 
 @lru_cache(maxsize=1 << 16)
-def _plain(word: str) -> str:
+def _fold_word(word: str) -> str:
     return without_accents(unicodedata.normalize("NFKC", word).lower())
 
 
@@ -188,11 +188,11 @@ def _find_joined(removed: Sequence[str], kept: Sequence[str]) -> set[str]:
     ['3704', 'de89', 'overnight']
     """
     own, others = set(removed) - set(kept), set(kept) - set(removed)
-    parts = _runs(removed, others).values()
-    return {*_runs(kept, own), *(part for run in parts for part in run)}
+    parts = _find_runs(removed, others).values()
+    return {*_find_runs(kept, own), *(part for run in parts for part in run)}
 
 
-def _runs(words: Sequence[str], wholes: Collection[str]) -> dict[str, Sequence[str]]:
+def _find_runs(words: Sequence[str], wholes: Collection[str]) -> dict[str, Sequence[str]]:
     """Return consecutive words that are one of the wholes once they are written together."""
     found = {}
     for start in range(len(words)):
@@ -263,7 +263,7 @@ class Merging:
             reverse=True,
         )
         self._copies = {copy.id: copy for copy in found}  # of several the one that compares most
-        clusters = [[i for i in cluster if i in self._values] for cluster in _clusters(found)]
+        clusters = [[i for i in cluster if i in self._values] for cluster in _group_copies(found)]
         members = [member for cluster in clusters for member in cluster]
         self._texts = StatementsByKey(
             {(i, name): str(self._values[i].get(name) or "") for i in members for name in TEXT_FIELDS}
@@ -349,7 +349,7 @@ class _Holder:
         return gains
 
 
-def _clusters(copies: Sequence[Copy]) -> list[list[str]]:
+def _group_copies(copies: Sequence[Copy]) -> list[list[str]]:
     """Group memories that say the same, directly or through another one."""
     ids = sorted({memory_id for copy in copies for memory_id in (copy.id, copy.keeper)})
     place = {memory_id: number for number, memory_id in enumerate(ids)}

@@ -174,7 +174,7 @@ def draft_of(
     lasting = {i for i in sealed if (stored := rows[i].stored) and stored.content is not None}
     is_sealed, is_about_it = findings["id"].isin(sealed), findings["check"] == "sealed"
     findings = findings[(is_sealed == is_about_it) & ~findings["id"].isin(lasting)]
-    conflicts = _conflicts(findings, rows)
+    conflicts = _find_conflicts(findings, rows)
     findings = findings[~findings["id"].isin(conflicts.keys())]
     open_rows = {i: row for i, row in rows.items() if not row.is_closed and i not in conflicts}
     before = {i: row.now for i, row in open_rows.items()}
@@ -184,10 +184,10 @@ def draft_of(
     asked = findings[(findings["action"] == "redact") & findings["id"].isin(before.keys())]
     redacted = redact_memories(asked, before, searched=searched, apart=apart)
     values = _edit_memories(findings[findings["id"].isin(before.keys())], before, redacted)
-    deletes = _deletes(findings, open_rows)
+    deletes = _choose_deletes(findings, open_rows)
     staying = {i: some for i, some in values.items() if i not in deletes}
     merging = Merging(memories, staying, taken=frozenset(taken), apart=apart)
-    merges = tuple(merging.merges(_copies(findings)))
+    merges = tuple(merging.merges(_read_copies(findings)))
     for merge in merges:
         staying[merge.keeper] = merge.values
     gone = {copy for merge in merges for copy in merge.copies}
@@ -206,7 +206,7 @@ def draft_of(
     )
 
 
-def _conflicts(findings: pd.DataFrame, rows: Mapping[str, DraftRow]) -> dict[str, tuple[str, ...]]:
+def _find_conflicts(findings: pd.DataFrame, rows: Mapping[str, DraftRow]) -> dict[str, tuple[str, ...]]:
     """Find memories that are gone, or that changed in fields on which findings rest or that would be lost."""
     looked_at: defaultdict[str, set[str]] = defaultdict(set)
     columns = (findings[name] for name in ("id", "field", "action", "related_id"))
@@ -240,7 +240,7 @@ def _edit_memories(
     return values
 
 
-def _deletes(findings: pd.DataFrame, may_stay: Collection[str]) -> dict[str, str | None]:
+def _choose_deletes(findings: pd.DataFrame, may_stay: Collection[str]) -> dict[str, str | None]:
     """Find memories to delete, each with the one that says the same, if any, which must then stay."""
     own = findings[(findings["action"] == "delete") & ~findings["check"].isin(COPYING)]
     related = own["related_id"].astype(object).where(own["related_id"].notna(), None)
@@ -252,7 +252,7 @@ def _deletes(findings: pd.DataFrame, may_stay: Collection[str]) -> dict[str, str
     }
 
 
-def _copies(findings: pd.DataFrame) -> list[Copy]:
+def _read_copies(findings: pd.DataFrame) -> list[Copy]:
     """Collect the findings of memories that repeat another one."""
     is_copy = (findings["action"] == "merge") | findings["check"].isin(COPYING)
     found = findings[is_copy & findings["related_id"].notna()]
@@ -268,7 +268,10 @@ class Writer:
         self._actions = {str(i): {*some} for i, some in findings.groupby("id")["action"]}
         self._copies = {*findings["id"][findings["check"].isin(COPYING)]}
         is_ending = findings["action"].isin(["delete", "merge"])
-        self._why_patched, self._why_deleted = _reasons(findings[~is_ending]), _reasons(findings[is_ending])
+        self._why_patched, self._why_deleted = (
+            _describe_reasons(findings[~is_ending]),
+            _describe_reasons(findings[is_ending]),
+        )
         self._merged_into = {copy: merge.keeper for merge in draft.merges for copy in merge.copies}
         self._held_by = self._merged_into | {
             memory_id: self._merged_into.get(other, other)
@@ -387,7 +390,7 @@ class Writer:
         return tuple(sorted(frozenset().union(*(self._draft.hidden[i] for i in ids))))
 
 
-def _reasons(findings: pd.DataFrame) -> dict[str, str]:
+def _describe_reasons(findings: pd.DataFrame) -> dict[str, str]:
     """Put the findings of each memory into words, with their masked evidence."""
     said: defaultdict[str, dict[str, None]] = defaultdict(dict)
     columns = (findings[name] for name in ("id", "check", "kind", "evidence"))

@@ -92,7 +92,7 @@ def read_actions(actions: Actions) -> ChosenActions:
         return ChosenActions(frozenset(PLANNED), {})
     if isinstance(actions, Mapping):
         return ChosenActions(
-            frozenset(PLANNED), {str(check): _decision(check, actions[check]) for check in actions}
+            frozenset(PLANNED), {str(check): _check_decision(check, actions[check]) for check in actions}
         )
     if isinstance(actions, str) or not isinstance(actions, Iterable):
         raise ConfigError(
@@ -107,7 +107,7 @@ def read_actions(actions: Actions) -> ChosenActions:
     return ChosenActions(frozenset(taken), {})
 
 
-def _decision(check: object, action: str) -> str:
+def _check_decision(check: object, action: str) -> str:
     if check not in CHECKS:
         raise ConfigError(f"actions: there is no check {check!r}; there is {', '.join(CHECKS)}")
     possible = (*POSSIBLE[check], "review", "none")
@@ -159,22 +159,22 @@ def audit_again(access: Access, path: str | PathLike[str]) -> Renewal:
     """
     saved = read_audit(expand_path(path))
     if not saved.is_stored:
-        raise unstored()
+        raise unstored_error()
     seen = findings_of(saved)
     memories = load_memories(access, progress=False)
     checks = [check for check in CHECKS if check in saved.checks]
     again = audit_memories(memories, tags=load_tags(access), checks=checks)
     left: dict[tuple[Any, ...], list[str]] = {}
-    for key, action in zip(_keys(seen), seen["action"], strict=True):
+    for key, action in zip(_iter_keys(seen), seen["action"], strict=True):
         left.setdefault(key, []).append(action)
-    keys = zip(_keys(again.findings), again.findings["action"], strict=True)
-    actions = [_milder(left[key].pop(0), action) if left.get(key) else None for key, action in keys]
+    keys = zip(_iter_keys(again.findings), again.findings["action"], strict=True)
+    actions = [_choose_milder(left[key].pop(0), action) if left.get(key) else None for key, action in keys]
     n_gone = sum((Counter(some)[name] for some in left.values() for name in PLANNED), 0)
     findings = again.findings.assign(action=pd.array(actions, dtype="str")).dropna(subset=["action"])
     return Renewal(dataclasses.replace(again, findings=findings.reset_index(drop=True)), n_gone)
 
 
-def unstored() -> PlanError:
+def unstored_error() -> PlanError:
     """Make the error for an audit of a file."""
     return PlanError(
         "the audit is of a file, not of memories in a service: write them to a service, load them and audit again",
@@ -185,11 +185,11 @@ def unstored() -> PlanError:
     )
 
 
-def _milder(saved: str, action: str) -> str:
+def _choose_milder(saved: str, action: str) -> str:
     return saved if saved in ("review", "none") else action
 
 
-def _keys(findings: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
+def _iter_keys(findings: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
     """Return what makes two findings one: their places move when a text is edited."""
     names = ("check", "kind", "id", "field", "related_id", "evidence")
     plain = findings[list(names)].astype(object).where(findings[list(names)].notna(), None)

@@ -74,12 +74,12 @@ def redact_memories(
     differ in a value.
     """
     redactions = {
-        i: _Redaction(memories[i], by_field) for i, by_field in _stretches(findings, memories).items()
+        i: _Redaction(memories[i], by_field) for i, by_field in _read_stretches(findings, memories).items()
     }
     checks = [check for check in _FINDERS if (findings["check"] == check).any()]
     known = searched[searched["check"].isin(checks) & searched["id"].isin(redactions)]
     spared = {
-        i: _secrets_in(by_field, memories[i]) for i, by_field in _select_visible(known, memories).items()
+        i: _name_secrets(by_field, memories[i]) for i, by_field in _select_visible(known, memories).items()
     }
     for alike in _group_alike(redactions, apart):
         _number_marks(alike)  # before the next rounds, whose places are those behind these marks
@@ -133,7 +133,7 @@ class _Redaction:
 
     def __init__(self, memory: Fields, found: Found) -> None:
         self.memory = memory
-        self.rounds = [(found, _secrets_in(found, memory))]
+        self.rounds = [(found, _name_secrets(found, memory))]
         self._values: dict[str, Value] | None = None
 
     def values(self) -> Fields:
@@ -146,7 +146,7 @@ class _Redaction:
 
     def add(self, found: Found) -> None:
         """Cut out what was found in the values as they are."""
-        self.rounds.append((found, _secrets_in(found, self.values())))
+        self.rounds.append((found, _name_secrets(found, self.values())))
         self._values = None
 
     def result(self) -> Redacted:
@@ -160,7 +160,7 @@ class _Redaction:
         self._values = None
 
 
-def _secrets_in(found: Found, memory: Fields) -> dict[str, str]:
+def _name_secrets(found: Found, memory: Fields) -> dict[str, str]:
     """Return the texts that are to go, and of which kind each is."""
     stretches = [(stretch, str(memory[field])) for field, some in found.items() for stretch in some]
     return {
@@ -235,7 +235,7 @@ def _number_marks(alike: Sequence[_Redaction]) -> None:
         redaction.number(numbers)
 
 
-def _stretches(findings: pd.DataFrame, memories: Memories) -> dict[str, dict[str, list[Stretch]]]:
+def _read_stretches(findings: pd.DataFrame, memories: Memories) -> dict[str, dict[str, list[Stretch]]]:
     """Return what was found by memory and field, as far as it lies within a text."""
     found: defaultdict[str, dict[str, list[Stretch]]] = defaultdict(dict)
     spans = findings.dropna(subset=["start", "end"])
@@ -249,4 +249,4 @@ def _stretches(findings: pd.DataFrame, memories: Memories) -> dict[str, dict[str
 
 def _select_visible(found: pd.DataFrame, memories: Memories) -> dict[str, dict[str, list[Stretch]]]:
     """Return what should not be seen in the open, by memory and field."""
-    return _stretches(found[found["action"] != "none"], memories)
+    return _read_stretches(found[found["action"] != "none"], memories)

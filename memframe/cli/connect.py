@@ -172,7 +172,10 @@ def request_list() -> None:
     with connect() as client:
         requests = client.access_requests()
     requests.sort(key=lambda each: each.created_at.timestamp() if each.created_at else 0.0, reverse=True)
-    show([_public(each) for each in requests], "\n".join(map(_line, requests)) or "no requests")
+    show(
+        [_hide_memory_key(each) for each in requests],
+        "\n".join(map(_format_request, requests)) or "no requests",
+    )
 
 
 def _print_address(address: str) -> None:
@@ -181,12 +184,12 @@ def _print_address(address: str) -> None:
 
 
 def _print_request(request: AccessRequest, *, must_be_approved: bool = False) -> None:
-    show(_public(request), _line(request))
+    show(_hide_memory_key(request), _format_request(request))
     if must_be_approved and request.status != "approved":
         sys.exit(REFUSED)
 
 
-def _public(request: AccessRequest) -> dict[str, Any]:
+def _hide_memory_key(request: AccessRequest) -> dict[str, Any]:
     """Return a request without its memory key, with times as text."""
     names = ("id", "status", "reason", "user_id", "ai_connector_id", "created_at", "updated_at")
     shown = {name: getattr(request, name) for name in names}
@@ -195,6 +198,6 @@ def _public(request: AccessRequest) -> dict[str, Any]:
     }
 
 
-def _line(request: AccessRequest) -> str:
+def _format_request(request: AccessRequest) -> str:
     when = f"{request.created_at:%Y-%m-%d %H:%M}" if request.created_at else " " * 16
     return f"{request.id}  {request.status:<8}  {when}  {printable(request.reason or '')}"

@@ -33,10 +33,10 @@ def demo_command(folder: Path) -> None:
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # memories hold every script, terminals do not
     with _isolated_plotting():
-        run_demo(folder, command=_command())
+        run_demo(folder, command=_find_command())
 
 
-def _command() -> str:
+def _find_command() -> str:
     """Return the command as it was started, as shells may not find it without an activated environment."""
     started = Path(sys.argv[0])
     if started.stem != "memframe":

@@ -41,7 +41,7 @@ def show_command(access: Access, memory_id: str, with_text: bool) -> None:
     if not is_uuid(memory_id):
         ids = load_memories(access)["id"]
         memory_id = full_id(memory_id, ids, ("memory", "memories"), shown_by="memframe list")
-    (memory,) = _records(load_memory(access, memory_id), with_text=with_text)
+    (memory,) = _read_records(load_memory(access, memory_id), with_text=with_text)
     words = {
         name: ", ".join(value) if isinstance(value, list) else str(value) for name, value in memory.items()
     }
@@ -73,19 +73,19 @@ def search_command(access: Access, text: str, limit: int | None, with_text: bool
 
 
 def _print(memories: pd.DataFrame, *, with_text: bool) -> None:
-    records = _records(memories, with_text=with_text)
-    show(records, map(_line, records))
+    records = _read_records(memories, with_text=with_text)
+    show(records, map(_format_memory, records))
     if not wants_json():
         more = "" if memories.attrs["memframe"]["complete"] else "; there may be more, beyond --limit"
         remark(f"{number_of(len(records), 'memory', 'memories')}{more}")
 
 
-def _line(memory: dict[str, Any]) -> str:
+def _format_memory(memory: dict[str, Any]) -> str:
     day, text = (memory["created_at"] or "")[:10], memory["title"] or memory["content"] or ""
     return f"{memory['id']}  {day:<10}  {printable(memory['source'] or '', 16):<16}  {printable(text, 72)}"
 
 
-def _records(memories: pd.DataFrame, *, with_text: bool) -> list[dict[str, Any]]:
+def _read_records(memories: pd.DataFrame, *, with_text: bool) -> list[dict[str, Any]]:
     """Return memories for people or JSON; of texts that are not asked for, how they begin and their lengths."""
     times = {name: memories[name].map(lambda at: at.isoformat(), na_action="ignore") for name in _OPEN[1:3]}
     texts = (

@@ -35,7 +35,7 @@ from memframe.cli.options import (
 from memframe.frames import READ
 from memframe.load import load_memories, load_tags
 from memframe.readers import read_memories
-from memframe.report import count_memories, describe_proposals, format_share, none_found, subject_of, words_of
+from memframe.report import describe_proposals, format_share, memories, none_found, subject_of, words_of
 from memframe.secret import Secret
 
 fail_on_option = click.option(
@@ -126,10 +126,10 @@ def audit_options(command: Command) -> Command:
             raise click.UsageError("--format and --zone are about a file: name it with --file PATH.")
         if key is not None and archive is None:
             raise click.UsageError("--key-file opens a sealed archive: name it with --archive PATH.")
-        judge = _judge(judge_url, model, judge_key, send=send)
+        judge = _make_judge(judge_url, model, judge_key, send=send)
         run = partial(audit_memories, judge=judge, judge_limit=judge_limit, checks=checks or None)
         if foreign is None:
-            audit = _audit(request_id, archive, key, run)
+            audit = _run_audit(request_id, archive, key, run)
         else:
             with warnings.catch_warnings(action="ignore", category=UserWarning):  # the summary says the same
                 read = read_memories(foreign, format=form, zone=zone)
@@ -140,7 +140,9 @@ def audit_options(command: Command) -> Command:
     return with_audit
 
 
-def _judge(url: str | None, model: str | None, api_key: Secret | None, *, send: bool) -> ChatJudge | None:
+def _make_judge(
+    url: str | None, model: str | None, api_key: Secret | None, *, send: bool
+) -> ChatJudge | None:
     if (url is None) != (model is None):
         raise click.UsageError("A judge is an endpoint and a model: give both --judge URL and --model NAME.")
     if url is None and (api_key is not None or send):
@@ -153,7 +155,7 @@ def _is_typed(name: str) -> bool:
     return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
-def _audit(
+def _run_audit(
     request_id: str | None, archive: Path | None, key: Secret | None, run: Callable[..., Audit]
 ) -> Audit:
     if archive is None:
@@ -210,13 +212,13 @@ def audit_command(
 def report_command(audit: Audit, path: Path) -> None:
     """Write an audit as one HTML page to PATH: no scripts, no links, evidence masked."""
     audit.to_html(path)
-    click.echo(f"{count_memories(len(audit.memories))} audited: {path}, readable only by you")
+    click.echo(f"{memories(len(audit.memories))} audited: {path}, readable only by you")
 
 
 def _lines_of(audit: Audit) -> Iterator[str]:
     """Yield the audit in words for a terminal, without text of memories."""
     n, counts = len(audit.memories), audit.counts
-    yield f"{count_memories(n)} {subject_of(audit)}".strip() + "."
+    yield f"{memories(n)} {subject_of(audit)}".strip() + "."
     yield from audit.verdict
     yield "\nMemories by check, each counted at its worst severity:"
     for count in counts:
@@ -261,5 +263,5 @@ def export_command(access: Access, path: Path, sealed: bool, refresh: bool, form
         words = ", ".join(f"{n:,} {name}" for name, n in counts.items())
     else:
         counts = {"n_rows": export_memories(access, path, sealed=sealed, format=form)}
-        words = count_memories(counts["n_rows"])
+        words = memories(counts["n_rows"])
     show({"path": str(path), **counts}, f"{words} in {path}, readable only by you")

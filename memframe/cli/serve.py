@@ -114,7 +114,7 @@ def serve_command(
     while the service runs, /readyz while its database does.
     """
     own_url = _checked_public_url(host, public_url)
-    proxies = _networks(trusted_proxy)
+    proxies = _parse_networks(trusted_proxy)
     if log_json:
         log_as_json()
     with listen(host, port) as listening, _stopped_by_signals():
@@ -160,7 +160,7 @@ def _checked_public_url(host: str, url: str | None) -> str | None:
     )
 
 
-def _networks(text: str | None) -> list[str]:
+def _parse_networks(text: str | None) -> list[str]:
     """Split and check a list of addresses and networks."""
     named = [part.strip() for part in (text or "").split(",") if part.strip()]
     for name in named:

@@ -104,7 +104,7 @@ def add_user(deployment: Deployment, email: str, password_stdin: bool) -> Shown:
 
     At the first sign-in the user has to change the password.
     """
-    password = _password(from_stdin=password_stdin)
+    password = _ask_password(from_stdin=password_stdin)
     user_id = deployment.add_user(email, password, must_change_password=True)
     return {"user_id": user_id}, user_id
 
@@ -117,7 +117,7 @@ def reset_password(deployment: Deployment, email: str, password_stdin: bool) -> 
     At the next sign-in the user has to change it.
     """
     user_id = deployment.user_id(email)
-    deployment.reset_password(user_id, _password(from_stdin=password_stdin))
+    deployment.reset_password(user_id, _ask_password(from_stdin=password_stdin))
     return {"user_id": user_id}, f"{email} has a new password and is signed out everywhere"
 
 
@@ -396,7 +396,7 @@ def _find_user(deployment: Deployment, named: str) -> User:
     return found
 
 
-def _password(*, from_stdin: bool) -> Secret:
+def _ask_password(*, from_stdin: bool) -> Secret:
     if not from_stdin and sys.stdin.isatty():
         return Secret(click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True))
     try:

@@ -171,7 +171,7 @@ def plan_command(
 
 
 def _plan_proposals(access: Access, audit: Path, actions: str | None, **options: Any) -> Plan:
-    chosen = _actions(actions)
+    chosen = _parse_actions(actions)
     read_actions(chosen)  # before anything is read
     renewal = audit_again(access, audit)
     if renewal.n_left_out:
@@ -248,7 +248,7 @@ def restore_command(
     _save_and_exit(plan, out, access.request_id, "conflict", "invalid")
 
 
-def _actions(text: str | None) -> Actions:
+def _parse_actions(text: str | None) -> Actions:
     """Parse --actions: a list, or a mapping."""
     parts = [part.strip() for part in (text or "").split(",") if part.strip()]
     pairs = [part.partition("=")[::2] for part in parts if "=" in part]
@@ -323,9 +323,13 @@ writing_options = combine(
 )
 
 
+def _load_plan(_ctx: click.Context, _argument: click.Parameter, path: Path) -> Plan:
+    """Read a plan before the request is opened: a damaged one needs no connection."""
+    return Plan.load(path)
+
+
 @click.command("apply")
-# read before the request is opened: a damaged plan needs no connection
-@click.argument("plan", type=LocalPath(), callback=lambda _context, _argument, path: Plan.load(path))
+@click.argument("plan", type=LocalPath(), callback=_load_plan)
 @access_required
 @click.option("--confirm", metavar="N", type=COUNT, help="Number of memories that the plan deletes.")
 @click.option("--journal", type=LocalPath(), help="File for the journal of the run.")
@@ -385,10 +389,10 @@ def runs_command(days: float | None, journals: tuple[Path, ...]) -> None:
         remark(f"{number_of(len(purge_runs(older_than_days=days)), 'run', 'runs')} removed")
     runs = list_runs()
     known = runs.astype({"journal": "str"}).to_json(orient="records", date_format="iso")
-    show(known, "\n".join(map(_line, runs.to_dict("records"))) or "no runs")
+    show(known, "\n".join(map(_format_run, runs.to_dict("records"))) or "no runs")
 
 
-def _line(run: dict[Hashable, Any]) -> str:
+def _format_run(run: dict[Hashable, Any]) -> str:
     """Print a run: start, state, outcomes and journal."""
     known = {name: value for name, value in run.items() if pd.notna(value)}  # an unreadable one has few
     counts = ", ".join(f"{known[name]:,} {name}" for name in STATUSES if known.get(name))
@@ -409,7 +413,7 @@ def _finish(run: Run, request_id: str) -> None:
         "verification": run.verification,
         "stopped": run.stopped and str(run.stopped),
     }
-    words = [str(run).removeprefix("<memframe.Run: ").removesuffix(">"), *_first(rows)]
+    words = [str(run).removeprefix("<memframe.Run: ").removesuffix(">"), *_list_first(rows)]
     show(msgspec.json.encode(values), words)
     if run.journal is not None and not wants_json():
         is_open = any(one.status in {"planned", "unknown"} for one in left)
@@ -422,7 +426,7 @@ def _finish(run: Run, request_id: str) -> None:
     sys.exit(UNKNOWN if has_unknown else CONFLICTS if left or not is_there_once else 0)
 
 
-def _first(lines: list[str]) -> list[str]:
+def _list_first(lines: list[str]) -> list[str]:
     """Return the first lines of many, and count the rest."""
     n_more = len(lines) - MAX_ROWS_SHOWN
     return lines[:MAX_ROWS_SHOWN] + ([f"and {n_more:,} more, which --json shows"] if n_more > 0 else [])
@@ -458,7 +462,7 @@ def reseal_command(access: Access, file: Path | None, leave_unopened: bool, out:
         raise ConfigError(f"there is no key {place}; give the older keys as hexadecimal text, one per line")
     plan = plan_reseal(access, old_keys=keys)
     odd = [change for change in plan.records if change.action == "invalid"]
-    show(plan.to_json(), [str(plan), *_first([f"memory {one.id}: {one.reason}" for one in odd])])
+    show(plan.to_json(), [str(plan), *_list_first([f"memory {one.id}: {one.reason}" for one in odd])])
     if odd and not leave_unopened:
         click.echo("No plan was saved; --leave-unopened plans the rest.", err=True)
         sys.exit(CONFLICTS)

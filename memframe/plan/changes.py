@@ -114,11 +114,11 @@ def plan_changes(
     errors.raise_if_any("the frame")
     refuse_conflicts(records, on_conflict)
     check_size(records, max_changes)
-    notes = [*_notes(frame, [edit.place for edit in found if edit.id is None]), *builder.notes]
+    notes = [*_iter_notes(frame, [edit.place for edit in found if edit.id is None]), *builder.notes]
     return plan_of(access, records, notes=notes, created_at=moment)
 
 
-def _notes(frame: EditedFrame, new: Sequence[int]) -> Iterator[str]:
+def _iter_notes(frame: EditedFrame, new: Sequence[int]) -> Iterator[str]:
     """Name what the frame holds and no plan can write; ``new`` are the rows of new memories."""
     if frame.unknown:
         yield f"Not written, as a memory has no such columns: {list_some(frame.unknown)}"

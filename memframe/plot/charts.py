@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from memframe.display import number_of
 from memframe.errors import FrameError, check_kind
-from memframe.frames import name_cells, numbers, rank_values, texts, times
+from memframe.frames import rank_values, read_names, read_numbers, read_texts, read_times
 from memframe.plot.axes import (
     BLUE,
     GREY,
@@ -91,14 +91,14 @@ def timeline(memories: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     -------
     Axes
     """
-    moments = times(memories, "created_at")
+    moments = read_times(memories, "created_at")
     missing = np.isnat(moments)
     drawn = (moments >= FIRST) & (moments < LAST)  # False if there is none
     if not drawn.any():
         return blank(ax, "Memories over time", describe_empty(memories, "none has a possible time"))
     unit, edges = _calendar_edges(moments[drawn])
     days = _date_numbers(moments[drawn])
-    names, series = _series_of(texts(memories, "source")[drawn])
+    names, series = _series_of(read_texts(memories, "source")[drawn])
     heights = np.array([np.histogram(days[series == place], edges)[0] for place in range(len(names))])
     ax = prepare(ax, f"Memories per {unit}, n = {drawn.sum():,}", grid="y")
     _stack(ax, edges, heights, names)
@@ -122,7 +122,7 @@ def tags(memories: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     -------
     Axes
     """
-    cells = name_cells(memories, "tags")
+    cells = read_names(memories, "tags")
     counted = Counter(chain.from_iterable(map(set, cells)))
     ranking = sorted(counted.items(), key=lambda item: (-item[1], item[0]))
     if not ranking:
@@ -155,7 +155,7 @@ def sources(memories: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     >>> ax.get_title(loc="left")
     'Memories per source, n = 3'
     """
-    ranking = rank_values(texts(memories, "source").fillna(_NO_SOURCE))
+    ranking = rank_values(read_texts(memories, "source").fillna(_NO_SOURCE))
     if not ranking.names:
         return blank(ax, "Sources", describe_empty(memories, ""))
     ax = prepare(ax, f"Memories per source, n = {len(memories):,}")
@@ -317,7 +317,7 @@ def _check_findings(findings: pd.DataFrame) -> pd.DataFrame:
 def _worst_by_check(frame: pd.DataFrame) -> pd.DataFrame:
     """Count memories by check and worst severity, the checks with the worst first."""
     order = list(SEVERITIES)
-    ranks = texts(frame, "severity").map({name: rank for rank, name in enumerate(order)})
+    ranks = read_texts(frame, "severity").map({name: rank for rank, name in enumerate(order)})
     worst = ranks.groupby([frame["check"], frame["id"]]).min()
     table: pd.DataFrame = worst.groupby(level=0).value_counts().unstack(fill_value=0)
     table = table.reindex(columns=[rank for rank in range(len(order)) if rank in table.columns])
@@ -352,7 +352,7 @@ def scores(memories: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     -------
     Axes
     """
-    importance, confidence = numbers(memories, "importance"), numbers(memories, "confidence")
+    importance, confidence = read_numbers(memories, "importance"), read_numbers(memories, "confidence")
     missing = np.isnan(importance) | np.isnan(confidence)
     inside = (importance >= 0) & (importance <= _HIGHEST_SCORE) & (confidence >= 0) & (confidence <= 1)
     if not inside.any():
@@ -363,7 +363,7 @@ def scores(memories: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     _dots(ax, importance[inside], confidence[inside])
     ax.set_yticks(np.arange(0, 1.1, 0.2))
     ax.set_ylabel("confidence", fontsize=SMALL, alpha=SOFT)
-    _name_high(ax, texts(memories, "source")[inside & (importance > 1)])
+    _name_high(ax, read_texts(memories, "source")[inside & (importance > 1)])
     odd = ~inside & ~missing
     note(
         ax,
@@ -388,7 +388,7 @@ def lengths(memories: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     -------
     Axes
     """
-    n_chars = texts(memories, "content").str.len().to_numpy(dtype=np.float64, na_value=np.nan)
+    n_chars = read_texts(memories, "content").str.len().to_numpy(dtype=np.float64, na_value=np.nan)
     filled = n_chars > 0  # False if there is none
     if not filled.any():
         return blank(ax, "Length of content", describe_empty(memories, "none has content that can be read"))
@@ -465,7 +465,7 @@ def overview(memories: pd.DataFrame) -> Figure:
     )
     for draw in (timeline, tags, sources, scores, lengths):
         draw(memories, ax=panels[draw.__name__])
-    moments = times(memories, "created_at")
+    moments = read_times(memories, "created_at")
     days = np.unique(moments[~np.isnat(moments)].astype("datetime64[D]"))
     span = f", {days[0]} to {days[-1]}" if len(days) > 1 else ""
     headline = f"{number_of(len(memories), 'memory', 'memories')}{span}"

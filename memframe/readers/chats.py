@@ -87,12 +87,12 @@ def chatgpt_items(documents: list[Document]) -> Items:
                 "created_at": item.get("created_at"),
             }
             yield place, Damage("disabled") if item.get("enabled") is False else entry
-        for message in _messages(item):
+        for message in _iter_messages(item):
             at = message.get("create_time")
             if message.get("recipient") == "bio":
-                found = {"content": _text(message["content"]), "created_at": from_seconds(at)}
+                found = {"content": _read_text(message["content"]), "created_at": from_seconds(at)}
                 saved.append((place, found | {"origin_id": message.get("id")}))
-            if entries := list(_context(place, message)):
+            if entries := list(_context_items(place, message)):
                 kind, when = message["content"]["content_type"], at if isinstance(at, int | float) else 0
                 if kind in newest:
                     yield place, Damage(f"older {kind}", is_entry=False)
@@ -105,7 +105,7 @@ def chatgpt_items(documents: list[Document]) -> Items:
     yield from listed
 
 
-def _messages(item: Any) -> Iterator[Item]:
+def _iter_messages(item: Any) -> Iterator[Item]:
     mapping = item.get("mapping") if isinstance(item, dict) else None
     for node in mapping.values() if isinstance(mapping, dict) else ():
         message = node.get("message") if isinstance(node, dict) else None
@@ -113,14 +113,14 @@ def _messages(item: Any) -> Iterator[Item]:
             yield message
 
 
-def _text(content: Item) -> str | None:
+def _read_text(content: Item) -> str | None:
     parts = content.get("parts")
     return text_of(content.get("text")) or "\n".join(
         part for part in (parts if isinstance(parts, list) else []) if isinstance(part, str)
     )
 
 
-def _context(place: str, message: Item) -> Items:
+def _context_items(place: str, message: Item) -> Items:
     """Yield the entries of a message that holds the list of memories, or the profile and instructions."""
     content, kind = message["content"], message["content"].get("content_type")
     if kind == "model_editable_context":

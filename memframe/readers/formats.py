@@ -68,7 +68,7 @@ class Format(NamedTuple):
 
     def matches(self, document: Document) -> bool:
         """Return True for a document of this format."""
-        if any(top(document).keys() >= {*head.split()} for head in self.heads) or self.fits(document):
+        if any(top_object(document).keys() >= {*head.split()} for head in self.heads) or self.fits(document):
             return True
         if document.form not in ("json", "lines") or not isinstance(document.value, dict | list):
             return False
@@ -76,7 +76,7 @@ class Format(NamedTuple):
         return any(
             isinstance(item, dict)
             and not item.keys() & absent
-            and any(all(key in item or dig(item, key) is not None for key in mark) for mark in marks)
+            and any(all(key in item or get_path(item, key) is not None for key in mark) for mark in marks)
             for _, item in document.items(*self.lists.split())
         )
 
@@ -90,12 +90,12 @@ class Format(NamedTuple):
                 yield place, item if isinstance(item, Damage) else Damage("not an object")
         for document in documents:
             for key, what in self.beside.items():
-                for _ in range(_length(document.value, key.split("."))):
+                for _ in range(_count_entries(document.value, key.split("."))):
                     yield f"{key} of {document.name}", Damage(what, is_entry=False)
 
     def _entry(self, item: Item) -> Item | Damage:
         for key, value, reason in self.dropped:
-            if dig(item, key) == value:
+            if get_path(item, key) == value:
                 return Damage(reason)
         found = (
             {name: first_filled(item, keys) for name, keys in self.fields.items()} if self.fields else item
@@ -106,18 +106,18 @@ class Format(NamedTuple):
 
     def read_count(self, document: Document) -> object:
         """Return the number of entries that a document states, None if it states none."""
-        return first_filled(top(document), self.states)
+        return first_filled(top_object(document), self.states)
 
 
-def top(document: Document) -> Item:
+def top_object(document: Document) -> Item:
     """Return the object that a JSON file is, an empty one for anything else."""
     return document.value if document.form == "json" and isinstance(document.value, dict) else {}
 
 
-def dig(item: Any, path: str) -> Any:
+def get_path(item: Any, path: str) -> Any:
     """Return the value at a path of keys, None if the path ends early.
 
-    >>> dig({"a": {"b": 1}}, "a.b"), dig({"a": 1}, "a.b")
+    >>> get_path({"a": {"b": 1}}, "a.b"), get_path({"a": 1}, "a.b")
     (1, None)
     """
     for key in path.split("."):
@@ -131,27 +131,27 @@ def first_filled(item: Item, keys: str) -> Any:
     >>> first_filled({"memory": " ", "data": "Likes tea"}, "memory text data")
     'Likes tea'
     """
-    return next((value for key in keys.split() if is_filled(value := dig(item, key))), None)
+    return next((value for key in keys.split() if is_filled(value := get_path(item, key))), None)
 
 
-def _length(value: Any, keys: list[str]) -> int:
+def _count_entries(value: Any, keys: list[str]) -> int:
     """Count the entries of a list, or of a list in each of a list of objects."""
     found = value.get(keys[0]) if isinstance(value, dict) else None
     if not isinstance(found, list):
         return 0
-    return sum(_length(each, keys[1:]) for each in found) if keys[1:] else len(found)
+    return sum(_count_entries(each, keys[1:]) for each in found) if keys[1:] else len(found)
 
 
 def _openmemory_items(documents: list[Document]) -> Items:
     """Join names of apps and categories; the lines of an archive repeat its tables, and count without them."""
-    for document in [each for each in documents if "memories" in top(each)] or documents:
-        value = top(document)
+    for document in [each for each in documents if "memories" in top_object(each)] or documents:
+        value = top_object(document)
         app_names, category_names = (
-            {str(row.get("id")): row.get("name") for row in _rows(value.get(key))}
+            {str(row.get("id")): row.get("name") for row in _objects_in(value.get(key))}
             for key in ("apps", "categories")
         )
         of_memory: dict[str, list[Any]] = {}
-        for row in _rows(value.get("memory_categories")):
+        for row in _objects_in(value.get("memory_categories")):
             of_memory.setdefault(str(row.get("memory_id")), []).append(row.get("category_id"))
         for place, item in document.items("memories"):
             if value and isinstance(item, dict):
@@ -163,20 +163,20 @@ def _openmemory_items(documents: list[Document]) -> Items:
                 yield place, item
 
 
-def _rows(value: Any) -> list[Item]:
+def _objects_in(value: Any) -> list[Item]:
     return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
 
 
 def _is_graphiti(document: Document) -> bool:
     """Recognise a dump of a graph by edges with facts, if it has edges; any graph has nodes and edges."""
-    value = top(document)
+    value = top_object(document)
     lists = [value[key] for key in ("facts", "edges") if isinstance(value.get(key), list)]
     edges = [edge for entries in lists for edge in entries if isinstance(edge, dict)]
     is_graph = bool(lists and value.keys() & {"entities", "nodes", "episodes"})
     return is_graph and (not edges or any("fact" in edge for edge in edges))
 
 
-def _observations(documents: list[Document]) -> Items:
+def _observation_items(documents: list[Document]) -> Items:
     """Make an entry of each observation of an entity."""
     for document in documents:
         for place, item in document.items("entities"):
@@ -193,7 +193,7 @@ def _observations(documents: list[Document]) -> Items:
 def _pam_items(documents: list[Document]) -> Items:
     """Remove the time and the platform that `export_memories` wrote only because the format requires them."""
     for place, item in (pair for document in documents for pair in document.items("memories")):
-        own = dig(item, "metadata.memframe")
+        own = get_path(item, "metadata.memframe")
         if isinstance(own, dict):
             times = item.get("temporal") if isinstance(item.get("temporal"), dict) else {}
             undated = {"temporal": times | {"created_at": None}} if own.get("is_undated") else {}
@@ -202,11 +202,11 @@ def _pam_items(documents: list[Document]) -> Items:
             yield place, item
 
 
-def _same(names: str) -> dict[str, str]:
+def _same_names(names: str) -> dict[str, str]:
     return {name: name for name in names.split()}
 
 
-_USUAL = _same("tags created_at updated_at metadata") | {"origin_id": "id"}
+_USUAL = _same_names("tags created_at updated_at metadata") | {"origin_id": "id"}
 """Columns that most formats keep under the same key."""
 
 FORMATS = {
@@ -233,7 +233,7 @@ FORMATS = {
                 "origin_user_id": "user_id payload.user_id",
                 "run_id": "run_id session_id payload.run_id",
             }
-            | _same("metadata structured_attributes replaced_by expiration_date"),
+            | _same_names("metadata structured_attributes replaced_by expiration_date"),
             beside={"relations": "relation"},
             states="record_count count",
         ),
@@ -294,7 +294,7 @@ FORMATS = {
                 "origin_id": "key",
                 "kind": "value.kind",
             }
-            | _same("created_at updated_at namespace"),
+            | _same_names("created_at updated_at namespace"),
         ),
         Format(
             "graphiti",
@@ -303,7 +303,7 @@ FORMATS = {
             lists="facts edges",
             fits=_is_graphiti,
             fields={"content": "fact", "title": "name", "origin_id": "uuid"}
-            | _same("created_at valid_at invalid_at expired_at group_id attributes"),
+            | _same_names("created_at valid_at invalid_at expired_at group_id attributes"),
             beside={"episodes": "episode", "entities": "entity", "nodes": "entity"},
         ),
         Format(
@@ -312,7 +312,7 @@ FORMATS = {
             marks=("entityType observations", "from relationType to"),
             lists="entities",
             beside={"relations": "relation"},
-            items=_observations,
+            items=_observation_items,
         ),
         Format(
             "mcp-memory-service",
@@ -320,7 +320,7 @@ FORMATS = {
             heads=("export_metadata memories",),
             marks=("content content_hash memory_type",),
             lists="memories",
-            fields=_same("content tags metadata")
+            fields=_same_names("content tags metadata")
             | {
                 "source": "export_source",
                 "created_at": "created_at created_at_iso",
@@ -346,7 +346,7 @@ FORMATS = {
                 "replaces": "parentMemoryId",
                 "space_id": "spaceId",
             }
-            | _same("version metadata"),
+            | _same_names("version metadata"),
             dropped=(("isForgotten", True, "forgotten"),),
             states="pagination.totalItems",
         ),
@@ -354,7 +354,7 @@ FORMATS = {
             "pam",
             "an object whose `schema` is portable-ai-memory",
             lists="memories",
-            fields=_same("content summary status metadata")
+            fields=_same_names("content summary status metadata")
             | {
                 "title": "metadata.memframe.title",
                 "tags": "metadata.memframe.tags tags",
@@ -372,7 +372,7 @@ FORMATS = {
             dropped=(("status", "retracted", "retracted"),),
             beside={"relations": "relation"},
             states="integrity.total_memories",
-            fits=lambda document: top(document).get("schema") == "portable-ai-memory",
+            fits=lambda document: top_object(document).get("schema") == "portable-ai-memory",
             items=_pam_items,
         ),
         Format("markdown", "Markdown with frontmatter, or .md files", fits=is_markdown, items=markdown_items),
@@ -385,7 +385,7 @@ GENERIC = ("markdown", "table")
 
 REFUSED: tuple[tuple[Callable[[Document], bool], str], ...] = (
     (
-        lambda document: {"memories", "pagination"} <= top(document).keys(),
+        lambda document: {"memories", "pagination"} <= top_object(document).keys(),
         "it is Supermemory's list of documents, from which its memories were made: list those, POST /v4/memories/list",
     ),
     (

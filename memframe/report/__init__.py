@@ -124,10 +124,10 @@ def words_of(check: str) -> CheckWords:
     )
 
 
-def count_memories(n: int) -> str:
+def memories(n: int) -> str:
     """Write a count of memories.
 
-    >>> count_memories(1), count_memories(1200)
+    >>> memories(1), memories(1200)
     ('1 memory', '1,200 memories')
     """
     return number_of(n, "memory", "memories")
@@ -215,7 +215,7 @@ def verdict_of(counts: Sequence[Count], n_memories: int) -> list[str]:
             part = f" ({format_share(n, n_memories)})" if n_memories > 1 else ""
             by_severity = ", ".join(f"{n_of:,} {severity}" for severity, n_of in count.by_severity.items())
             detail = f": {by_severity}" if len(count.by_severity) > 1 else ""
-            sentences.append(f"{count_memories(n)}{part} {words.one if n == 1 else words.many}{detail}.")
+            sentences.append(f"{memories(n)}{part} {words.one if n == 1 else words.many}{detail}.")
     return sentences or ["Only minor findings." if counts else "None of the checks found anything."]
 
 
@@ -291,7 +291,7 @@ def brief_html(audit: ReportedAudit) -> str:
     clean = none_found(counts, audit.checks)
     sentences = [tag("li", sentence) for sentence in audit.not_checked]
     return notebook_html(
-        tag("div", f"Audit of {count_memories(n)} {subject_of(audit)}".strip(), class_="quiet"),
+        tag("div", f"Audit of {memories(n)} {subject_of(audit)}".strip(), class_="quiet"),
         tag("div", first, class_="verdict"),
         *(tag("div", sentence) for sentence in others),
         _quiet(said) if (said := describe_proposals(audit)) else None,

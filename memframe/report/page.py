@@ -18,9 +18,9 @@ from memframe.report import (
     SEVERITIES,
     Count,
     ReportedAudit,
-    count_memories,
     describe_proposals,
     figures_table,
+    memories,
     none_found,
     subject_of,
     words_of,
@@ -71,7 +71,7 @@ def page_html(audit: ReportedAudit, shown: pd.DataFrame, *, labels: Mapping[str,
         *sections,
         tag("footer", "Written by memframe on the machine that loaded the memories. Evidence is masked."),
     ]
-    return _document(f"Audit of {count_memories(len(audit.memories))}", body)
+    return _document(f"Audit of {memories(len(audit.memories))}", body)
 
 
 def _document(title: str, body: Sequence[Markup | None]) -> str:
@@ -93,7 +93,7 @@ def _document(title: str, body: Sequence[Markup | None]) -> str:
 
 
 def _head(audit: ReportedAudit) -> Iterator[Markup]:
-    yield tag("h1", f"Audit of {count_memories(len(audit.memories))}")
+    yield tag("h1", f"Audit of {memories(len(audit.memories))}")
     days = _days(audit.memories).values()
     span = f"memories from {min(days)} to {max(days)}" if days else ""
     if subject := ", ".join(filter(None, [subject_of(audit), span])):

@@ -71,12 +71,12 @@ def import_memories(
     missing is now; what is missing in a frame (None, NaN, NaT, NA) is missing.
     """
     with deployment.store.transaction_of(user_id) as mine:
-        for name, record in _records(tags, "tag"):
+        for name, record in _iter_records(tags, "tag"):
             with _name_errors(name):
                 tag = msgspec.convert(record, ForeignTag, from_attributes=True)
                 (tag_name,) = validation.check_tag_names([tag.name])
                 described = {"color": tag.color or TAG_COLOR, "description": tag.description or ""}
-                times = _times(tag, deployment.now())
+                times = _format_times(tag, deployment.now())
                 mine.add_tag(name=tag_name, is_enabled=tag.is_enabled, **described, **times)
         for row in _check_memories(deployment, user_id, memories):
             mine.add({**row.columns, "content": mine.key.envelope.seal(row.content)}, row.tags)
@@ -94,18 +94,18 @@ class CheckedMemory(NamedTuple):
 def _check_memories(
     deployment: Deployment, user_id: str, memories: Iterable[object]
 ) -> Iterator[CheckedMemory]:
-    for name, record in _records(memories, "memory"):
+    for name, record in _iter_records(memories, "memory"):
         with _name_errors(name):
             memory = msgspec.convert(record, ForeignMemory, from_attributes=True)
             content = validation.check_text(memory.content, "content")
             known = [user_id, memory.origin_id, content, memory.created_at]
             tags = validation.check_tag_names(memory.tags or ())
-            columns = validation.check_columns(memory) | _times(memory, deployment.now())
+            columns = validation.check_columns(memory) | _format_times(memory, deployment.now())
             digest = deployment.master_key.digest("imports", msgspec.json.encode(known))
             yield CheckedMemory(columns, content, tags, digest)
 
 
-def _times(record: ForeignMemory | ForeignTag, now: datetime) -> dict[str, str]:
+def _format_times(record: ForeignMemory | ForeignTag, now: datetime) -> dict[str, str]:
     created_at = record.created_at or now
     times = {"created_at": created_at, "updated_at": record.updated_at or created_at}
     return {name: format_instant(moment) for name, moment in times.items()}
@@ -251,7 +251,7 @@ def undo_import(deployment: Deployment, run: StoredImport) -> UndoneImport:
 # Records
 
 
-def _records(given: Any, kind: str) -> Iterator[tuple[str, object]]:
+def _iter_records(given: Any, kind: str) -> Iterator[tuple[str, object]]:
     """Yield each record with its name for messages: rows of a frame go by their labels."""
     if hasattr(given, "to_pandas"):
         raise validation.invalid(f"a {_type_of(given)} is not a pandas frame: pass it on with .to_pandas()")

@@ -199,7 +199,7 @@ class SignIn:
         before = self.snapshot
         if before.client is not None:
             flow = self._initial.flow if before.state == "authorizing" else before.flow
-            self._reset(replace(_back(before), flow=flow))
+            self._reset(replace(_return_to_signed_in(before), flow=flow))
 
     def cancel(self) -> None:
         """Drop the step that is running."""
@@ -230,7 +230,9 @@ class SignIn:
         client_secret = as_secret_if_text(client_secret)
 
         def authorize(before: SignInState) -> SignInState:
-            flow = _flow(before, client_id, client_secret, auth_url=auth_url, redirect_uri=redirect_uri)
+            flow = _choose_flow(
+                before, client_id, client_secret, auth_url=auth_url, redirect_uri=redirect_uri
+            )
             return _begin_authorization(before, flow, flow.authorization_url())
 
         return str(self._run("authorize", authorize).address)
@@ -252,7 +254,9 @@ class SignIn:
         client_secret = as_secret_if_text(client_secret)
 
         def receive(before: SignInState) -> SignInState:
-            flow = _flow(before, client_id, client_secret, auth_url=auth_url, redirect_uri=redirect_uri)
+            flow = _choose_flow(
+                before, client_id, client_secret, auth_url=auth_url, redirect_uri=redirect_uri
+            )
 
             def show(address: str) -> None:
                 listening = replace(
@@ -265,7 +269,7 @@ class SignIn:
                 show=show,
                 is_wanted=lambda: before.step_number == self.snapshot.step_number,
             )
-            return replace(_back(before), state="authorized", tokens=tokens)
+            return replace(_return_to_signed_in(before), state="authorized", tokens=tokens)
 
         self._run("receive", receive)
 
@@ -275,7 +279,7 @@ class SignIn:
 
         def finish(before: SignInState) -> SignInState:
             tokens = _require(before.flow).exchange(answer)
-            return replace(_back(before), state="authorized", tokens=tokens)
+            return replace(_return_to_signed_in(before), state="authorized", tokens=tokens)
 
         self._run("finish", finish)
 
@@ -303,7 +307,7 @@ class SignIn:
         self._run(
             "choose",
             lambda before: _with_request(
-                _back(before), _require(before.polling_client).access_request(request_id)
+                _return_to_signed_in(before), _require(before.polling_client).access_request(request_id)
             ),
         )
 
@@ -394,7 +398,7 @@ class SignIn:
             changed()
 
 
-def _back(before: SignInState) -> SignInState:
+def _return_to_signed_in(before: SignInState) -> SignInState:
     """Return the state "signed_in", without the results of later steps."""
     return replace(
         before,
@@ -410,10 +414,10 @@ def _back(before: SignInState) -> SignInState:
 
 
 def _begin_authorization(before: SignInState, flow: OAuthFlow, address: str) -> SignInState:
-    return replace(_back(before), state="authorizing", flow=flow, address=address)
+    return replace(_return_to_signed_in(before), state="authorizing", flow=flow, address=address)
 
 
-def _flow(
+def _choose_flow(
     before: SignInState,
     client_id: str | None,
     client_secret: str | Secret | None,
@@ -452,7 +456,9 @@ def _recover(step: Step, before: SignInState, error: Exception) -> SignInState:
             if checked.state != before.state:
                 return checked
     if step == "ask" and before.state != "authorized" and isinstance(error, AccessError | NotFoundError):
-        return replace(_back(before), failure=describe_failure(step, error, memory_key_is_old=True))
+        return replace(
+            _return_to_signed_in(before), failure=describe_failure(step, error, memory_key_is_old=True)
+        )
     if before.flow and (step == "receive" or (step == "finish" and not before.flow.is_open)):
         before = _begin_authorization(before, before.flow, before.flow.authorization_url())
     return replace(before, failure=describe_failure(step, error))

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memframe.plan.change import Change
+from memframe.plan.change import MASK, Change
 from memframe.plan.plan import undo_note
 from memframe.plan.render import MAX_CHANGED_CHARS, MAX_SHOWN, shorten, spans_of, text_of
-from memframe.secret import MASK
 from tests.plan.test_plan import CHANGES, TEXT, plan_with
 
 WORDS = st.lists(st.sampled_from(["tea", "boat", " ", " ", ".", "\n", "Ada"]), max_size=12).map("".join)

@@ -20,7 +20,7 @@ from sqlalchemy.exc import DBAPIError
 from memframe.errors import ConfigError
 from memframe.service import run_local
 from memframe.service.deployment import DATABASE_FILE, open_deployment
-from memframe.service.keys import KEY_FILE, MasterKey
+from memframe.service.keys import KEY_FILE, MasterKey, is_open_to_others
 from memframe.service.local import serving_in_thread
 from memframe.service.logs import JsonLines
 from memframe.service.server import listen
@@ -71,6 +71,8 @@ def test_an_empty_folder_is_closed_and_a_full_one_refused(tmp_path):
         open_deployment(full)
     with pytest.raises(ConfigError, match="cannot be used"):
         open_deployment(full / "letter.txt")
+    assert is_open_to_others(full, system="posix")
+    assert not is_open_to_others(full, system="nt"), "where mode bits mean nothing"
 
 
 @pytest.mark.asvs("13.3.2")
