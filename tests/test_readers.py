@@ -473,6 +473,8 @@ def test_names_that_lead_out_of_an_archive_are_names(tmp_path):
     [
         ({"a": 1}, {}, mf.FrameError, "is a dict: pass a path"),
         ("a\0b", {}, mf.FrameError, "There is no file at"),
+        ("Likes tea. " * 40, {}, mf.FrameError, r"read \(File name too long\): check the path\. What is not a"),
+        ("x" * 300, {"format": "memframe"}, mf.FrameError, r"read \(File name too long\): check the path"),
         (Path("[1].json"), {}, mf.FrameError, "There is no file at"),
         ("[]", {"format": "mem1"}, mf.ConfigError, "format='mem1': there is 'auto', 'memframe', 'mem0'"),
         ("[]", {"format": "letta"}, mf.FrameError, "not of the format 'letta', which is an agent file"),

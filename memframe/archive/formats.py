@@ -459,10 +459,11 @@ def writer_for(path: Path) -> Callable[[BinaryIO, pa.Schema, Iterable[pa.Table]]
 
 def parts_of(path: Path) -> list[Path]:
     """List the files of an archive, in order; a folder of notes is one."""
-    if not path.exists():
-        raise FrameError(f"There is no archive at {path}: check the path.")
-    if not path.is_dir():
-        return [path]
+    with raise_os_errors_as(FrameError, f"{path} cannot be read", "check the path"):
+        if not path.exists():
+            raise FrameError(f"There is no archive at {path}: check the path.")
+        if not path.is_dir():
+            return [path]
     parts = sorted(part for part in path.glob("*.parquet") if part.name != SEAL_FILE)
     if not parts and not any(path.glob("*.md")):
         raise FrameError(
@@ -504,9 +505,9 @@ def check_target(path: Path) -> None:
 
 def is_archive(path: Path) -> bool:
     """Return True for a path with an archive of memories, whole or not; a pipe is not waited for."""
-    if not (path.is_file() or path.is_dir()):
-        return False
     try:
+        if not (path.is_file() or path.is_dir()):
+            return False
         return ARCHIVE_SCHEMA.keys() <= {*open_file(parts_of(path)[0]).names}
     except (FrameError, OSError, ValueError):
         return False

@@ -115,13 +115,12 @@ def open_text(text: str) -> Input:
 def open_path(path: Path) -> Input:
     """Decode a file, or the files of a folder or archive."""
     name = printable(str(path))
-    with raise_os_errors_as(FrameError, f"{name} cannot be read", "check the path"):
+    advice = "check the path. What is not a path but a text has a line end."
+    with raise_os_errors_as(FrameError, f"{name} cannot be read", advice):
         if "\0" not in str(path) and path.is_dir():
             return _open_folder(path, name)
         if "\0" in str(path) or not path.is_file():
-            raise FrameError(
-                f"There is no file at {name}: check the path. What is not a path but a text has a line end."
-            )
+            raise FrameError(f"There is no file at {name}: {advice}")
         _check_size(path.stat().st_size, 1, name)
         data = path.read_bytes()
     if data.startswith(b"PK\x03\x04"):
