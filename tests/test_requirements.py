@@ -19,7 +19,7 @@ def test_every_requirement_is_shown_by_a_test_or_has_a_reason():
     )
     assert (done.returncode, done.stderr) == (0, "")
     for row in (
-        "| 6.2.1 | 1 | passwords have at least 8 characters | met; `service/test_validation.py::",
+        "| 6.2.1 | 1 | passwords have at least 8 characters | met; `pages/test_dashboard.py::",
         "| 4.1.2b | MUST | a code works once; a second use is refused and revokes its tokens | met; `pages/",
     ):
         assert row in done.stdout

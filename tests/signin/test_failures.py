@@ -96,7 +96,13 @@ def test_a_request_without_its_key_says_that_the_user_is_to_be_authorized(far_si
 
 
 @pytest.mark.parametrize(
-    ("fault", "state"), [(answered(404), "signed_in"), (answered(422), "rejected"), (cut, "rejected")]
+    ("fault", "state"),
+    [
+        (answered(403), "signed_in"),
+        (answered(404), "signed_in"),
+        (answered(422), "rejected"),
+        (cut, "rejected"),
+    ],
 )
 def test_only_a_memory_key_that_is_refused_leads_back_to_the_authorization(
     far_sign_in, user, proxy, fault, state
