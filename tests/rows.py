@@ -7,6 +7,8 @@ from memframe.archive import formats
 from memframe.archive.sealing import Plain, Reader, Sealed
 from memframe.files import atomic_file
 from memframe.frames import MEMORY_KINDS, FrameBuilder
+from memframe.plan.change import FIELDS
+from memframe.sample import load_sample
 
 ROW = {"id": "m1", "user_id": "u1", "content": "Ada likes tea", "tags": ("tea",), "importance": 0.5}
 
@@ -16,6 +18,22 @@ def memories_of(rows):
     if rows:
         builder.add({name: [row.get(name) for row in rows] for name in MEMORY_KINDS})
     return builder.frame()
+
+
+def sample_frame():
+    """The memories of the sample as a frame, with their places as ids."""
+    names = load_sample()[0].__struct_fields__
+    rows = [{name: getattr(memory, name) for name in names} for memory in load_sample()]
+    return memories_of([row | {"id": str(place)} for place, row in enumerate(rows)])
+
+
+def held(memories):
+    """What memories hold, whatever their ids and times."""
+    rows = memories[list(FIELDS)].astype("object").where(memories[list(FIELDS)].notna(), None)
+    cells = (
+        [tuple(sorted(cell)) if isinstance(cell, tuple) else cell for cell in row] for row in rows.to_numpy()
+    )
+    return sorted(map(tuple, cells), key=repr)
 
 
 def assert_same(loaded, memories):

@@ -281,6 +281,15 @@ def test_json_lines_that_pandas_wrote_are_read(tmp_path, options, unit):
     check_cells(loaded, memories[::2], cut)
 
 
+def test_own_columns_and_a_named_index_of_a_frame_that_pandas_wrote_stay_in_their_rows(tmp_path):
+    frame = memories_of(PLAIN_ROWS)[::-2].assign(n=[1, 2, 3])
+    frame = frame.set_axis(pd.Index(["x", "y", "z"], name="project"))
+    frame.to_parquet(tmp_path / "mine.parquet")
+    pd.testing.assert_frame_equal(load_archive(tmp_path / "mine.parquet"), frame)
+    chosen = load_archive(tmp_path / "mine.parquet", columns=["project", "n", "id"])
+    assert chosen.to_dict("list") == {"project": ["x", "y", "z"], "n": [1, 2, 3], "id": ["m5", "m3", "m1"]}
+
+
 # Spreadsheets
 
 

@@ -56,6 +56,7 @@ def test_infinity_is_refused_where_json_cannot_say_it_and_arrays_of_tags_are_tak
         ("a.jsonl", b'["hunter2"]\n'),
         ("a.jsonl", b"\xff\xfe hunter2\n"),
         ("a.csv", b""),
+        ("a.csv", b"\xff\xfehunter2\n"),
         ("a.csv", b"name;hunter\nx;hunter2\n"),
     ],
 )

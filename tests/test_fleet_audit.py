@@ -9,9 +9,9 @@ import memframe as mf
 from memframe import audit, wire
 from memframe.errors import ConfigError
 from tests.faults import FaultProxy, answered
-from tests.test_fleet import N_ROWS, access_of, by_user, village
+from tests.test_fleet import N_ROWS, access_of, by_user, client, village
 
-__all__ = ["village"]
+__all__ = ["client", "village"]
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 
@@ -21,12 +21,6 @@ def audited(village, tmp_path_factory):
     """A finished audit of the village, which no test changes."""
     with mf.connect(village.base_url, api_key=village.api_key) as client:
         return mf.audit_fleet(client, tmp_path_factory.mktemp("audit") / "fleet", now=NOW, progress=False)
-
-
-@pytest.fixture
-def client(village):
-    with mf.connect(village.base_url, api_key=village.api_key) as client:
-        yield client
 
 
 def test_each_user_has_the_findings_of_an_audit_alone(village, client, audited):

@@ -21,9 +21,9 @@ from memframe.fleet import dask
 from memframe.fleet.work import Work, approved_and_revoked
 from tests.faults import FaultProxy, passed
 from tests.rows import assert_same
-from tests.test_fleet import N_ROWS, load, village
+from tests.test_fleet import N_ROWS, client, load, village
 
-__all__ = ["village"]
+__all__ = ["client", "village"]
 
 
 @pytest.fixture(scope="module")
@@ -38,12 +38,6 @@ def dask_client(village):
             DaskClient(local) as dask_client,
         ):
             yield dask_client
-
-
-@pytest.fixture
-def client(village):
-    with mf.connect(village.base_url, api_key=village.api_key) as client:
-        yield client
 
 
 @pytest.mark.parametrize("plaintext", [False, True])

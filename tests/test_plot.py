@@ -17,10 +17,10 @@ from matplotlib.figure import Figure
 
 from memframe import plot
 from memframe.errors import FrameError
-from memframe.frames import MEMORY_KINDS, FrameBuilder
+from memframe.frames import MEMORY_KINDS
 from memframe.plot.axes import label
 from memframe.plot.charts import FIRST, LAST
-from memframe.sample import load_sample
+from tests.rows import memories_of, sample_frame
 
 ONE_PICTURE = [plot.timeline, plot.tags, plot.sources, plot.scores, plot.lengths]
 ALL = [*ONE_PICTURE, plot.overview]
@@ -39,9 +39,7 @@ HOSTILE = [
 
 
 def frame_of(*rows):
-    builder = FrameBuilder(MEMORY_KINDS)
-    builder.add({name: [row.get(name) for row in rows] for name in MEMORY_KINDS})
-    return builder.frame()
+    return memories_of(rows)
 
 
 def drawn(shown):
@@ -63,8 +61,7 @@ def bar_values(ax):
 
 @pytest.fixture(scope="module")
 def sample():
-    names = load_sample()[0].__struct_fields__
-    return frame_of(*({name: getattr(memory, name) for name in names} for memory in load_sample()))
+    return sample_frame()
 
 
 def test_timeline_stacks_every_memory_in_its_month_by_source(sample):

@@ -9,7 +9,7 @@ import pytest
 import memframe as mf
 from memframe.sample import load_sample
 from tests.pairs.scoring import related
-from tests.rows import memories_of
+from tests.rows import sample_frame
 
 PLANTED = json.loads(Path(__file__).with_name("sample_truth.json").read_text())
 """By place in the order of `load_sample`; near-duplicates and changed values without those of the junk."""
@@ -17,10 +17,7 @@ PLANTED = json.loads(Path(__file__).with_name("sample_truth.json").read_text())
 
 @pytest.fixture(scope="module")
 def findings():
-    names = load_sample()[0].__struct_fields__
-    rows = [{name: getattr(memory, name) for name in names} for memory in load_sample()]
-    memories = memories_of([row | {"id": str(place)} for place, row in enumerate(rows)])
-    return mf.audit_memories(memories).findings
+    return mf.audit_memories(sample_frame()).findings
 
 
 def test_it_is_one_life_in_order_and_the_same_each_time():

@@ -9,7 +9,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import memframe as mf
-from memframe.plan.change import FIELDS
 from memframe.runtime import Runtime
 from memframe.wire import (
     CREATE_MEMORY,
@@ -23,6 +22,7 @@ from memframe.wire import (
 )
 from tests.conftest import User, without_offer
 from tests.faults import FaultProxy, answered, changed, lost
+from tests.rows import held as held_in
 
 QUIET = {"progress": False, "settle_s": 0.0}
 
@@ -41,16 +41,8 @@ def memories(access):
 
 
 def held(access):
-    """What memories hold, whatever their ids and times."""
-    frame = mf.load_memories(access, progress=False)
-    records = frame[list(FIELDS)].astype("object").where(frame[list(FIELDS)].notna(), None)
-    return sorted(
-        [
-            tuple(tuple(sorted(cell)) if isinstance(cell, tuple) else cell for cell in row)
-            for row in records.values
-        ],
-        key=repr,
-    )
+    """What the memories of a user hold, whatever their ids and times."""
+    return held_in(mf.load_memories(access, progress=False))
 
 
 def applied(access, plan):

@@ -94,6 +94,9 @@ def named(group):
     return SimpleNamespace(**{name.replace(" ", "_").upper(): texts for name, texts in some.items()})
 
 
+PROJECT_NOTES = (FOLDER / "project_notes.txt").read_text("utf-8").splitlines()
+"""What agents and developers note down about their work; written to measure with, no rule was made for a line."""
+
 seen, unseen, secrets, personal = map(named, ("seen", "unseen", "secrets", "personal"))
 ADVERSARIAL = read_lists("adversarial")
 

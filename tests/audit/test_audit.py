@@ -28,15 +28,12 @@ from memframe.cli import main
 from memframe.errors import ConfigError, FrameError
 from memframe.frames import MEMORY_KINDS, FrameBuilder
 from memframe.report import CHECKS as WORDS
-from memframe.sample import load_sample
-from tests.rows import memories_of
+from tests.rows import sample_frame
 
 
 @pytest.fixture(scope="module")
 def sample():
-    names = load_sample()[0].__struct_fields__
-    memories = [{name: getattr(memory, name) for name in names} for memory in load_sample()]
-    return memories_of([{**memory, "id": f"m{place}"} for place, memory in enumerate(memories)])
+    return sample_frame()
 
 
 @pytest.fixture(scope="module")

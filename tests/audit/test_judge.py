@@ -188,10 +188,9 @@ def test_a_model_is_asked_as_the_protocol_says():
     with ChatStub(otherwise=said(knowing)) as stub:
         judge = chat(stub, next(MODELS), api_key="sesame-9f8e7d6c5b")
         audit = mf.audit_memories(frame_of(TEXTS), judge=judge)
-    path, headers = stub.requests[0]
-    body = json.loads(stub.bodies[0])
-    assert path == "/v1/chat/completions"
-    assert headers["Authorization"] == "Bearer sesame-9f8e7d6c5b"
+    request, body = stub.requests[0], json.loads(stub.bodies[0])
+    assert request.path == "/v1/chat/completions"
+    assert request.headers["Authorization"] == "Bearer sesame-9f8e7d6c5b"
     assert "sesame" not in repr(vars(judge)) + "".join(stub.bodies)
     assert body["temperature"] == 0
     form = body["response_format"]
@@ -242,7 +241,7 @@ def test_a_bad_answer_leaves_questions_unanswered(name):
     assert problem in " ".join(audit.by_judge)
     assert len(stub.requests) % n_requests == 0
     assert len(stub.requests) // n_requests <= 3  # after three failures in a row nobody is asked any more
-    assert {path for path, _ in stub.requests} == {"/v1/chat/completions"}
+    assert {request.path for request in stub.requests} == {"/v1/chat/completions"}
     if name == "too often":
         assert set(judge.waited) == {7.0}
 

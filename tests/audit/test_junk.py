@@ -1,7 +1,5 @@
 """Junk: figures on labelled corpora, what is proposed, and what is never called junk."""
 
-from pathlib import Path
-
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -12,9 +10,6 @@ from memframe.audit.junk import _JUDGES
 from memframe.audit.rules import prefilter_of
 from tests.audit import corpora
 from tests.audit.figures import frame_of, record_figures
-
-PROJECT_NOTES = Path(__file__).with_name("project_notes.txt").read_text("utf-8").splitlines()
-"""What agents and developers note down about their work; written to measure with, no rule was made for a line."""
 
 STORES = corpora.junk_stores()
 RECALL = {
@@ -137,7 +132,7 @@ def test_a_long_note_that_speaks_of_agents_is_no_prompt():
 
 
 def test_project_notes_are_no_junk_to_delete_and_rarely_any():
-    audit = mf.audit_memories(frame_of(PROJECT_NOTES))
+    audit = mf.audit_memories(frame_of(corpora.PROJECT_NOTES))
     assert len(audit.memories) >= 90
     assert not audit.findings["action"].isin(["delete", "merge"]).any()
     assert len(audit.rows("junk")) <= 4

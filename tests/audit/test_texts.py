@@ -16,8 +16,6 @@ from tests.timing import grows_with
 
 LISTS = corpora.ADVERSARIAL
 LOCOMO = Path(__file__).parents[3] / "shared" / "data" / "locomo_memories.jsonl"
-PROJECT_NOTES = Path(__file__).with_name("project_notes.txt").read_text("utf-8").splitlines()
-"""What agents and developers note down about their work; written to measure with, no rule was made for a line."""
 
 
 def found_in(find, texts):
@@ -113,7 +111,7 @@ def test_each_kind_of_number_is_told_from_the_others():
 
 
 def test_no_project_note_is_a_secret():
-    assert found_in(find_secrets, PROJECT_NOTES) == set()
+    assert found_in(find_secrets, corpora.PROJECT_NOTES) == set()
 
 
 @pytest.mark.skipif(not LOCOMO.exists(), reason="the LoCoMo memories are not beside the project")

@@ -6,7 +6,6 @@ import pandas as pd
 import pytest
 
 import memframe as mf
-from memframe.plan.change import FIELDS
 
 QUIET = {"progress": False, "settle_s": 0.0}
 NOW = pd.Timestamp("2026-06-01", tz="UTC")
@@ -74,15 +73,3 @@ class Store:
 @pytest.fixture
 def store(user):
     return Store(user)
-
-
-def held(memories):
-    """What memories hold, whatever their ids and times."""
-    rows = memories[list(FIELDS)].astype("object").where(memories[list(FIELDS)].notna(), None)
-    return sorted(
-        [
-            tuple(tuple(sorted(cell)) if isinstance(cell, tuple) else cell for cell in row)
-            for row in rows.to_numpy()
-        ],
-        key=repr,
-    )

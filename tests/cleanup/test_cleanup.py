@@ -14,9 +14,10 @@ from memframe.audit.findings import findings_frame
 from memframe.sample import load_sample, load_sample_tags
 from memframe.wire import GET_MEMORY, LIST_MEMORIES, UPDATE_MEMORY
 from tests.canaries import stands
-from tests.cleanup.conftest import NOW, QUIET, Store, held
+from tests.cleanup.conftest import NOW, QUIET, Store
 from tests.conftest import User
 from tests.faults import FaultProxy, answered, changed, passed
+from tests.rows import held
 
 TEA = "Ada has drunk green tea every morning since 2019."
 

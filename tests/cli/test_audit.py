@@ -169,7 +169,7 @@ def test_a_judge_is_asked_and_counts_only_where_it_is_told_to(call, request_of, 
         quiet = call(*audit, "--html", "a.html")
         for page in (quiet.output, (tmp_path / "a.html").read_text()):
             assert "it answered 20 of 20 questions right" in page
-        assert stub.requests[0][1]["Authorization"] == "Bearer sesame-9f8e7d6c5b4a"
+        assert stub.requests[0].headers["Authorization"] == "Bearer sesame-9f8e7d6c5b4a"
         counted = call(*audit, "--count-judged", "--json", code=6)
         assert {"contradicts"} <= {one["verdict"] for one in json.loads(counted.stdout)["judged"]}
 

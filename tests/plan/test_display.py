@@ -1,6 +1,7 @@
 """Plans as people see them: what differs is marked, what is long is cut, and nothing in a memory gets its way."""
 
 import json
+import random
 import re
 from html.parser import HTMLParser
 
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from memframe.plan.change import MASK, Change
 from memframe.plan.plan import undo_note
-from memframe.plan.render import MAX_CHANGED_CHARS, MAX_SHOWN, shorten, spans_of
+from memframe.plan.render import MAX_CHANGED_CHARS, MAX_SHOWN, DiffSpan, shorten, spans_of
 from tests.plan.test_plan import CHANGES, TEXT, plan_with
 
 WORDS = st.lists(st.sampled_from(["tea", "boat", " ", " ", ".", "\n", "Ada"]), max_size=12).map("".join)
@@ -89,6 +90,12 @@ def test_a_long_difference_is_cut_in_its_middle():
     assert gone.text.startswith("a" * 100)
     assert "1,600 characters" in gone.text
     assert len(gone.text) < MAX_CHANGED_CHARS + 50
+
+
+def test_long_texts_that_have_nothing_in_common_differ_as_a_whole():
+    rng = random.Random(1)
+    one, other = (" ".join(f"{rng.random()}" for _ in range(20_000)) for _ in range(2))
+    assert spans_of(one, other) == ([DiffSpan(one, True)], [DiffSpan(other, True)])
 
 
 # The table

@@ -81,6 +81,7 @@ ROADS = {
     "a Parquet of pandas, sorted": through_file("mine.parquet", lambda m: m.sort_values("content")),
     "a Parquet of pandas, by id": through_file("mine.parquet", lambda m: m.set_index("id")),
     "a CSV of pandas": through_file("mine.csv", lambda m: m.sample(frac=1, random_state=1)),
+    "a CSV of pandas, by id": through_file("mine.csv", lambda m: m.set_index("id")),
     "a CSV of pandas without its index": through_file("mine.csv", index=False),
     "JSON Lines of pandas": through_file("mine.jsonl", date_format="iso", date_unit="us", **LINES),
     "JSON Lines of pandas, times as numbers": through_file("mine.jsonl", **LINES),
