@@ -271,6 +271,7 @@ def test_rfc_6749_a_client_may_authenticate_by_http_basic(service, reader):
         ("!!!", {"client_secret": None}, "invalid_client"),
         (base64.b64encode(b"\xff:\xff").decode(), {"client_secret": None}, "invalid_client"),
         (base64.b64encode(b"mfc_1%00:x").decode(), {"client_secret": None}, "invalid_client"),
+        (base64.b64encode(b"mfc_1:x").decode(), {"client_secret": None}, "invalid_client"),
         (base64.b64encode(b"mfc_1:x").decode(), {}, "invalid_request"),
     ],
 )

@@ -131,6 +131,17 @@ def test_a_key_that_is_withdrawn_ends_the_polls(far_sign_in, user, proxy, watch)
     assert far_sign_in.failure.kind == "refused_token"
 
 
+def test_a_poll_that_is_under_way_is_dropped_by_the_sign_out(far_sign_in, user, proxy, held, watch):
+    watched = watch(far_sign_in)
+    proxy.script(GET_REQUEST, held)
+    watched.poller.start(lambda: pending(far_sign_in, user))
+    assert held.came.wait(SOON_S)
+    watched.do(far_sign_in.sign_out)
+    held.release.set()
+    assert all_gone()
+    assert (far_sign_in.state, far_sign_in.request) == ("signed_out", None)
+
+
 def test_polls_end_with_the_time_that_was_given_and_can_be_asked_for(sign_in, user, watch):
     watched = watch(sign_in, watch_s=0)
     watched.do(lambda: pending(sign_in, user))
