@@ -97,17 +97,31 @@ def texts_with(
     >>> list(texts_with(frame, r"[0-9]{4}"))
     [Text(row=1, field='content', text='the PIN is 4711')]
     """
-    names = [name for name in fields if name in memories.columns]
-    columns = [first_characters(text_column(memories, name)) for name in names]
-    parts = list(zip([[name] for name in names], columns, strict=True))
-    if names and len(memories) <= FEW:  # at once, as making a pattern ready costs more than looking for it
-        parts = [(names, pa.concat_arrays(columns))]
-    for some, texts in parts:
-        places = pc.indices_nonzero(pc.match_substring_regex(texts, pattern))
-        found = texts.take(places)
-        for place, text in zip(places.to_pylist(), found.to_pylist(), strict=True):
-            which, row = divmod(place, len(memories))
-            yield Text(row, some[which], text)
+    return _TextSearch(memories, fields).find(pattern)
+
+
+class _TextSearch:
+    """Search the texts of a frame for several patterns; they are read once, as that costs more than a search."""
+
+    def __init__(self, memories: pd.DataFrame, fields: Iterable[str] = TEXT_FIELDS) -> None:
+        names = [name for name in fields if name in memories.columns]
+        columns = [first_characters(text_column(memories, name)) for name in names]
+        self._n_rows = len(memories)
+        self._parts = list(zip([[name] for name in names], columns, strict=True))
+        if (
+            names and len(memories) <= FEW
+        ):  # at once, as making a pattern ready costs more than looking for it
+            self._parts = [(names, pa.concat_arrays(columns))]
+
+    def find(self, pattern: str) -> Iterator[Text]:
+        for names, texts in self._parts:
+            places = pc.indices_nonzero(pc.match_substring_regex(texts, pattern))
+            if not len(places):
+                continue
+            found = texts.take(places)
+            for place, text in zip(places.to_pylist(), found.to_pylist(), strict=True):
+                which, row = divmod(place, self._n_rows)
+                yield Text(row, names[which], text)
 
 
 def _arrow(column: pd.Series[Any]) -> pa.Array:
@@ -199,8 +213,9 @@ def spans_found(
     found: defaultdict[Text, list[Span]] = defaultdict(list)
     for text, span in also:
         found[text].append(span)
+    search = _TextSearch(memories)
     for marks, find in passes:
-        for text in texts_with(memories, marks):
+        for text in search.find(marks):
             found[text].extend(find(text.text))
     return [
         (text, span)

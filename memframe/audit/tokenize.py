@@ -163,6 +163,8 @@ def normalize(texts: pa.Array) -> pa.Array:
         either = "|".join(f"(?:{pattern})" for pattern, _ in rules)
         found = pc.fill_null(pc.match_substring_regex(texts, either), False)
         some = texts.filter(found)
+        if not len(some):
+            continue
         for pattern, replacement in rules:
             some = pc.replace_substring_regex(some, pattern, replacement)
         texts = pc.replace_with_mask(texts, found, some)
