@@ -70,7 +70,7 @@ ROOM_OF_LIBRARY = {
     "jinja2": {"service"},
     "markupsafe": {"display", "service"},
     "joserfc": {"service"},
-    "argon2": {"service"},
+    "argon2": {"service", "demo"},
 }
 """Heavy libraries, and the rooms that may open their door."""
 

@@ -163,6 +163,8 @@ def _are_among(column: pd.Series[Any], wanted: Container[str | None]) -> NDArray
 def _with_names_masked(findings: pd.DataFrame) -> pd.DataFrame:
     """Findings whose evidence names tags without a secret in any of the names."""
     rows = findings.index[(findings["check"] == "tags") & findings["evidence"].notna()]
+    if rows.empty:
+        return findings
     said = findings.loc[rows, "evidence"]
     names = pd.DataFrame({"id": said.unique(), "content": said.unique()})
     hidden = _hidden_in(names, pd.concat([find(names) for find in LOOKING.values()]))

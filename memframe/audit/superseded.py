@@ -233,9 +233,11 @@ def _claims(cues: Mapping[int, list[Cue]], contents: Sequence[str]) -> dict[int,
         for sentence in (_sentence_of(cue, contents[row]),)
         if not _OPEN.search(sentence)
     ]
+    claims: dict[int, list[_Claim]] = defaultdict(list)
+    if not found:
+        return claims
     texts = [text for _, cue, sentence in found for text in (cue.old, cue.new, cue.quote, sentence)]
     words = words_of(pa.array(texts, pa.large_string()))
-    claims: dict[int, list[_Claim]] = defaultdict(list)
     for place, (row, cue, _) in enumerate(found):
         old, new, quote, sentence = (_heavy(words, 4 * place + part) for part in range(4))
         names = _names(contents[row]) - _names(f"{cue.old} {cue.new}")

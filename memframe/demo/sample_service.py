@@ -14,6 +14,7 @@ from typing import Self
 from urllib.parse import urljoin, urlsplit
 
 import requests
+from argon2 import PasswordHasher
 from msgspec import Struct, field
 
 import memframe as mf
@@ -154,6 +155,9 @@ class Person:
 EMAIL = "ilka@example.org"
 PASSWORD = "only for this tour"  # of a made-up person, on a service that ends with the tour
 
+_HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+"""Argon2 with the least cost, as everybody can read the password above."""
+
 
 class SampleService:
     """A running service that holds the sample's memories, and the person whose memories they are.
@@ -178,7 +182,7 @@ class SampleService:
     def __init__(self) -> None:
         self._opened = ExitStack()
         self._end = weakref.finalize(self, self._opened.close)
-        self.local = self._opened.enter_context(run_local())
+        self.local = self._opened.enter_context(run_local(password_hasher=_HASHER))
         self.person = self.add_person(EMAIL, load_sample())
 
     def __repr__(self) -> str:
