@@ -99,12 +99,12 @@ class Input(NamedTuple):
 
 
 def is_text(given: object) -> bool:
-    """Tell a text from a path: a text holds a line end, or begins with a bracket or brace.
+    """Tell a text from a path: a text holds a line end, begins with a bracket or brace, or is empty.
 
-    >>> is_text("export.json"), is_text("[2024-05-01] - Likes tea"), is_text(Path("[1].json"))
-    (False, True, False)
+    >>> is_text("export.json"), is_text("[2024-05-01] - Likes tea"), is_text(Path("[1].json")), is_text("")
+    (False, True, False, True)
     """
-    return isinstance(given, str) and ("\n" in given or given.lstrip().startswith(_JSON))
+    return isinstance(given, str) and ("\n" in given or not given.strip() or given.lstrip().startswith(_JSON))
 
 
 def open_text(text: str) -> Input:

@@ -102,7 +102,7 @@ def test_an_error_of_database_or_system_is_a_message(data, monkeypatch):
     with closing(sqlite3.connect(data / "memframe.db")) as other:
         other.execute("BEGIN IMMEDIATE")
         assert list_fails("database is locked")
-    monkeypatch.setattr("memframe.cli.service._accounts", full)
+    monkeypatch.setattr("memframe.cli.service._read_accounts", full)
     assert list_fails("No space left")
 
 
