@@ -29,9 +29,8 @@ def village():
         people = [User(local, f"{name}@example.org") for name in ("ada", "ben", "cleo", "dan", "eve", "fay")]
         decided = ["approved", "approved", "approved", "pending", "rejected", "revoked"]
         for person, status in zip(people, decided, strict=True):
-            local.import_memories(
-                person.user_id, [*load_sample()[: N_ROWS - 1], load_sample()[0]]
-            )  # one twice
+            rows = load_sample()[: N_ROWS - 1]
+            local.import_memories(person.user_id, [*rows, rows[0]])
             decide(local, person.ask(), status)
         decide(local, people[0].ask("once more"), "approved")
         local.people = people

@@ -103,9 +103,7 @@ class _TextSearch:
         columns = [first_characters(text_column(memories, name)) for name in names]
         self._n_rows = len(memories)
         self._parts = list(zip([[name] for name in names], columns, strict=True))
-        if (
-            names and len(memories) <= FEW
-        ):  # at once, as making a pattern ready costs more than looking for it
+        if names and len(memories) <= FEW:  # making a pattern ready costs more than looking for it
             self._parts = [(names, pa.concat_arrays(columns))]
 
     def find(self, pattern: str) -> Iterator[Text]:

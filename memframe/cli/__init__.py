@@ -159,9 +159,7 @@ def main(context: click.Context, quiet: bool) -> None:
         memframe demo
     """
     if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(
-            errors="backslashreplace"
-        )  # pipes on Windows have few letters, memories have all
+        sys.stdout.reconfigure(errors="backslashreplace")  # pipes on Windows can encode few letters
     if not sys.stdin:  # closed by the shell
         sys.stdin = TextIOWrapper(BytesIO())
     if quiet:

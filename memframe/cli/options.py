@@ -76,9 +76,8 @@ def show(values: Any, words: str | Iterable[str] | None = None) -> None:
     """
     if wants_json():
         text = values if isinstance(values, str | bytes) else json.dumps(values)
-        click.echo(
-            text.encode() if isinstance(text, str) else text
-        )  # JSON is UTF-8 whatever the terminal has
+        # JSON is UTF-8, whatever the encoding of the output
+        click.echo(text.encode() if isinstance(text, str) else text)
     elif words is not None:
         for line in [words] if isinstance(words, str) else words:
             click.echo(line)

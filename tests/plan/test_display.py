@@ -258,9 +258,8 @@ def test_no_display_shows_what_is_hidden():
         plan.to_json(), plan.changes.to_json(), repr(plan.changes.to_dict("list")), repr(plan.records),
     ]  # fmt: skip
     assert not [text for text in shown if "4711" in text or "canary" in text]
-    assert (
-        sum(MASK in text for text in shown) == len(shown) - 3
-    )  # two are summaries, one JSON spells it in ASCII
+    # two are summaries, and one JSON spells the mask in ASCII
+    assert sum(MASK in text for text in shown) == len(shown) - 3
     assert plan.records[0].before["content"] == "my pin is 4711-canary, yes"
 
 
