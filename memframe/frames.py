@@ -274,7 +274,7 @@ def rank_values(column: pd.Series[str]) -> Ranking:
 
 
 def require_column(memories: pd.DataFrame, name: str) -> pd.Series[Any]:
-    """Return a column; `FrameError` if it is no frame, or has no such column."""
+    """Return a column; raise `FrameError` if `memories` is no frame or lacks it."""
     check_kind("memories", memories, pd.DataFrame, error=FrameError)
     if name not in memories.columns:
         raise FrameError(

@@ -156,7 +156,7 @@ EMAIL = "ilka@example.org"
 PASSWORD = "only for this tour"  # of a made-up person, on a service that ends with the tour
 
 _HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
-"""Argon2 with the least cost, as everybody can read the password above."""
+"""Argon2 with the least cost: the password above is public, and the service is deleted when it stops."""
 
 
 class SampleService:
