@@ -8,17 +8,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 
 from memframe.keystore import LocalCipher, open_local_cipher
-
-
-@cache
-def package_version() -> str:
-    """Return the version of memframe that is installed."""
-    return version("memframe")
 
 
 def utc_now() -> datetime:

@@ -1,14 +1,21 @@
-"""Show the versions of everything that memframe runs on, for an error report."""
+"""The versions of memframe, and of everything that it runs on."""
 
 from __future__ import annotations
 
 import platform
 import re
+from functools import cache
 from importlib.metadata import PackageNotFoundError, requires, version
 
 
+@cache
+def package_version() -> str:
+    """Return the version of memframe that is installed."""
+    return version("memframe")
+
+
 def show_versions() -> None:
-    """Print the versions of memframe, Python, the operating system and all libraries that memframe may use.
+    """Print the versions of memframe, Python, the operating system and all libraries, for an error report.
 
     Examples
     --------
@@ -16,7 +23,7 @@ def show_versions() -> None:
     memframe ...
     """
     rows = {
-        "memframe": version("memframe"),
+        "memframe": package_version(),
         "python": platform.python_version(),
         "system": platform.platform(),
     }

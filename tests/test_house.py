@@ -20,30 +20,20 @@ PACKAGE = Path(__file__).parents[1] / "memframe"
 LAYERS = """
     __main__
     cli
-    demo
-    panel fleet
-    signin cleanup restore
-    undo
+    demo panel fleet restore
+    undo signin cleanup
     apply
-    journal
-    audit
-    report
-    plot
-    readers
-    plan archive
-    load
+    journal readers
+    plan archive load
     listing
-    access oauth
-    client service
-    frames envelope
-    runtime
-    keystore
+    access oauth audit
+    client service report
+    plot runtime
+    frames envelope keystore
     settings
-    wire progress sample
-    address display
-    secret versions
-    files
-    errors
+    wire progress address
+    secret files versions
+    sample display errors
 """
 """Top to bottom: a module imports only from lines below its own."""
 

@@ -37,7 +37,7 @@ from memframe.plan.changes import OnConflict, OnNull
 from memframe.plan.current import CurrentMemory
 from memframe.plan.edited_frame import EditedFrame
 from memframe.progress import Progress, ProgressOption
-from memframe.runtime import package_version
+from memframe.versions import package_version
 
 StrPath = str | PathLike[str]
 

@@ -30,8 +30,8 @@ from memframe.client.responses import Response, to_service_error
 from memframe.client.retry import TOO_MANY, SharedRateLimiter, logger, read_retry, retry_after_s
 from memframe.display import printable
 from memframe.errors import AnswerTooLargeError, ConfigError, MemframeError, ProtocolError
-from memframe.runtime import package_version
 from memframe.secret import Secret, SecretBytes, hide_frames
+from memframe.versions import package_version
 
 JSON_BODY = {"Content-Type": "application/json"}
 FORM_BODY = {"Content-Type": "application/x-www-form-urlencoded"}

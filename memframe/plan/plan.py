@@ -29,7 +29,7 @@ from memframe.keystore import open_local_cipher
 from memframe.plan.change import FIELDS, WRITES, Action, Change, format_counts, list_some, mask, same_value
 from memframe.plan.current import CurrentMemory
 from memframe.plan.render import count_actions, on_one_line, render_diff, render_plan_html
-from memframe.runtime import package_version
+from memframe.versions import package_version
 
 UTC_MINUTE = "%Y-%m-%d %H:%M UTC"
 BEGINNING = b"memframe plan "
