@@ -262,7 +262,7 @@ def find_oauth_settings(
     secret = find_setting("client_secret", client_secret, sources)
     redirect = find_setting("redirect_uri", redirect_uri, sources)
     if secret and secret.stored:
-        if _checked_entry("client_id", sources) != client:
+        if _read_entry("client_id", sources) != client:
             secret = None  # it is another application's, and this one may well have none
         else:
             _refuse_elsewhere("client_secret", "auth_url", server, sources)
@@ -348,14 +348,14 @@ def _replace_entries(
     return there
 
 
-def _checked_entry(name: Name, sources: Sources) -> Secret | None:
+def _read_entry(name: Name, sources: Sources) -> Secret | None:
     found = _from_keyring(name, sources)
     return found and _check(found)
 
 
 def _refuse_elsewhere(secret: Name, address: Name, in_force: str, sources: Sources) -> None:
     """Refuse to send a stored secret to an address that it was not stored for."""
-    home = _checked_entry(address, sources)
+    home = _read_entry(address, sources)
     if home is None:
         raise ConfigError(
             f"The OS keyring has a {secret} without its {address}: store both with `memframe login`."

@@ -32,7 +32,7 @@ def test_retries_are_logged_with_their_reason(logged):
 
 
 def test_a_slow_down_is_logged_with_its_wait(logged):
-    RateLimiter(8, clock=lambda: 0.0).throttled(wait_s=2)
+    RateLimiter(8, clock=lambda: 0.0).slow_down(wait_s=2)
     assert logged() == ["Slowing down (429): at most 4 requests in flight, the next in 2.0 s."]
 
 

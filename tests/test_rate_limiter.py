@@ -37,14 +37,14 @@ class Time:
 
 def test_a_limit_halves_when_it_is_too_much_and_grows_by_a_part_of_one():
     limiter = Time().limiter(8)
-    limiter.throttled(1)
-    limiter.throttled(1)  # the same moment: one word from many mouths
+    limiter.slow_down(1)
+    limiter.slow_down(1)  # the same moment: one word from many mouths
     assert limiter.limit == 4
     for _ in range(5):
-        limiter.succeeded()
+        limiter.speed_up()
     assert limiter.limit == 5
     for _ in range(100):
-        limiter.succeeded()
+        limiter.speed_up()
     assert limiter.limit == 8
 
 
@@ -53,7 +53,7 @@ def test_waits_that_nobody_asks_for_grow():
     limiter = time.limiter(8)
     waits = []
     for _ in range(8):
-        limiter.throttled(None)
+        limiter.slow_down(None)
         waits.append(limiter.hold_s)
         limiter.wait()
     assert waits == [0.5, 1, 2, 4, 8, 10, 10, 10]

@@ -212,7 +212,7 @@ class Engine:
         except MemframeError as error:
             self._queue.extendleft(reversed(front))
             kind = classify_error(error).kind
-            slow_down = self._pace.throttled if kind == "throttled" else self._pace.failed
+            slow_down = self._pace.slow_down if kind == "throttled" else self._pace.back_off
             if kind not in {"throttled", "unsent", "unclear"} or not slow_down(None):
                 self._stop(error)
             return False
@@ -305,11 +305,11 @@ class Engine:
         if decision == "stop":
             self._stop(response.error, is_denied=response.kind != "key_changed")
         elif response.kind == "throttled":
-            in_budget = self._pace.throttled(response.wait_s)
+            in_budget = self._pace.slow_down(response.wait_s)
         elif decision in {"again", "unknown"}:
             self._failed[n] += 1
             if response.is_trouble:
-                in_budget = self._pace.failed(response.wait_s)
+                in_budget = self._pace.back_off(response.wait_s)
         if not in_budget:
             self._stop(response.error)
         self._note(moved)
@@ -320,7 +320,7 @@ class Engine:
         self._moved[moved.n] = moved
         if moved.state in WRITTEN:
             self._failed.pop(moved.n, None)
-            self._pace.succeeded()
+            self._pace.speed_up()
         elif moved.state in {"rejected", "conflict"} and self._groups.note_failure(moved):
             self._take_back(self._pool.recall())  # others of the group may be among them
 

@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from rapidfuzz.distance import Levenshtein
 
-from memframe.audit.evidence import Delicate, shown
+from memframe.audit.evidence import Delicate, quote_words
 from memframe.audit.findings import findings_frame
 from memframe.audit.keeper import age_order
 from memframe.audit.lexicon import (
@@ -145,8 +145,8 @@ def _changes(memories: pd.DataFrame, pairs: SimilarPairs) -> Iterator[_ValueChan
         is_newer = bool(age[left] > age[right])
         older, newer = (right, left) if is_newer else (left, right)
         before, after = (
-            shown(words, delicate=delicate.any_of(older, newer))
-            for words in written.shown()[:: -1 if is_newer else 1]
+            quote_words(words, delicate=delicate.any_of(older, newer))
+            for words in written.written_words()[:: -1 if is_newer else 1]
         )
         kind = "name" if kind == "word" else "date" if kind == "number" and written.is_of_month() else kind
         evidence = f"{before} → {after}"
@@ -273,7 +273,7 @@ class _Written:
         is_shouted = any(text.isupper() or text.istitle() for text in self._texts)
         return all(self._found) and not is_shouted and all(map(_is_name, (*self._found[0], *self._found[1])))
 
-    def shown(self) -> tuple[Sequence[str], Sequence[str]]:
+    def written_words(self) -> tuple[Sequence[str], Sequence[str]]:
         """Return the exchanged words of both texts as they are written, as far as they were found."""
         left, right = ([match[0] for match in side] for side in self._found)
         return left or self._words[0], right or self._words[1]

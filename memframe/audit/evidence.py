@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from memframe.audit.findings import Check
 from memframe.audit.personal_data import find_personal_data
 from memframe.audit.secrets import find_secrets
-from memframe.audit.text import masked, redacted
+from memframe.audit.text import mask_text, redaction_mark
 
 _SECRET = re.compile(
     r"pass ?(?:word|code|phrase|wort)|kennwort|contrase|mot de passe|wachtwoord|\bpin\b|\bpins\b|secret|token|api.?key|"
@@ -55,11 +55,11 @@ class Delicate:
         return any(self._may_be[row] and is_delicate(self._texts[row].as_py()) for row in rows)
 
 
-def shown(words: Iterable[str], *, delicate: bool) -> str:
+def quote_words(words: Iterable[str], *, delicate: bool) -> str:
     """Show words as evidence: in the open, or by their first characters and lengths.
 
-    >>> shown(["640"], delicate=False), shown(["4071"], delicate=True), shown(["sk82hd92kx"], delicate=False)
-    ('640', '4… (4)', 's… (10)')
+    >>> quote_words(["640", "sk82hd92kx"], delicate=False), quote_words(["4071"], delicate=True)
+    ('640 s… (10)', '4… (4)')
     """
     return " ".join(
         f"{word[0]}… ({len(word)})" if delicate or _TELLING.search(word) else word for word in words
@@ -206,7 +206,7 @@ def _hidden_in(memories: pd.DataFrame, spans: pd.DataFrame) -> dict[str | None, 
 def _without(evidence: str, hidden: Iterable[str]) -> str:
     """Mask hidden texts in evidence; return nothing of it if a part of them could still be seen."""
     for text in sorted(hidden, key=len, reverse=True):
-        evidence = evidence.replace(text, masked(text))
+        evidence = evidence.replace(text, mask_text(text))
     seen = evidence.casefold()
     for text in map(str.casefold, hidden):
         pieces = [text[start : start + _N_LETTERS] for start in range(1, len(text) - _N_LETTERS + 1)]
@@ -275,7 +275,9 @@ class Masks:
             for name, text in self._texts.items()
             if not isinstance(text, str) or (is_delicate(text) and name not in with_secret)
         }
-        marked = {name: self._marked(name, [name], {}) for name in self._texts if name not in self._withheld}
+        marked = {
+            name: self._mask_hidden(name, [name], {}) for name in self._texts if name not in self._withheld
+        }
         frame = pd.DataFrame({"id": [*marked], "content": [*marked.values()]}, dtype="str")
         for find in (find_secrets, find_personal_data):  # what is left is not sent
             found = find(frame)
@@ -294,10 +296,10 @@ class Masks:
     def of(self, names: Sequence[str]) -> list[str | None]:
         """Return the masked texts of the memories of one question, None for those that are withheld."""
         marks: dict[str, str] = {}
-        texts = [None if name in self._withheld else self._marked(name, names, marks) for name in names]
+        texts = [None if name in self._withheld else self._mask_hidden(name, names, marks) for name in names]
         return [None if text is None else _MARK.sub(r"<\1\2>", text) for text in texts]
 
-    def _marked(self, name: str, others: Iterable[str], marks: dict[str, str]) -> str:
+    def _mask_hidden(self, name: str, others: Iterable[str], marks: dict[str, str]) -> str:
         """Replace what is hidden of some memories, the longest values first, and what looks like a secret."""
 
         def cover(word: re.Match[str]) -> str:
@@ -319,12 +321,12 @@ class Masks:
         if len(text) <= _LONGEST_SENT:
             return text
         end = text.rfind("[", 0, _LONGEST_SENT)  # perhaps of a mark that would be cut
-        return f"{text[: end if 0 <= _LONGEST_SENT - end < len(redacted('')) + 40 else _LONGEST_SENT]}…"
+        return f"{text[: end if 0 <= _LONGEST_SENT - end < len(redaction_mark('')) + 40 else _LONGEST_SENT]}…"
 
 
 def _mark(value: str, kind: str, marks: dict[str, str]) -> str:
     if value not in marks:
-        mark = redacted(kind)
+        mark = redaction_mark(kind)
         number = 1 + sum(other.startswith(mark[:-1]) for other in marks.values())
         marks[value] = f"{mark[:-1]} {number}]"
     return marks[value]

@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from memframe.audit.findings import Proposal, Severity, findings_frame, joined
+from memframe.audit.findings import Proposal, Severity, findings_frame, join_findings
 from memframe.audit.lexicon import without_accents
-from memframe.audit.text import masked, texts_with
+from memframe.audit.text import mask_text, texts_with
 from memframe.display import number_of
 from memframe.envelope.detect import looks_sealed
 from memframe.frames import read_names, read_numbers, read_texts
@@ -78,7 +78,7 @@ def find_missing(memories: pd.DataFrame) -> pd.DataFrame:
         found.append(
             findings_frame(check="missing", kind=field, severity=severity, id=ids, score=1.0, **said)
         )
-    return joined(found)
+    return join_findings(found)
 
 
 _Row = tuple[int, str, Severity, float, str, Proposal]
@@ -141,13 +141,13 @@ def find_scores(memories: pd.DataFrame) -> pd.DataFrame:
         confidence = read_numbers(memories, "confidence")
         rows = [*_out_of_range("confidence", confidence, 1.0)]
         found += [_findings(memories, "scores", "confidence", rows), _constant(memories, confidence)]
-    return joined(found)
+    return join_findings(found)
 
 
-def rescaled(importance: float) -> float:
+def rescale_importance(importance: float) -> float:
     """Convert importance from the scale up to 5 to that from 0 to 1.
 
-    >>> rescaled(4.0)
+    >>> rescale_importance(4.0)
     0.8
     """
     return round(importance / HIGHEST, 4)
@@ -165,7 +165,7 @@ def _other_scale(importance: Scores) -> Iterator[_Row]:
     is_least = (importance == 1) & (not is_mixed and bool(is_above.any()))
     where = "where others are at most 1" if is_mixed else "as all of them are from 1 up"
     for row in np.flatnonzero(is_above | is_least).tolist():
-        words = f"importance is {importance[row]:g}, {where}: {rescaled(importance[row]):g}"
+        words = f"importance is {importance[row]:g}, {where}: {rescale_importance(importance[row]):g}"
         if is_mixed:
             yield row, "mixed_scale", "medium", 1.0, words, "rescale"
         else:
@@ -253,7 +253,7 @@ def find_sealed(memories: pd.DataFrame) -> pd.DataFrame:
             kind = next((kind for kind, words in _CAUSES if words.search(error)), "undecryptable")
             rows.append((row, kind, "low" if kind == "surrogate" else "high", 1.0, error, "review"))
     rows += [
-        (text.row, "ciphertext", "medium", 0.8, f"looks sealed: {masked(text.text)}", "review")
+        (text.row, "ciphertext", "medium", 0.8, f"looks sealed: {mask_text(text.text)}", "review")
         for text in texts_with(memories, _DENSE, fields=["content"])
         if looks_sealed(text.text, among_sealed=False)
     ]
@@ -263,7 +263,7 @@ def find_sealed(memories: pd.DataFrame) -> pd.DataFrame:
     ids = [None] * (0 < n_plain < n_rows)
     said: dict[str, Any] = {"field": "content", "score": 1.0, "evidence": words, "action": "review"}
     plain = findings_frame(check="sealed", kind="plain", severity="medium", id=ids, **said)
-    return joined([_findings(memories, "sealed", "content", rows), plain])
+    return join_findings([_findings(memories, "sealed", "content", rows), plain])
 
 
 MIN_LETTERS = 6
@@ -337,7 +337,7 @@ def find_tags(memories: pd.DataFrame, tags: pd.DataFrame | None = None) -> pd.Da
     tell("near_identical", "low", "retag", {name: said[name] for name in said.keys() - kept})
     tell("near_identical", "low", "review", {name: said[name] for name in kept})  # the better one is disabled
     if tags is None:
-        findings = joined(parts)
+        findings = join_findings(parts)
         findings.attrs["not_checked"] = (
             "Disabled, unknown and unused tags: they need the user's list of tags, which was not given.",
         )
@@ -353,7 +353,7 @@ def find_tags(memories: pd.DataFrame, tags: pd.DataFrame | None = None) -> pd.Da
     ids = [None] * len(unused)
     words: dict[str, Any] = {"score": 1.0, "action": "none", "evidence": unused}
     parts.append(findings_frame(check="tags", kind="unused", severity="info", id=ids, field="tags", **words))
-    return joined(parts)
+    return join_findings(parts)
 
 
 @lru_cache(maxsize=1 << 12)

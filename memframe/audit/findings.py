@@ -93,7 +93,7 @@ def _nothing() -> pd.DataFrame:
     return _build({}, 0)
 
 
-def joined(parts: Iterable[pd.DataFrame]) -> pd.DataFrame:
+def join_findings(parts: Iterable[pd.DataFrame]) -> pd.DataFrame:
     """Findings of several checks in one frame; groups stay numbers within their check."""
     frames = [part for part in parts if len(part)]
     return pd.concat(frames, ignore_index=True) if frames else findings_frame(id=[])
@@ -128,4 +128,4 @@ def split_figures(findings: pd.DataFrame, n_memories: int) -> tuple[pd.DataFrame
             for n, words in zip(n_of, groups["evidence"].first(), strict=True)
         ],
     )
-    return joined([findings[~is_counted], figures]), counted.reset_index(drop=True)
+    return join_findings([findings[~is_counted], figures]), counted.reset_index(drop=True)

@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from memframe.audit.evidence import Masks
-from memframe.audit.findings import findings_frame, joined
+from memframe.audit.findings import findings_frame, join_findings
 from memframe.display import number_of
 from memframe.errors import ConfigError, JournalError
 from memframe.files import atomic_file, private_folder
@@ -409,7 +409,7 @@ def apply_judgement(findings: pd.DataFrame, judgement: Judgement) -> pd.DataFram
                 action="review",
             )
         )
-    return joined(frames)
+    return join_findings(frames)
 
 
 # ---- the cache of answers

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from memframe.audit.candidates import Embed, find_candidates
 from memframe.audit.evidence import labels_of
-from memframe.audit.findings import CHECKS, DTYPES, SEVERITIES, are_figures, findings_frame, joined
+from memframe.audit.findings import CHECKS, DTYPES, SEVERITIES, are_figures, findings_frame, join_findings
 from memframe.audit.judge import Judgement
 from memframe.audit.text import with_all_columns
 from memframe.display import html_card, number_of
@@ -191,7 +191,7 @@ class Audit:
         kinds = set(zip(figures["check"], figures["kind"], strict=True))
         pairs = zip(self.counted["check"], self.counted["kind"], strict=True)
         each = self.counted[np.array([pair in kinds for pair in pairs], bool)]
-        return joined([self.findings[self.findings["id"].notna()], each[each["id"].notna()]])
+        return join_findings([self.findings[self.findings["id"].notna()], each[each["id"].notna()]])
 
     @cached_property
     def candidates(self) -> pd.DataFrame:
@@ -291,9 +291,9 @@ class Audit:
         keys, earlier_keys = _keys(self.findings), _keys(earlier)
         is_old, is_gone = keys.isin(earlier_keys).to_numpy(), ~earlier_keys.isin(keys).to_numpy()
         return Comparison(
-            new=joined([self.findings[~is_old]]),
-            gone=joined([earlier[is_gone]]),
-            stayed=joined([self.findings[is_old]]),
+            new=join_findings([self.findings[~is_old]]),
+            gone=join_findings([earlier[is_gone]]),
+            stayed=join_findings([self.findings[is_old]]),
         )
 
     def to_json(self, path: str | PathLike[str]) -> None:
@@ -318,7 +318,7 @@ class Audit:
 
         is_figure = are_figures(self.findings)
         listed = self.findings[~is_figure].groupby("check", sort=False).head(MAX_SHOWN)
-        shown = joined([self.findings[is_figure], listed])
+        shown = join_findings([self.findings[is_figure], listed])
         page = page_html(self, shown, labels=labels_of(self.memories, {*shown["id"], *shown["related_id"]}))
         _write(path, page.encode())
 

@@ -14,7 +14,15 @@ from memframe.audit.changed_values import find_changed_values
 from memframe.audit.duplicates import find_exact_duplicates, find_near_duplicates
 from memframe.audit.evidence import LOOKING, withhold
 from memframe.audit.fields import find_missing, find_scores, find_sealed, find_tags
-from memframe.audit.findings import CHECKS, DTYPES, SEVERITIES, Check, findings_frame, joined, split_figures
+from memframe.audit.findings import (
+    CHECKS,
+    DTYPES,
+    SEVERITIES,
+    Check,
+    findings_frame,
+    join_findings,
+    split_figures,
+)
 from memframe.audit.judge import JUDGE_LIMIT, JudgeFunction, Judgement, apply_judgement, ask_judge
 from memframe.audit.junk import find_junk
 from memframe.audit.personal_data import find_personal_data
@@ -97,7 +105,7 @@ def audit_memories(
     functions = _chosen(memories, checks, tags=tags, now=moment)
     with gc_paused():
         parts = {check: find(memories) for check, find in functions.items()}
-    findings = joined(parts.values())
+    findings = join_findings(parts.values())
     if "content_error" in memories.columns:
         # what could not be opened is not changed: a cleanup leaves it as it is
         is_closed = findings["id"].isin(memories["id"][memories["content_error"].notna()])

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from memframe.audit.findings import findings_frame, joined
+from memframe.audit.findings import findings_frame, join_findings
 from memframe.audit.lexicon import MONTHS, WEEKDAYS, without_accents
 from memframe.audit.rules import Rule, load_fragment, load_rules
 from memframe.audit.text import first_characters, text_column
@@ -63,7 +63,7 @@ def find_stale(memories: pd.DataFrame, *, now: pd.Timestamp, old_after_days: flo
     """
     now = pd.Timestamp(now)
     now = now.tz_localize("UTC") if now.tz is None else now.tz_convert("UTC")
-    return joined([_expired(memories, now), _never_updated(memories, now, old_after_days)])
+    return join_findings([_expired(memories, now), _never_updated(memories, now, old_after_days)])
 
 
 class Expiry(NamedTuple):

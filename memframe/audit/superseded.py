@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from memframe.audit.candidates import Cue, Nearest, find_cues, nearest_older
-from memframe.audit.evidence import Delicate, shown
+from memframe.audit.evidence import Delicate, quote_words
 from memframe.audit.findings import findings_frame
 from memframe.audit.keeper import age_order
 from memframe.audit.lexicon import CALENDAR, LIGHT, class_of, is_name, is_place, without_accents
@@ -160,7 +160,7 @@ def _evidence(change: _Replacement, texts: pa.Array, delicate: Delicate) -> str:
         return "the newer one says that something has changed"
     words = dict.fromkeys(SPLIT_WORD.findall(texts[change.older].as_py()))
     both = [word for word in words if class_of(without_accents(word.lower())) in change.shared][:3]
-    return f"the newer one says «{change.cue.quote}»; both speak of {shown(both, delicate=False)}"
+    return f"the newer one says «{change.cue.quote}»; both speak of {quote_words(both, delicate=False)}"
 
 
 def _lists(memories: pd.DataFrame) -> list[tuple[pd.Timestamp, str] | None]:

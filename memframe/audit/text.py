@@ -130,10 +130,10 @@ _SHOWN = ((24, 4), (12, 2))
 """From how many characters on, how many are shown; what is shorter could be guessed from any."""
 
 
-def masked(text: str) -> str:
+def mask_text(text: str) -> str:
     """Mask a text: show the first characters and the length of a long one, the length alone of a short one.
 
-    >>> masked("sk-live-0123456789abcdefghijklm"), masked("4821")
+    >>> mask_text("sk-live-0123456789abcdefghijklm"), mask_text("4821")
     ('sk-l… (31 characters)', '(4 characters)')
     """
     n_shown = next((n_shown for at_least, n_shown in _SHOWN if len(text) >= at_least), 0)
@@ -144,10 +144,10 @@ def masked(text: str) -> str:
 _REDACTED = re.compile(r"\[redacted: [a-z ]{1,30}(?: \d+)?\]")
 
 
-def redacted(kind: str) -> str:
+def redaction_mark(kind: str) -> str:
     """Return the marks that replace redacted secrets.
 
-    >>> redacted("recovery_code")
+    >>> redaction_mark("recovery_code")
     '[redacted: recovery code]'
     """
     return f"[redacted: {kind.replace('_', ' ')}]"
@@ -244,7 +244,7 @@ def span_findings(
         end=[span.end for _, span in found],
         score=[span.score for _, span in found],
         evidence=[
-            f"{span.label}{': ' * bool(span.label)}{masked(text.text[span.start : span.end])}"
+            f"{span.label}{': ' * bool(span.label)}{mask_text(text.text[span.start : span.end])}"
             for text, span in found
         ],
         action=[verdicts[span.kind].action for _, span in found],

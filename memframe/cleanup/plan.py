@@ -11,10 +11,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memframe.access import Access
-from memframe.audit.fields import names_in, rescaled
+from memframe.audit.fields import names_in, rescale_importance
 from memframe.cleanup.merge import Copy, Merge, Merging
 from memframe.cleanup.proposals import COPYING, PLANNED
-from memframe.cleanup.redact import Redacted, redact_memories, searched_in
+from memframe.cleanup.redact import Redacted, redact_memories, search_memories
 from memframe.client.responses import same_id
 from memframe.display import number_of
 from memframe.errors import PlanError
@@ -180,7 +180,7 @@ def draft_of(
     before = {i: row.now for i, row in open_rows.items()}
     apart = frozenset(apart)
     now = {i: row.now for i, row in rows.items() if row.stored is not None}
-    searched = searched_in(now)
+    searched = search_memories(now)
     asked = findings[(findings["action"] == "redact") & findings["id"].isin(before.keys())]
     redacted = redact_memories(asked, before, searched=searched, apart=apart)
     values = _edit_memories(findings[findings["id"].isin(before.keys())], before, redacted)
@@ -236,7 +236,7 @@ def _edit_memories(
     for memory_id in findings["id"][(findings["action"] == "rescale") & (findings["field"] == "importance")]:
         importance = before[memory_id]["importance"]
         if isinstance(importance, float):
-            values[memory_id]["importance"] = rescaled(importance)
+            values[memory_id]["importance"] = rescale_importance(importance)
     return values
 
 

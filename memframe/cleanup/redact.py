@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from memframe.audit.findings import findings_frame, joined
+from memframe.audit.findings import findings_frame, join_findings
 from memframe.audit.personal_data import find_personal_data
 from memframe.audit.secrets import find_secrets
 from memframe.audit.similarity.cluster import Clusters
-from memframe.audit.text import TEXT_FIELDS, redacted
+from memframe.audit.text import TEXT_FIELDS, redaction_mark
 from memframe.plan.change import Fields, Value
 
 _FINDERS: Mapping[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
@@ -70,8 +70,8 @@ def redact_memories(
 
     Different texts stay different: if only the secrets distinguished them, their marks are numbered.
 
-    `searched` is what `searched_in` has found in these memories, and `apart` are pairs of memories that are known to
-    differ in a value.
+    `searched` is what `search_memories` has found in these memories, and `apart` are pairs of memories that are known
+    to differ in a value.
     """
     redactions = {
         i: _Redaction(memories[i], by_field) for i, by_field in _read_stretches(findings, memories).items()
@@ -86,7 +86,7 @@ def redact_memories(
     left = set(redactions)
     for _ in range(_MAX_ROUNDS):
         values = {i: redactions[i].values() for i in sorted(left)}
-        found = _select_visible(searched_in(values, checks), values)
+        found = _select_visible(search_memories(values, checks), values)
         new = {i: some for i in found if (some := _leave_out(found[i], values[i], spared.get(i, {})))}
         for i, some in new.items():
             redactions[i].add(some)
@@ -95,13 +95,13 @@ def redact_memories(
     return {i: some for i, some in done.items() if some.values}
 
 
-def searched_in(memories: Memories, checks: Iterable[str] = tuple(_FINDERS)) -> pd.DataFrame:
+def search_memories(memories: Memories, checks: Iterable[str] = tuple(_FINDERS)) -> pd.DataFrame:
     """Return what an audit finds in titles, summaries and contents that may have to be cut out."""
     if not memories:
         return findings_frame(id=[])
     texts = {name: [memory.get(name) for memory in memories.values()] for name in TEXT_FIELDS}
     frame = pd.DataFrame({"id": list(memories), **texts}, dtype="str")
-    return joined(_FINDERS[check](frame) for check in checks)
+    return join_findings(_FINDERS[check](frame) for check in checks)
 
 
 def cut(text: str, stretches: Iterable[Stretch]) -> str:
@@ -123,7 +123,7 @@ def cut(text: str, stretches: Iterable[Stretch]) -> str:
         apart.append(one)
     done, place = [], 0
     for one in apart:
-        done += [text[place : one.start], redacted(one.kind)]
+        done += [text[place : one.start], redaction_mark(one.kind)]
         place = one.end
     return "".join([*done, text[place:]])
 

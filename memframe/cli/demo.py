@@ -32,7 +32,7 @@ def demo_command(folder: Path) -> None:
     """
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # memories hold every script, terminals do not
-    with _isolated_plotting():
+    with _isolate_plotting():
         run_demo(folder, command=_find_command())
 
 
@@ -45,7 +45,7 @@ def _find_command() -> str:
 
 
 @contextmanager
-def _isolated_plotting() -> Iterator[None]:
+def _isolate_plotting() -> Iterator[None]:
     """Keep Matplotlib from reading the user's settings and from leaving a font cache."""
     with TemporaryDirectory(prefix="memframe-") as scratch:
         os.environ.pop("MPLBACKEND", None)

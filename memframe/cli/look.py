@@ -9,7 +9,7 @@ import pandas as pd
 
 from memframe.access import Access
 from memframe.audit.result import records_of
-from memframe.audit.text import TEXT_FIELDS, masked
+from memframe.audit.text import TEXT_FIELDS, mask_text
 from memframe.cli.connect import access_required
 from memframe.cli.options import as_json, combine, example, full_id, remark, show, wants_json
 from memframe.client.responses import is_uuid
@@ -89,7 +89,7 @@ def _read_records(memories: pd.DataFrame, *, with_text: bool) -> list[dict[str, 
     """Return memories for people or JSON; of texts that are not asked for, how they begin and their lengths."""
     times = {name: memories[name].map(lambda at: at.isoformat(), na_action="ignore") for name in _OPEN[1:3]}
     texts = (
-        {} if with_text else {name: memories[name].map(masked, na_action="ignore") for name in TEXT_FIELDS}
+        {} if with_text else {name: memories[name].map(mask_text, na_action="ignore") for name in TEXT_FIELDS}
     )
     tags = memories["tags"].map(list if with_text else len)
     shown = memories.assign(**times, **texts, **{"tags" if with_text else "n_tags": tags})

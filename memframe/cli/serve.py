@@ -113,11 +113,11 @@ def serve_command(
     The first start creates the data folder, and prints the secrets of a first developer this once. /healthz answers
     while the service runs, /readyz while its database does.
     """
-    own_url = _checked_public_url(host, public_url)
+    own_url = _require_public_url(host, public_url)
     proxies = _parse_networks(trusted_proxy)
     if log_json:
         log_as_json()
-    with listen(host, port) as listening, _stopped_by_signals():
+    with listen(host, port) as listening, _exit_on_signals():
         addresses = Addresses(own_url or url_of(listening))
         shown = {name: getattr(addresses, name) for name in ("base_url", "auth_url", "dashboard_url")}
         with (
@@ -138,7 +138,7 @@ def serve_command(
 
 
 @contextmanager
-def _stopped_by_signals() -> Iterator[None]:
+def _exit_on_signals() -> Iterator[None]:
     """Exit with 0 on Ctrl-C and SIGTERM, which are the ordinary ways to stop."""
     numbers = (signal.SIGINT, signal.SIGTERM)
     before = [signal.signal(number, lambda *_: sys.exit(0)) for number in numbers]
@@ -149,7 +149,7 @@ def _stopped_by_signals() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _checked_public_url(host: str, url: str | None) -> str | None:
+def _require_public_url(host: str, url: str | None) -> str | None:
     if url is not None:
         return check_public_url(url)
     if is_loopback(host):

@@ -67,7 +67,7 @@ class RateLimiter:
     """The rate of one run: requests in flight, waits, and the budget of retries; for one thread at a time.
 
     >>> limiter = RateLimiter(8, clock=lambda: 0.0)
-    >>> limiter.throttled(wait_s=2)
+    >>> limiter.slow_down(wait_s=2)
     True
     >>> limiter.limit, limiter.hold_s
     (4, 2.0)
@@ -104,17 +104,17 @@ class RateLimiter:
             self.sleep(hold_s)
             self._free_at = self._clock()  # whatever a clock makes of fractions
 
-    def throttled(self, wait_s: float | None) -> bool:
+    def slow_down(self, wait_s: float | None) -> bool:
         """Slow down after a 429; return False once the budget is spent."""
         if not self.hold_s:  # those in flight at the same time say the same thing
             self._limit = max(1.0, self._limit / 2)
         return self._trouble(wait_s, THROTTLING_S, COST_OF_THROTTLING, "429")
 
-    def failed(self, wait_s: float | None) -> bool:
+    def back_off(self, wait_s: float | None) -> bool:
         """Wait before the next request; return False once the budget is spent."""
         return self._trouble(wait_s, TROUBLE_S, COST_OF_TROUBLE, "failed")
 
-    def succeeded(self) -> None:
+    def speed_up(self) -> None:
         """Speed up after a success."""
         self._n_failures = 0
         self._limit = min(float(self._workers), self._limit + 1 / self._limit)
@@ -163,8 +163,8 @@ class SharedRateLimiter:
                 response = send()
             with self._changed:
                 if response.status != TOO_MANY:
-                    self._limiter.succeeded()
-                elif self._limiter.throttled(wait_s(response)):
+                    self._limiter.speed_up()
+                elif self._limiter.slow_down(wait_s(response)):
                     continue
                 self._changed.notify_all()
                 return response

@@ -156,7 +156,7 @@ class _Tour:
     def export(self, memories: pd.DataFrame) -> None:
         """Keep the memories as a file, and two pictures."""
         self._step("A file and two pictures stay with you, unencrypted")
-        with _named_errors(self._folder):
+        with _name_errors(self._folder):
             mf.export_memories(memories, self._folder / ARCHIVE)
             for draw, name in zip((mf.plot.timeline, mf.plot.tags), PICTURES, strict=True):
                 figure = draw(memories).figure
@@ -177,7 +177,7 @@ class _Tour:
         audit = mf.audit_memories(memories, tags=tags)
         for sentence in audit.verdict[:3]:
             self._say(sentence)
-        with _named_errors(self._folder):
+        with _name_errors(self._folder):
             audit.to_html(self._folder / REPORT)
             audit.to_json(self._folder / FINDINGS)
         self._pairs(
@@ -332,7 +332,7 @@ def _files_in(folder: Path) -> Iterator[None]:
     """Create the folder for the block, and remove it if it stays empty; refuse files that are not from a tour."""
     is_new = not folder.exists()
     try:
-        with _named_errors(folder):
+        with _name_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
             TemporaryFile(dir=folder).close()
         existing = [
@@ -347,7 +347,7 @@ def _files_in(folder: Path) -> Iterator[None]:
                 folder.rmdir()
 
 
-def _named_errors(folder: Path) -> AbstractContextManager[None]:
+def _name_errors(folder: Path) -> AbstractContextManager[None]:
     what = f"the folder {folder} cannot be written to"
     return raise_os_errors_as(ConfigError, what, "choose another with --folder")
 

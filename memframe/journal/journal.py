@@ -191,7 +191,7 @@ class Journal:
                 raise JournalError(f"{path} already exists", hint=hint) from None
         try:
             text = msgspec.json.encode(header)
-            with _connected(connect, path, writes=True) as database:
+            with _open_database(connect, path, writes=True) as database:
                 journal = cls(path, header, cipher, database, text)
                 journal._fill(entries, ids_before, text)
                 return journal
@@ -210,7 +210,7 @@ class Journal:
         """
         if not _size_of(path):  # perhaps being made just now: a lock on it would stop that
             raise _never_began(path)
-        with _connected(connect, path, writes=writes) as database:
+        with _open_database(connect, path, writes=writes) as database:
             header, text = _read_header(database, path)
             journal = cls(path, header, cipher, database, text)
             if cipher.keys:  # everything sealed here is bound to this very header
@@ -376,7 +376,7 @@ def remove(path: Path) -> None:
 
 
 @contextmanager
-def _connected(connect: Connect, path: Path, *, writes: bool) -> Iterator[sqlite3.Connection]:
+def _open_database(connect: Connect, path: Path, *, writes: bool) -> Iterator[sqlite3.Connection]:
     """Open the database, which must be there, and close it if the block fails; to write, it is locked while open."""
     place = path.absolute().as_posix()
     root = "" if place[0] == "/" else "/"  # before the letter of a drive

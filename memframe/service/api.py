@@ -222,7 +222,7 @@ def get_credentials(request: ApiRequest, request_id: FromPath[str]) -> Response[
             f"the access request is {stored.status}; credentials are available only while it is approved"
         )
         raise AccessError(message, status=403, code="not_approved")
-    key = call.store.granted(call.bearer, stored.user_id).key
+    key = call.store.memories_of(call.bearer, stored.user_id).key
     pair = {"developer_id": stored.developer_id, "user_id": stored.user_id}
     log_event("keys given", request_id=stored.id, **pair, address=address_of(request))
     keys = wire.Credentials(stored.user_id, _memory_key(call, stored), key.key, key.version)
@@ -360,7 +360,7 @@ async def delete_memory(request: ApiRequest, memory_id: FromPath[str]) -> Respon
 def list_tags(request: ApiRequest) -> Response[bytes]:
     """List the tags of a user."""
     call = Call(request)
-    return answer(wire.TagList(call.store.granted(call.bearer, call.user_id).all_tags()))
+    return answer(wire.TagList(call.store.memories_of(call.bearer, call.user_id).all_tags()))
 
 
 @get(route_of(wire.TAG))
@@ -368,7 +368,7 @@ def list_tags(request: ApiRequest) -> Response[bytes]:
 def get_tag(request: ApiRequest, tag_id: FromPath[str]) -> Response[bytes]:
     """Read one tag."""
     call = Call(request)
-    memories = call.store.granted(call.bearer, call.user_id)
+    memories = call.store.memories_of(call.bearer, call.user_id)
     return answer(memories.get_tag(check_text(tag_id, "the tag id")))
 
 

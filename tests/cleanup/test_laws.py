@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from memframe.audit import find_secrets
 from memframe.audit.duplicates import find_exact_duplicates, find_near_duplicates
-from memframe.audit.text import redacted
+from memframe.audit.text import redaction_mark
 from memframe.cleanup.merge import Copy, Merging, StatementsByKey, WordCounts, find_lost
-from memframe.cleanup.redact import Stretch, cut, redact_memories, searched_in
+from memframe.cleanup.redact import Stretch, cut, redact_memories, search_memories
 from memframe.plan.change import FIELDS
 from tests.audit import corpora
 from tests.pairs.corpus import corpus
@@ -34,7 +34,7 @@ def test_what_is_cut_goes_and_the_rest_stays_to_the_character(text, secrets, dat
         parts += [secret, after]
         n_characters += len(secret) + len(after)
     whole = "".join(parts)
-    assert cut(whole, data.draw(st.permutations(stretches))) == redacted("pin").join(parts[::2])
+    assert cut(whole, data.draw(st.permutations(stretches))) == redaction_mark("pin").join(parts[::2])
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(1, 12)), min_size=1, max_size=5))
@@ -58,7 +58,7 @@ def test_no_secret_of_the_corpus_is_found_again():
     memories = memories_of([{"id": f"m{n}", "content": text} for n, text in enumerate(texts)])
     findings = find_secrets(memories)
     values = {row.id: dict.fromkeys(FIELDS) | {"content": row.content} for row in memories.itertuples()}
-    new = redact_memories(findings, values, searched=searched_in(values))
+    new = redact_memories(findings, values, searched=search_memories(values))
     assert set(new) == set(findings.id)
     after = memories.assign(content=[new[i].values["content"] if i in new else c
                                      for i, c in zip(memories.id, memories.content, strict=True)])  # fmt: skip
@@ -69,7 +69,7 @@ def redacted_text(text, chosen=lambda finding: True):
     findings = find_secrets(memories_of([{"id": "m1", "content": text}]))
     findings = findings[[chosen(finding) for finding in findings.itertuples()]]
     memories = {"m1": dict.fromkeys(FIELDS) | {"content": text}}
-    return redact_memories(findings, memories, searched=searched_in(memories))["m1"].values["content"]
+    return redact_memories(findings, memories, searched=search_memories(memories))["m1"].values["content"]
 
 
 def test_a_secret_that_another_one_had_covered_goes_too():
@@ -95,7 +95,7 @@ def test_a_mark_is_no_secret():
         "seed_phrase",
         "security_answer",
     )
-    marks = [redacted(mark) for kind in kinds for mark in (kind, f"{kind} 2")]
+    marks = [redaction_mark(mark) for kind in kinds for mark in (kind, f"{kind} 2")]
     texts = (
         "My password is {}.",
         "PIN: {}",

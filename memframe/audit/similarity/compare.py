@@ -373,8 +373,8 @@ def _order_matters(words: Sequence[str], others: Sequence[str]) -> bool:
     if _values_changed_places(words, others):
         return True
     if not NEGATIONS.isdisjoint(words):
-        there, here, back = _denied(words), _denied(others), _denied(others[::-1])
-        if there != here and (there != back or _denied(words[::-1]) != here):
+        there, here, back = _count_denied(words), _count_denied(others), _count_denied(others[::-1])
+        if there != here and (there != back or _count_denied(words[::-1]) != here):
             return True
     pairs, turned = (  # of numbers that follow each other: «3/5», «5/3»
         {(class_of(x), class_of(y)) for x, y in pairwise(some) if is_number(x) and is_number(y)}
@@ -383,7 +383,7 @@ def _order_matters(words: Sequence[str], others: Sequence[str]) -> bool:
     return any((y, x) in turned and (y, x) not in pairs for x, y in pairs)
 
 
-def _denied(words: Sequence[str]) -> Counter[str]:
+def _count_denied(words: Sequence[str]) -> Counter[str]:
     said = [word for word in words if word not in LIGHT]
     return Counter(class_of(other) for word, other in pairwise(said) if word in NEGATIONS)
 

@@ -74,9 +74,9 @@ class Store:
         self.authorizations = Authorizations(self.engine, now=now)
         self.activity = ActivityLog(self.engine, now=now)
 
-    def granted(self, bearer: Bearer, user_id: str) -> Memories:
+    def memories_of(self, bearer: Bearer, user_id: str) -> Memories:
         """Return a user's memories for reads of one statement each; `AccessError` without a live grant."""
-        return self._granted(self._readers.queries(), bearer, user_id)
+        return self._find_memories(self._readers.queries(), bearer, user_id)
 
     def memory(self, memory_id: str, bearer: Bearer, user_id: str) -> MemoryBlob:
         """Return a memory; `AccessError` without a live grant, `NotFoundError` if there is none."""
@@ -90,15 +90,15 @@ class Store:
         """Open a user's memories for one statement, or for several that read one snapshot."""
         if in_snapshot:
             with self._snapshots.connect() as connection, connection.begin():
-                yield self._granted(Queries(connection), bearer, user_id)
+                yield self._find_memories(Queries(connection), bearer, user_id)
         else:
-            yield self.granted(bearer, user_id)
+            yield self.memories_of(bearer, user_id)
 
     def write(self, do: Callable[[Memories], Result], bearer: Bearer, user_id: str) -> Future[Result]:
         """Run `do` on a user's memories in a transaction, if the grant is live then."""
 
         def run(queries: Queries) -> Result:
-            return do(self._granted(queries, bearer, user_id, lock=True))
+            return do(self._find_memories(queries, bearer, user_id, lock=True))
 
         return self._writes.submit(user_id, run)
 
@@ -114,7 +114,9 @@ class Store:
         with self._snapshots.connect() as connection, connection.begin():
             yield self._without_grant(connection, user_id, lock=False)
 
-    def _granted(self, queries: Queries, bearer: Bearer, user_id: str, *, lock: bool = False) -> Memories:
+    def _find_memories(
+        self, queries: Queries, bearer: Bearer, user_id: str, *, lock: bool = False
+    ) -> Memories:
         granted = find_granted_keys(queries, lock=lock, **bearer._asdict(), user_id=user_id)
         if granted is None:
             raise self._no_grant(bearer)
