@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from rapidfuzz.distance import Levenshtein
 
-from memframe.audit.evidence import Delicate, quote_words
+from memframe.audit.evidence import SensitiveTexts, quote_words
 from memframe.audit.findings import findings_frame
 from memframe.audit.keeper import age_order
 from memframe.audit.lexicon import (
@@ -121,7 +121,7 @@ def _number_groups(changes: Sequence[_ValueChange], rows: Sequence[int]) -> dict
 def _changes(memories: pd.DataFrame, pairs: SimilarPairs) -> Iterator[_ValueChange]:
     chosen = memories.iloc[pairs.rows]
     column, age = text_column(chosen, "content"), age_order(chosen)
-    contents, delicate = column.to_pylist(), Delicate(column)
+    contents, sensitive = column.to_pylist(), SensitiveTexts(column)
     values = {
         place: [match.found.span("value") for match in matches]
         for place, matches in load_rules("changed_value").only("slot").search(column)
@@ -145,7 +145,7 @@ def _changes(memories: pd.DataFrame, pairs: SimilarPairs) -> Iterator[_ValueChan
         is_newer = bool(age[left] > age[right])
         older, newer = (right, left) if is_newer else (left, right)
         before, after = (
-            quote_words(words, delicate=delicate.any_of(older, newer))
+            quote_words(words, sensitive=sensitive.any_of(older, newer))
             for words in written.written_words()[:: -1 if is_newer else 1]
         )
         kind = "name" if kind == "word" else "date" if kind == "number" and written.is_of_month() else kind

@@ -173,11 +173,11 @@ def _members(memories: pd.DataFrame, pairs: SimilarPairs) -> Iterator[_Member]:
     as_full: list[int] = []
     for group in groups:
         most = max(group, key=lambda place: (comparer.fullness(place), -place))
-        others = ((place, comparer.compare(*sorted((place, most)))) for place in group)
+        differences = ((place, comparer.compare(*sorted((place, most)))) for place in group)
         as_full += [
             place
-            for place, is_it in others
-            if place == most or (is_it.verdict == "near" and is_it.kind != "truncated")
+            for place, difference in differences
+            if place == most or (difference.relation == "near" and difference.kind != "truncated")
         ]
     rows = memories.iloc[pairs.rows[as_full]]
     odd = oddness(rows["content"].tolist()) + [comparer.n_slips(place) for place in as_full]
@@ -193,7 +193,7 @@ def _members(memories: pd.DataFrame, pairs: SimilarPairs) -> Iterator[_Member]:
         for place in group:
             if place != keeper:
                 difference = comparer.compare(*sorted((place, keeper)))
-                if difference.verdict != "near":
+                if difference.relation != "near":
                     difference = best.get(place, difference)
-                kind = difference.kind if difference.verdict == "near" else "spelling"
+                kind = difference.kind if difference.relation == "near" else "spelling"
                 yield _Member(place, keeper, len(group), kind, difference.score)

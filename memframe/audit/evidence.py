@@ -32,19 +32,19 @@ _SIEVE = "(?i)" + _SECRET.pattern.replace("i", r"[i\x{130}\x{131}]")
 _TELLING = re.compile(r"\d{6}|(?=.{0,40}\d)(?=.{0,40}[^\W\d]).{8}|@|.{25}")
 
 
-def is_delicate(text: str) -> bool:
+def is_sensitive(text: str) -> bool:
     """Return True for a text that speaks of secrets, so that none of its words may be shown.
 
-    >>> is_delicate("The padlock opens with the PIN 4071."), is_delicate("The rent is 640 pounds.")
+    >>> is_sensitive("The padlock opens with the PIN 4071."), is_sensitive("The rent is 640 pounds.")
     (True, False)
     """
     return _SECRET.search(text) is not None
 
 
-class Delicate:
-    """Which texts of a column speak of secrets.
+class SensitiveTexts:
+    """Find the texts of a column that speak of secrets.
 
-    >>> Delicate(pa.array(["The padlock opens with the PIN 4071.", "The rent is 640 pounds."])).any_of(1)
+    >>> SensitiveTexts(pa.array(["The padlock opens with the PIN 4071.", "The rent is 640 pounds."])).any_of(1)
     False
     """
 
@@ -52,28 +52,28 @@ class Delicate:
         self._texts, self._may_be = texts, pc.match_substring_regex(texts, _SIEVE).to_pylist()
 
     def any_of(self, *rows: int) -> bool:
-        return any(self._may_be[row] and is_delicate(self._texts[row].as_py()) for row in rows)
+        return any(self._may_be[row] and is_sensitive(self._texts[row].as_py()) for row in rows)
 
 
-def quote_words(words: Iterable[str], *, delicate: bool) -> str:
+def quote_words(words: Iterable[str], *, sensitive: bool) -> str:
     """Show words as evidence: in the open, or by their first characters and lengths.
 
-    >>> quote_words(["640", "sk82hd92kx"], delicate=False), quote_words(["4071"], delicate=True)
+    >>> quote_words(["640", "sk82hd92kx"], sensitive=False), quote_words(["4071"], sensitive=True)
     ('640 s… (10)', '4… (4)')
     """
     return " ".join(
-        f"{word[0]}… ({len(word)})" if delicate or _TELLING.search(word) else word for word in words
+        f"{word[0]}… ({len(word)})" if sensitive or _TELLING.search(word) else word for word in words
     )
 
 
 MASKED: frozenset[str] = frozenset({"secret", "personal_data", "missing", "scores", "tags", "sealed"})
 """Checks whose evidence contains no words of memories; that of all others, somebody's own included, may."""
 
-LOOKING: Mapping[Check, Callable[[pd.DataFrame], pd.DataFrame]] = {
+FINDERS: Mapping[Check, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "secret": find_secrets,
     "personal_data": find_personal_data,
 }
-"""Checks that say what must not be shown."""
+"""Checks that find what must not be shown."""
 
 WITHHELD = "withheld, as it would show a secret or personal data"
 
@@ -100,7 +100,7 @@ def withhold(
     memories : DataFrame
         That were audited.
     known : collection of str
-        Which of `LOOKING` have had their say among the findings; the others are asked here.
+        Checks of `FINDERS` whose findings are there already; the others are run here.
     """
     findings = _with_names_masked(findings)
     rows = findings.index[~findings["check"].isin(MASKED) & findings["evidence"].notna()]
@@ -109,7 +109,7 @@ def withhold(
     concerned = memories[_are_among(memories["id"], {*ids, *related_ids})]
     spans = [
         findings[findings["check"] == check] if check in known else find(concerned)
-        for check, find in LOOKING.items()
+        for check, find in FINDERS.items()
     ]
     hidden = _hidden_in(concerned, pd.concat(spans))
     if not hidden:
@@ -140,7 +140,7 @@ def labels_of(memories: pd.DataFrame, ids: Container[str | None]) -> dict[str, s
     labels = {}
     for memory_id, *texts in zip(concerned["id"], *(concerned[name] for name in names), strict=True):
         text = next((" ".join(text.split()) for text in texts if isinstance(text, str) and text.strip()), "")
-        if is_delicate(text) and memory_id not in with_secret:
+        if is_sensitive(text) and memory_id not in with_secret:
             labels[memory_id] = NOT_SHOWN
         else:
             text = _without(text, {" ".join(some.split()) for some in hidden.get(memory_id, ())})
@@ -167,7 +167,7 @@ def _with_names_masked(findings: pd.DataFrame) -> pd.DataFrame:
         return findings
     said = findings.loc[rows, "evidence"]
     names = pd.DataFrame({"id": said.unique(), "content": said.unique()})
-    hidden = _hidden_in(names, pd.concat([find(names) for find in LOOKING.values()]))
+    hidden = _hidden_in(names, pd.concat([find(names) for find in FINDERS.values()]))
     if not hidden:
         return findings
     return _with_evidence(findings, rows, [_without(text, hidden.get(text, ())) for text in said])
@@ -273,13 +273,13 @@ class Masks:
         self._withheld = {
             name
             for name, text in self._texts.items()
-            if not isinstance(text, str) or (is_delicate(text) and name not in with_secret)
+            if not isinstance(text, str) or (is_sensitive(text) and name not in with_secret)
         }
         marked = {
             name: self._mask_hidden(name, [name], {}) for name in self._texts if name not in self._withheld
         }
         frame = pd.DataFrame({"id": [*marked], "content": [*marked.values()]}, dtype="str")
-        for find in (find_secrets, find_personal_data):  # what is left is not sent
+        for find in FINDERS.values():  # what is left is not sent
             found = find(frame)
             self._withheld |= set(found["id"][found["action"] != "none"])
 

@@ -26,7 +26,7 @@ from memframe.errors import ConfigError, JournalError
 from memframe.files import atomic_file, private_folder
 from memframe.keystore import open_local_cipher, state_folder
 
-Kind = Literal["relation", "worth"]
+QuestionKind = Literal["relation", "worth"]
 
 VERDICTS: Mapping[str, tuple[str, ...]] = {
     "relation": ("same", "replaced", "contradicts", "both_true", "unrelated"),
@@ -76,7 +76,7 @@ class Question:
         Of the first answer; see `numbers`.
     """
 
-    kind: Kind
+    kind: QuestionKind
     newer: str
     older: tuple[str, ...] = ()
     said_at: tuple[str, ...] = ()
@@ -299,7 +299,7 @@ def _mask(names: Sequence[str], masks: Masks) -> _Asked | None:
     if first is None or (len(names) > 1 and not older):
         return None
     days = tuple(masks.day_of(name) for name in (names[0], *older))
-    kind: Kind = "relation" if older else "worth"
+    kind: QuestionKind = "relation" if older else "worth"
     return _Asked(Question(kind, first, tuple(older.values()), days), names[0], tuple(older))
 
 

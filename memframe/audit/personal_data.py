@@ -17,23 +17,23 @@ import pandas as pd
 
 from memframe.audit.rules import load_rules
 from memframe.audit.secrets.values import is_placeholder
-from memframe.audit.text import Pass, Span, Verdict, span_findings, spans_found
+from memframe.audit.text import Pass, Rating, Span, span_findings, spans_found
 
 __all__ = ["find_ibans", "find_personal_data", "presidio_names"]
 
-_VERDICTS = {
-    "card": Verdict("high", "review"),
-    "ssn": Verdict("high", "review"),
-    "url_credentials": Verdict("high", "review"),
-    "national_id": Verdict("high", "review"),
-    "iban": Verdict("medium", "review"),
-    "phone": Verdict("low", "review"),
-    "email": Verdict("low", "review"),
-    "ip": Verdict("low", "review"),
-    "mac": Verdict("low", "review"),
-    "address": Verdict("low", "review"),
-    "name": Verdict("info", "none"),
-    "url": Verdict("info", "none"),
+_RATINGS = {
+    "card": Rating("high", "review"),
+    "ssn": Rating("high", "review"),
+    "url_credentials": Rating("high", "review"),
+    "national_id": Rating("high", "review"),
+    "iban": Rating("medium", "review"),
+    "phone": Rating("low", "review"),
+    "email": Rating("low", "review"),
+    "ip": Rating("low", "review"),
+    "mac": Rating("low", "review"),
+    "address": Rating("low", "review"),
+    "name": Rating("info", "none"),
+    "url": Rating("info", "none"),
 }
 _ANY_TEXT = "."
 _WITHOUT_NAMES = (
@@ -87,7 +87,7 @@ def find_personal_data(memories: pd.DataFrame, *, names: NameFinder | None = Non
     """
     passes = (*_PASSES, Pass(_ANY_TEXT, names)) if names else _PASSES
     found = spans_found(memories, passes)
-    findings = span_findings(found, check="personal_data", ids=memories["id"].tolist(), verdicts=_VERDICTS)
+    findings = span_findings(found, check="personal_data", ids=memories["id"].tolist(), ratings=_RATINGS)
     is_of_nobody = pd.Series([span.label == _OF_NOBODY for _, span in found], dtype=bool)
     findings = findings.assign(
         severity=findings["severity"].mask(is_of_nobody, "info"),

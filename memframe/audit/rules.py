@@ -192,13 +192,6 @@ def load_fragment(name: str, table: str = "common") -> list[str]:
     return [word for word in _COMMA.split(" ".join(_decode(table).define[name].split())) if word]
 
 
-def table_names() -> list[str]:
-    """Return the names of all tables of rules, without shared fragments and spellings."""
-    folder = files("memframe.audit").joinpath("rules")
-    names = (file.name.removesuffix(".toml") for file in folder.iterdir() if file.name.endswith(".toml"))
-    return sorted(set(names) - {"common", "spelling"})
-
-
 class _Table(Struct, forbid_unknown_fields=True):
     define: dict[str, str] = {}
     rule: list[Rule] = []

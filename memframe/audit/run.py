@@ -12,7 +12,7 @@ import pandas as pd
 from memframe.audit.candidates import Embed, find_candidates
 from memframe.audit.changed_values import find_changed_values
 from memframe.audit.duplicates import find_exact_duplicates, find_near_duplicates
-from memframe.audit.evidence import LOOKING, withhold
+from memframe.audit.evidence import FINDERS, withhold
 from memframe.audit.fields import find_missing, find_scores, find_sealed, find_tags
 from memframe.audit.findings import (
     CHECKS,
@@ -116,7 +116,7 @@ def audit_memories(
         candidates = find_candidates(whole, embed=embed)
         judgement = ask_judge(judge, whole, findings, candidates, limit=judge_limit)
         findings = apply_judgement(findings, judgement)
-    known = [check for check, find in LOOKING.items() if functions.get(check) is find]
+    known = [check for check, find in FINDERS.items() if functions.get(check) is find]
     findings, counted = split_figures(withhold(findings, memories, known=known), len(memories))
     by_check = findings["check"].map({name: place for place, name in enumerate(CHECKS)}).fillna(len(CHECKS))
     by_severity = findings["severity"].map({name: place for place, name in enumerate(reversed(SEVERITIES))})

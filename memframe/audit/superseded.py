@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from memframe.audit.candidates import Cue, Nearest, find_cues, nearest_older
-from memframe.audit.evidence import Delicate, quote_words
+from memframe.audit.evidence import SensitiveTexts, quote_words
 from memframe.audit.findings import findings_frame
 from memframe.audit.keeper import age_order
 from memframe.audit.lexicon import CALENDAR, LIGHT, class_of, is_name, is_place, without_accents
@@ -138,7 +138,7 @@ def find_superseded(
     if now is not None:
         known = (chosen["created_at"].isna() | (chosen["created_at"] <= now)).to_numpy()
         found = [change for change in found if known[change.newer]]
-    ids, delicate = chosen["id"].tolist(), Delicate(texts)
+    ids, sensitive = chosen["id"].tolist(), SensitiveTexts(texts)
     rows = pairs.rows
     found.sort(key=lambda change: (rows[change.newer], -change.score, rows[change.older]))
     return findings_frame(
@@ -150,17 +150,17 @@ def find_superseded(
         related_id=[ids[change.newer] for change in found],
         group=pd.factorize(np.array([change.newer for change in found], np.int64))[0].tolist(),
         score=[change.score for change in found],
-        evidence=[_evidence(change, texts, delicate) for change in found],
+        evidence=[_evidence(change, texts, sensitive) for change in found],
         action="review",
     )
 
 
-def _evidence(change: _Replacement, texts: pa.Array, delicate: Delicate) -> str:
-    if delicate.any_of(change.older, change.newer):
+def _evidence(change: _Replacement, texts: pa.Array, sensitive: SensitiveTexts) -> str:
+    if sensitive.any_of(change.older, change.newer):
         return "the newer one says that something has changed"
     words = dict.fromkeys(SPLIT_WORD.findall(texts[change.older].as_py()))
     both = [word for word in words if class_of(without_accents(word.lower())) in change.shared][:3]
-    return f"the newer one says «{change.cue.quote}»; both speak of {quote_words(both, delicate=False)}"
+    return f"the newer one says «{change.cue.quote}»; both speak of {quote_words(both, sensitive=False)}"
 
 
 def _lists(memories: pd.DataFrame) -> list[tuple[pd.Timestamp, str] | None]:

@@ -164,8 +164,8 @@ class Span(NamedTuple):
     """What stands before the mask in the evidence: the maker of a token, the country of a number."""
 
 
-class Verdict(NamedTuple):
-    """Meaning of one kind of span for its memory."""
+class Rating(NamedTuple):
+    """Severity of one kind of span, and the action proposed for it."""
 
     severity: Severity
     action: Proposal
@@ -221,7 +221,7 @@ def spans_found(
 
 
 def span_findings(
-    found: Sequence[tuple[Text, Span]], *, check: str, ids: Sequence[str], verdicts: Mapping[str, Verdict]
+    found: Sequence[tuple[Text, Span]], *, check: str, ids: Sequence[str], ratings: Mapping[str, Rating]
 ) -> pd.DataFrame:
     """Findings of one check, one a span, with evidence that shows no more than a mask.
 
@@ -231,13 +231,13 @@ def span_findings(
     check : str
     ids : sequence of str
         Of the memories, by row.
-    verdicts : mapping of str to Verdict
+    ratings : mapping of str to Rating
         For each kind of span.
     """
     return findings_frame(
         check=check,
         kind=[span.kind for _, span in found],
-        severity=[verdicts[span.kind].severity for _, span in found],
+        severity=[ratings[span.kind].severity for _, span in found],
         id=[ids[text.row] for text, _ in found],
         field=[text.field for text, _ in found],
         start=[span.start for _, span in found],
@@ -247,7 +247,7 @@ def span_findings(
             f"{span.label}{': ' * bool(span.label)}{mask_text(text.text[span.start : span.end])}"
             for text, span in found
         ],
-        action=[verdicts[span.kind].action for _, span in found],
+        action=[ratings[span.kind].action for _, span in found],
     )
 
 

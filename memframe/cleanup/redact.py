@@ -8,22 +8,17 @@ from __future__ import annotations
 
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import pandas as pd
 
-from memframe.audit.findings import findings_frame, join_findings
-from memframe.audit.personal_data import find_personal_data
-from memframe.audit.secrets import find_secrets
+from memframe.audit.evidence import FINDERS
+from memframe.audit.findings import Check, findings_frame, join_findings
 from memframe.audit.similarity.cluster import Clusters
 from memframe.audit.text import TEXT_FIELDS, redaction_mark
 from memframe.plan.change import Fields, Value
 
-_FINDERS: Mapping[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
-    "secret": find_secrets,
-    "personal_data": find_personal_data,
-}
 _FIELDS = (*TEXT_FIELDS, "source", "tags")
 """Fields in which a secret may stand; only the texts are searched for one."""
 
@@ -76,7 +71,7 @@ def redact_memories(
     redactions = {
         i: _Redaction(memories[i], by_field) for i, by_field in _read_stretches(findings, memories).items()
     }
-    checks = [check for check in _FINDERS if (findings["check"] == check).any()]
+    checks = [check for check in FINDERS if (findings["check"] == check).any()]
     known = searched[searched["check"].isin(checks) & searched["id"].isin(redactions)]
     spared = {
         i: _name_secrets(by_field, memories[i]) for i, by_field in _select_visible(known, memories).items()
@@ -95,13 +90,13 @@ def redact_memories(
     return {i: some for i, some in done.items() if some.values}
 
 
-def search_memories(memories: Memories, checks: Iterable[str] = tuple(_FINDERS)) -> pd.DataFrame:
+def search_memories(memories: Memories, checks: Iterable[Check] = tuple(FINDERS)) -> pd.DataFrame:
     """Return what an audit finds in titles, summaries and contents that may have to be cut out."""
     if not memories:
         return findings_frame(id=[])
     texts = {name: [memory.get(name) for memory in memories.values()] for name in TEXT_FIELDS}
     frame = pd.DataFrame({"id": list(memories), **texts}, dtype="str")
-    return join_findings(_FINDERS[check](frame) for check in checks)
+    return join_findings(FINDERS[check](frame) for check in checks)
 
 
 def cut(text: str, stretches: Iterable[Stretch]) -> str:

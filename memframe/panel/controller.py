@@ -28,7 +28,7 @@ LISTEN_S = 3600.0
 """Time that a listener waits for the redirect; after that its address is pasted."""
 
 MIN_INTERVAL_S = 0.5
-"""Least time between updates of a load: front ends drop updates when they get too many."""
+"""Minimum time between updates of a load: front ends drop updates when they get too many."""
 
 
 _logger = logging.getLogger(__name__)
@@ -113,10 +113,10 @@ class PanelController:
         if client is None and self.view.missing.intersection(SIGN_IN):
             self.redraw()
         else:
-            self.enter(client)
+            self.sign_in_and_list(client)
 
-    def enter(self, key: Secret | Client | None, base_url: str | None = None) -> None:
-        """Sign in and list the requests; without any, start an authorization if no setting is missing."""
+    def sign_in_and_list(self, key: Secret | Client | None, base_url: str | None = None) -> None:
+        """Sign in and list the requests; if there are none and no setting is missing, start an authorization."""
         self.sign_in.sign_in(key, base_url=base_url)
         self.sign_in.refresh()
         if not (self.sign_in.requests or self.view.missing.intersection(CONNECT)):
@@ -172,26 +172,26 @@ class PanelController:
         if self.sign_in.state == "approved":
             self.sign_in.open()
         self._n_loaded = 0
-        self.sign_in.load(progress=self.throttle(self._count))
+        self.sign_in.load(progress=self.report_load())
 
-    def _count(self, n_loaded: int) -> None:
-        self._n_loaded = n_loaded
-        self.redraw()
+    def report_load(self) -> Callable[..., None]:
+        """Return a progress callback that shows the count, and cancels the load once another step has replaced it.
 
-    def throttle(self, show: Callable[[int], object]) -> Callable[..., None]:
-        """Return a progress callback that raises once another step has replaced the load."""
+        It shows a count at most every `MIN_INTERVAL_S`.
+        """
         step_number: int | None = None
         shown_at = self._clock()
 
         def progress(done: int, *_: object) -> None:
             nonlocal step_number, shown_at
-            now = self.sign_in.snapshot.step_number
-            step_number = now if step_number is None else step_number
-            if now != step_number:
+            current = self.sign_in.snapshot.step_number
+            step_number = current if step_number is None else step_number
+            if current != step_number:
                 raise ConfigError("the load was cancelled")
             if self._clock() - shown_at >= MIN_INTERVAL_S:
                 shown_at = self._clock()
-                show(done)
+                self._n_loaded = done
+                self.redraw()
 
         return progress
 

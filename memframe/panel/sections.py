@@ -196,7 +196,7 @@ class SignInSection(Section):
         if self.are_filled(*(field for name, field in needed.items() if name in missing)):
             address = text_of(self._address)
             self.controller.start(
-                lambda: self.use_secret(self._key, lambda key: self.controller.enter(key, address))
+                lambda: self.use_secret(self._key, lambda key: self.controller.sign_in_and_list(key, address))
             )
 
 

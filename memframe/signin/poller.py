@@ -92,28 +92,28 @@ class Poller:
         self._clock = clock
         self._random = random
         self._lock = RLock()
-        self._leave = Event()
+        self._cancelled = Event()
         self._is_stopped = False
         sign_in.subscribe(self._follow)
 
     def start(self, task: Callable[[], object] | None = None) -> None:
         """Run a task in place of the current one, and poll afterwards."""
         with self._lock:
-            self._leave.set()
-            self._leave = leave = Event()
+            self._cancelled.set()
+            self._cancelled = cancelled = Event()
             self._is_stopped = False
             self.is_watching = True
             self.idle.clear()
             # In the context of the caller, which holds the state of ipykernel 7.0.
             run = copy_context().run
-            Thread(target=run, args=(self._work, task, leave), name="memframe-panel", daemon=True).start()
+            Thread(target=run, args=(self._work, task, cancelled), name="memframe-panel", daemon=True).start()
 
     def stop(self) -> None:
         """Drop the current task, and stop polling."""
         with self._lock:
-            self._leave.set()
+            self._cancelled.set()
             self._is_stopped = True
-            self._rest()
+            self._stop_watching()
             self.idle.set()
 
     def _follow(self) -> None:
@@ -124,14 +124,14 @@ class Poller:
             if not (self.is_watching or self._is_stopped) and self._sign_in.state in _POLLS:
                 self.start()
 
-    def _work(self, task: Callable[[], object] | None, leave: Event) -> None:
+    def _work(self, task: Callable[[], object] | None, cancelled: Event) -> None:
         if task is not None:
             self._attempt(task)
         with self._lock:
-            if leave.is_set():
+            if cancelled.is_set():
                 return
             self.idle.set()
-        self._watch(leave)
+        self._watch(cancelled)
 
     def _attempt(self, task: Callable[[], object]) -> None:
         try:
@@ -140,15 +140,15 @@ class Poller:
             is_foreseen = isinstance(error, MemframeError)
             _logger.debug("a step failed: %s", type(error).__name__, exc_info=not is_foreseen)
 
-    def _watch(self, leave: Event) -> None:
+    def _watch(self, cancelled: Event) -> None:
         """Poll until nothing can change any more, or time is over."""
         give_up_at = self._clock() + self._watch_s
         state = self._sign_in.state
         wait_s = first_s = self._first_wait_s(state)
-        while self._goes_on(leave, give_up_at):
+        while not self._stop_if_over(cancelled, give_up_at):
             jittered_s = wait_s * (1 + JITTER * (2 * self._random() - 1))
             self._notify(datetime.now(UTC) + timedelta(seconds=jittered_s))
-            if leave.wait(jittered_s):
+            if cancelled.wait(jittered_s):
                 return
             if poll := _POLLS.get(self._sign_in.state):
                 self._attempt(partial(poll, self._sign_in))
@@ -161,21 +161,22 @@ class Poller:
                 state = self._sign_in.state
                 wait_s = first_s = self._first_wait_s(state)
 
-    def _goes_on(self, leave: Event, give_up_at: float) -> bool:
+    def _stop_if_over(self, cancelled: Event, give_up_at: float) -> bool:
+        """Stop watching if nothing can change any more, or time is over; return True if polling is to end."""
         with self._lock:
-            if leave.is_set():
-                return False
+            if cancelled.is_set():
+                return True
             may_change = self._sign_in.state in _POLLS
             if may_change and self._clock() < give_up_at:
-                return True
+                return False
             self._is_stopped = may_change
-            self._rest()
-        return False
+            self._stop_watching()
+        return True
 
     def _first_wait_s(self, state: State) -> float:
         return self._poll_s * (1 if state == "pending" else _IDLE_FACTOR)
 
-    def _rest(self) -> None:
+    def _stop_watching(self) -> None:
         self.is_watching = False
         self._notify(None)
 

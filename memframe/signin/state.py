@@ -77,7 +77,7 @@ POLLING_STEPS: frozenset[Step] = frozenset({"check", "refresh"})
 
 # -- failures
 
-Kind = Literal[
+FailureKind = Literal[
     "refused_key",
     "refused_client",
     "refused_token",
@@ -96,7 +96,7 @@ Kind = Literal[
     "fault",
 ]
 
-TEXTS: Mapping[Kind, tuple[str, str]] = {
+TEXTS: Mapping[FailureKind, tuple[str, str]] = {
     "refused_key": (
         "The service does not accept this API key.",
         "Check it where it was issued, and that it belongs to this address; then try again.",
@@ -139,7 +139,7 @@ TEXTS: Mapping[Kind, tuple[str, str]] = {
 }
 """Cause and next step by kind; for the other kinds the message of the error says both."""
 
-_OF_CODE: Mapping[str, Kind] = {
+_OF_CODE: Mapping[str, FailureKind] = {
     "access_denied": "denied",
     "invalid_grant": "used_code",
     "state_mismatch": "state_mismatch",
@@ -149,7 +149,7 @@ _OF_CODE: Mapping[str, Kind] = {
     "no_answer": "no_answer",
 }
 
-_REFUSED: Mapping[Step, Kind] = {
+_REFUSED: Mapping[Step, FailureKind] = {
     "sign_in": "refused_key",
     "finish": "refused_client",
     "receive": "refused_client",
@@ -172,7 +172,7 @@ class Failure(Struct, frozen=True):
         Seconds that the service asked to wait, if it did.
     """
 
-    kind: Kind
+    kind: FailureKind
     step: Step
     text: str
     next_step: str
@@ -198,7 +198,7 @@ def describe_failure(step: Step, error: BaseException, *, memory_key_is_old: boo
     return Failure(kind, step, text, next_step, wait_s)
 
 
-def _kind_of(step: Step, error: BaseException) -> Kind:
+def _kind_of(step: Step, error: BaseException) -> FailureKind:
     if isinstance(error, OAuthError):
         return _OF_CODE.get(error.code, "other")
     if isinstance(error, AuthError):

@@ -6,7 +6,7 @@ import pytest
 
 import memframe as mf
 from memframe.audit import find_junk
-from memframe.audit.junk import _JUDGES
+from memframe.audit.junk import _DETECTORS
 from memframe.audit.rules import prefilter_of
 from tests.audit import corpora
 from tests.audit.figures import frame_of, record_figures
@@ -39,15 +39,15 @@ def test_junk_is_found_and_no_good_memory_is_called_junk(name):
     assert figures.recall() >= RECALL.get(name, 0.61)
 
 
-@pytest.mark.parametrize("judge", _JUDGES, ids=["empty", "report", "passing", "prompt", "recital"])
-def test_no_prefilter_loses_junk(judge):
+@pytest.mark.parametrize("detector", _DETECTORS, ids=["empty", "report", "passing", "prompt", "recital"])
+def test_no_prefilter_loses_junk(detector):
     texts = [text for store in STORES.values() for text, is_junk in store if is_junk]
     texts = [one for text in texts for one in (text, f"  {text.upper()}\nTea", text.replace("e", "\u00e9"))]
-    texts = [text for text in texts if len(text) <= judge.longest]
-    found = [text for text, sign in zip(texts, judge.find(texts), strict=True) if sign]
+    texts = [text for text in texts if len(text) <= detector.longest]
+    found = [text for text, sign in zip(texts, detector.find(texts), strict=True) if sign]
     assert found
-    if judge.patterns:
-        passed = pa.compute.match_substring_regex(pa.array(found), prefilter_of(*judge.patterns))
+    if detector.patterns:
+        passed = pa.compute.match_substring_regex(pa.array(found), prefilter_of(*detector.patterns))
         assert [text for text, passes in zip(found, passed.to_pylist(), strict=True) if not passes] == []
 
 

@@ -14,10 +14,11 @@ import pytest
 
 import memframe.audit
 import memframe.cleanup
-from memframe.audit.rules import MANY, Rule, RuleTable, load_rules, prefilter_of, table_names
+from memframe.audit.rules import MANY, Rule, RuleTable, load_rules, prefilter_of
 
 CONTRIBUTING = Path(__file__).parents[2] / "CONTRIBUTING.md"
-TABLES = table_names()
+FOLDER = Path(memframe.audit.__file__).parent / "rules"
+TABLES = sorted({path.stem for path in FOLDER.glob("*.toml")} - {"common", "spelling"})
 RULES = [rule for name in TABLES for rule in load_rules(name).rules]
 each_table = pytest.mark.parametrize("name", TABLES)
 

@@ -249,8 +249,10 @@ def test_a_panel_that_is_closed_leaves_nothing(user, show):
 
 def test_a_load_of_any_size_is_drawn_twice_a_second_at_most(user):
     seconds, shown = [0.0], []
-    controller = PanelController(mf.SignIn(user.client), print, poll_s=1, clock=lambda: seconds[0])
-    count = controller.throttle(shown.append)
+    controller = PanelController(
+        mf.SignIn(user.client), lambda: shown.append(seconds[0]), poll_s=1, clock=lambda: seconds[0]
+    )
+    count = controller.report_load()
     for number in range(10_000):
         seconds[0] += 0.001
         count(number, None, "memories")

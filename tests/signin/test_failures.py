@@ -8,7 +8,7 @@ import pytest
 import memframe as mf
 from memframe.client import Client
 from memframe.secret import Secret
-from memframe.signin.state import TEXTS, Kind, Step, describe_failure
+from memframe.signin.state import TEXTS, FailureKind, Step, describe_failure
 from memframe.wire import (
     CREATE_REQUEST,
     GET_CREDENTIALS,
@@ -198,7 +198,7 @@ def test_a_secret_is_in_no_failure(sign_in):
 
 def test_every_kind_has_words():
     own_words = {"unreachable", "no_access", "other", "fault"}
-    assert set(TEXTS) | own_words == set(get_args(Kind))
+    assert set(TEXTS) | own_words == set(get_args(FailureKind))
     assert not set(TEXTS) & own_words
     for step in get_args(Step):
         assert describe_failure(step, mf.ConfigError("a is missing")).text == "A is missing."

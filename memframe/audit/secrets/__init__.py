@@ -9,7 +9,7 @@ import pandas as pd
 
 from memframe.audit.rules import prefilter_of
 from memframe.audit.secrets import keys, prose
-from memframe.audit.text import Pass, Span, Text, Verdict, span_findings, spans_found, texts_with
+from memframe.audit.text import Pass, Rating, Span, Text, span_findings, spans_found, texts_with
 
 _HIGH = (
     "token",
@@ -21,9 +21,9 @@ _HIGH = (
     "access_code",
     "recovery_code",
 )
-_VERDICTS = {
-    **dict.fromkeys((*_HIGH, "seed_phrase", "security_answer"), Verdict("high", "redact")),
-    "one_time_code": Verdict("medium", "redact"),
+_RATINGS = {
+    **dict.fromkeys((*_HIGH, "seed_phrase", "security_answer"), Rating("high", "redact")),
+    "one_time_code": Rating("medium", "redact"),
 }
 _IN_COMMANDS = frozenset({"password", "key", "token", "pin"})
 """Kinds that may stand in a command line, with another command behind them."""
@@ -81,7 +81,7 @@ def find_secrets(memories: pd.DataFrame) -> pd.DataFrame:
         (text, keys.cut_at_next_command(text.text, span) if span.kind in _IN_COMMANDS else span)
         for text, span in spans_found(memories, _PASSES, also=_under_titles(memories))
     ]
-    return span_findings(found, check="secret", ids=memories["id"].tolist(), verdicts=_VERDICTS)
+    return span_findings(found, check="secret", ids=memories["id"].tolist(), ratings=_RATINGS)
 
 
 def _under_titles(memories: pd.DataFrame) -> Iterator[tuple[Text, Span]]:

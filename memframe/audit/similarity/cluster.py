@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from memframe.audit.keeper import copies_of, owners_of
-from memframe.audit.similarity.compare import Comparer, Difference, Verdict
+from memframe.audit.similarity.compare import Comparer, Difference, Relation
 from memframe.audit.similarity.minhash import promising_pairs
 from memframe.audit.text import text_column, without_long_contents
 from memframe.audit.tokenize import words_of
@@ -37,7 +37,7 @@ class Pair(NamedTuple):
     difference: Difference
 
 
-_KINDS: tuple[tuple[Verdict, str], ...] = (
+_KINDS: tuple[tuple[Relation, str], ...] = (
     *(("near", kind) for kind in ("spelling", "order", "typing", "truncated")),
     *(("changed", kind) for kind in ("number", "date", "word", "polarity")),
 )
@@ -59,7 +59,7 @@ class Pairs(NamedTuple):
         return cls(
             np.array(left, np.int64),
             np.array(right, np.int64),
-            np.array([_KINDS.index((one.verdict, one.kind)) for one in differences], np.int8),
+            np.array([_KINDS.index((one.relation, one.kind)) for one in differences], np.int8),
             np.array([one.score for one in differences], np.float64),
             np.array([one.n_shared for one in differences], np.int32),
         )
@@ -68,15 +68,15 @@ class Pairs(NamedTuple):
         """Choose some of them."""
         return Pairs._make(column[chosen] for column in self)
 
-    def that_are(self, verdict: Verdict) -> Pairs:
-        """Choose those that have this verdict."""
-        return self.those(np.isin(self.kind, [n for n, kind in enumerate(_KINDS) if kind[0] == verdict]))
+    def that_are(self, relation: Relation) -> Pairs:
+        """Choose those that have this relation."""
+        return self.those(np.isin(self.kind, [n for n, kind in enumerate(_KINDS) if kind[0] == relation]))
 
     def each(self) -> Iterator[Pair]:
         """Yield one after the other."""
         for left, right, kind, score, n_shared in zip(*(column.tolist() for column in self), strict=True):
-            verdict, name = _KINDS[kind]
-            yield Pair(left, right, Difference(verdict, name, score, n_shared))
+            relation, name = _KINDS[kind]
+            yield Pair(left, right, Difference(relation, name, score, n_shared))
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +122,7 @@ def similar_pairs(memories: pd.DataFrame) -> SimilarPairs:
             found = (
                 Pair(one, other, comparer.compare(one, other)) for one, other in zip(*sides, strict=True)
             )
-            parts.append(Pairs.of([pair for pair in found if pair.difference.verdict != "apart"]))
+            parts.append(Pairs.of([pair for pair in found if pair.difference.relation != "apart"]))
         pairs = Pairs._make(map(np.concatenate, zip(*parts, strict=True)))
         _join_near(comparer, pairs, clusters)
     return SimilarPairs(rows, owners, pairs, clusters, comparer)
@@ -204,7 +204,7 @@ def _join_near(comparer: Comparer, pairs: Pairs, clusters: Clusters) -> None:
     for part in sorted(parts, key=lambda row: (comparer.fullness(row), row), reverse=True):
         wholes = parts[part]
         if len({clusters.of(whole) for whole in wholes} - {clusters.of(part)}) == 1 or all(
-            comparer.compare(*sorted(two)).verdict == "near" for two in pairwise(wholes)
+            comparer.compare(*sorted(two)).relation == "near" for two in pairwise(wholes)
         ):
             for whole in wholes:
                 join(part, whole)

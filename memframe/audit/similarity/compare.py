@@ -39,7 +39,9 @@ from memframe.audit.lexicon import (
 from memframe.audit.rules import load_words
 from memframe.audit.tokenize import Letters, Words
 
-Verdict = Literal["near", "changed", "apart"]
+Relation = Literal["near", "changed", "apart"]
+"""Of two texts: they say the same, they differ in one value, or they are about different things."""
+
 Tokens = NDArray[np.int32]
 
 _LIGHT_WEIGHT = 0.25
@@ -65,7 +67,7 @@ _JOINING, _DETERMINERS, _UNFINISHED, _TELLING = (
 class Difference(NamedTuple):
     """Relation of two texts."""
 
-    verdict: Verdict
+    relation: Relation
     kind: str = ""
     """Of near texts: spelling, order, typing, truncated; of changed ones: number, date, word, polarity."""
     score: float = 0.0
@@ -103,18 +105,16 @@ class Comparer:
         if a == b:
             return Difference("near", "spelling", 1.0)
         tokens, others = self.words.tokens_of(row), self.words.tokens_of(other)
-        comparison = _Alignment(
-            a, b, tokens, others, self.words.vocabulary, self._weights[row], self._n_times
-        )
-        if not comparison.is_promising():
+        alignment = _Alignment(a, b, tokens, others, self.words.vocabulary, self._weights[row], self._n_times)
+        if not alignment.is_promising():
             return APART
-        difference = comparison.decide()
+        difference = alignment.decide()
         if difference is None:
             part = row if len(a) <= len(b) else other
-            difference = comparison.decide_part(str(self._texts[part]))
+            difference = alignment.decide_part(str(self._texts[part]))
         is_turned = (
-            difference.verdict != "apart"
-            and comparison.n_moved
+            difference.relation != "apart"
+            and alignment.n_moved
             and _order_matters(self.words.of(row), self.words.of(other))
         )
         return APART if is_turned else difference
@@ -139,7 +139,7 @@ def _weigh(words: Iterable[str]) -> float:
 
 
 class _Alignment:
-    """Two different texts side by side, on the way to a verdict."""
+    """Two different texts side by side, while their relation is decided."""
 
     def __init__(
         self,
