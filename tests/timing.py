@@ -10,7 +10,7 @@ def cpu_seconds(function, *arguments):
 
 
 def grows_with(function, short, long, most, floor_s=0.02, n_tries=8):
-    """Tell whether the longer argument costs at most that many times the shorter one, in the best of some tries."""
+    """Return True if the longer argument costs at most that many times the shorter one, in the best of some tries."""
     short_s = long_s = float("inf")
     for _ in range(n_tries):
         short_s = min(short_s, cpu_seconds(function, short))

@@ -240,7 +240,7 @@ class Engine:
         return self._moved.get(n, self._log[n])
 
     def _is_fresh(self, n: int) -> bool:
-        """Tell whether the memory is known as it is: a create has none, and after a doubt it is not known."""
+        """Return True if the memory is known as it is: a create has none, and after a doubt it is not known."""
         read_at = self._read_at.get(n)
         return self._log[n].action == "create" or (read_at is not None and self._clock() - read_at < FRESH_S)
 

@@ -116,12 +116,12 @@ class Groups:
         return reason
 
     def is_due(self, operation: Operation) -> bool:
-        """Tell whether a member may be sent: a delete, when all others are done and were read again."""
+        """Return True if a member may be sent: a delete, when all others are done and were read again."""
         group = operation.change.group
         return group is None or operation.action != "delete" or group in self._verified
 
     def verify(self, access: Access) -> bool:
-        """Read what deletes wait for, where all of it is done; tell whether any became due by it."""
+        """Read what deletes wait for, where all of it is done; return True if any became due by it."""
         ready = [
             group
             for group in self._members.keys() - self._verified - self._reasons.keys()

@@ -182,7 +182,7 @@ class _Part(Struct, frozen=True):
 def _read_success(
     answer: Response, action: Action, asked: str | None
 ) -> tuple[bool, MemoryBlobResponse | None]:
-    """Tell whether an answer says that the write is done, and return the record in it.
+    """Read from an answer if the write is done, and the record in it.
 
     A patch may be answered with no content at all, ``success``, or the id with the fields that were sent.
     """

@@ -183,14 +183,14 @@ class _Terms(NamedTuple):
     @classmethod
     def of(cls, words: Words) -> _Terms:
         heavy = words.heavy()
-        said, rows = words.said[heavy].astype(np.int64), words.rows()[heavy]
+        class_ids, rows = words.class_ids[heavy].astype(np.int64), words.rows()[heavy]
         topics = {
             topic: len(words.classes) + place for place, topic in enumerate(sorted(set(TOPICS.values())))
         }
         topic_of = np.array([topics.get(TOPICS.get(name, ""), -1) for name in words.classes], np.int64)
-        of_topic = topic_of[said]
+        of_topic = topic_of[class_ids]
         n_terms = len(words.classes) + len(topics)
-        keys = np.concatenate([rows * n_terms + said, (rows * n_terms + of_topic)[of_topic >= 0]])
+        keys = np.concatenate([rows * n_terms + class_ids, (rows * n_terms + of_topic)[of_topic >= 0]])
         rows, terms = np.divmod(np.unique(keys), n_terms)
         n_texts = len(words)
         n_having = np.bincount(terms, minlength=n_terms)
@@ -206,12 +206,12 @@ class _Terms(NamedTuple):
         keys = self.rows * n_terms + self.terms
         score = np.zeros(len(newer))
         for start in range(0, len(newer), 100_000):
-            some = slice(start, start + 100_000)
-            of, places = _ranges(self.starts[newer[some]], self.starts[newer[some] + 1])
-            wanted = older[some][of] * n_terms + self.terms[places]
+            part = slice(start, start + 100_000)
+            of, places = _ranges(self.starts[newer[part]], self.starts[newer[part] + 1])
+            wanted = older[part][of] * n_terms + self.terms[places]
             found = np.minimum(np.searchsorted(keys, wanted), max(0, len(keys) - 1))
             shared = np.where(keys[found] == wanted, self.weight[self.terms[places]] ** 2, 0.0)
-            score[some] = np.bincount(of, weights=shared, minlength=len(newer[some]))
+            score[part] = np.bincount(of, weights=shared, minlength=len(newer[part]))
         return score / (self.norm[newer] * self.norm[older])
 
 
@@ -301,8 +301,8 @@ def find_cues(texts: pa.Array) -> Iterator[tuple[int, list[Cue]]]:
     >>> next(find_cues(pa.array(["Ada switched from tea to coffee in May.", "Ada likes tea."])))
     (0, [Cue(kind='switched', strength=1, quote='switched from', old='tea', new='coffee in May'), ...])
     """
-    some = pc.utf8_slice_codeunits(texts, 0, _MAX_CUED_CHARACTERS)
-    for place, matches in load_rules("superseded").search(some):
+    beginnings = pc.utf8_slice_codeunits(texts, 0, _MAX_CUED_CHARACTERS)
+    for place, matches in load_rules("superseded").search(beginnings):
         cues = []
         for rule, found in matches:
             parts = {name: text for name, text in found.groupdict().items() if text}

@@ -174,22 +174,23 @@ def _closest(pairs: SimilarPairs, slots: Mapping[int, object]) -> Pairs:
 
 
 class _Templates:
-    """Which texts have which words, so that it is counted how many have all that two of them have in common."""
+    """Index texts by their words, to count those that have all the words that two of them share."""
 
     def __init__(self, pairs: SimilarPairs) -> None:
         self._pairs, self._words = pairs, pairs.comparer.words
         self._n_rows, n_classes = max(len(self._words), 1), len(self._words.classes)
         heavy = self._words.heavy()
         self._codes = distinct(
-            self._words.said[heavy].astype(np.int64) * self._n_rows + self._words.rows()[heavy]
+            self._words.class_ids[heavy].astype(np.int64) * self._n_rows + self._words.rows()[heavy]
         )
         self._starts = np.searchsorted(self._codes, np.arange(n_classes + 1) * self._n_rows)
         self._n_filling: dict[tuple[int, ...], int] = {}
 
     def is_filled(self, left: int, right: int) -> bool:
-        """Tell whether many clusters of the user's texts have all words that both have, but for numbers and days."""
+        """Return True if many clusters of the user's texts have all words that both have, but for numbers and days."""
         both = (
-            set(self._words.said[slice(*self._words.starts[row : row + 2])].tolist()) for row in (left, right)
+            set(self._words.class_ids[slice(*self._words.starts[row : row + 2])].tolist())
+            for row in (left, right)
         )
         shared = [name for name in set.intersection(*both) if self._has(name) and not self._is_value(name)]
         template = int(self._pairs.owners[left]), *sorted(shared)
@@ -236,14 +237,14 @@ class _Written:
                     found += [match for match in side[start:end] if _plain(match[0]).startswith(tuple(words))]
 
     def fills(self, *values: Sequence[tuple[int, int]]) -> bool:
-        """Tell whether all that was exchanged is, in both texts, the value of what somebody has one of."""
+        """Return True if all that was exchanged is, in both texts, the value of what somebody has one of."""
         return all(
             found and any(start <= found[0].start() and found[-1].end() <= end for start, end in spans)
             for found, spans in zip(self._found, values, strict=True)
         )
 
     def is_statement(self, kind: str) -> bool:
-        """Tell whether both texts state something that may change: no request, code, part of a list or event."""
+        """Return True if both texts state something that may change: no request, code, part of a list or event."""
         rules = load_rules("changed_value")
         if any(next(rules.only("no_statement").find(text), None) for text in self._texts):
             return False
@@ -258,7 +259,7 @@ class _Written:
         return True
 
     def is_of_month(self) -> bool:
-        """Tell whether a month stands beside what was exchanged: «3 May»."""
+        """Return True if a month stands beside what was exchanged: «3 May»."""
         if not self._found[0]:
             return False
         text, (start, end) = self._texts[0], self._found[0][0].span()
@@ -269,7 +270,7 @@ class _Written:
         return any(_plain(word) in MONTHS for word in (*before[-1:], *after[:1]))
 
     def are_names(self) -> bool:
-        """Tell whether all exchanged words are written like names, and none is a common word."""
+        """Return True if all exchanged words are written like names, and none is a common word."""
         is_shouted = any(text.isupper() or text.istitle() for text in self._texts)
         return all(self._found) and not is_shouted and all(map(_is_name, (*self._found[0], *self._found[1])))
 

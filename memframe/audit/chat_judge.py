@@ -258,9 +258,9 @@ def _read_answers(text: str, wanted: set[int], verdicts: Sequence[str]) -> list[
         found = msgspec.json.decode(text[start : end + 1].encode("utf-8", "replace"), type=_Answers).answers
     except msgspec.DecodeError:
         return []
-    for some in found:
+    for item in found:
         try:
-            answer = msgspec.convert(some, Answer)
+            answer = msgspec.convert(item, Answer)
         except msgspec.ValidationError:
             continue
         if answer.number in wanted and answer.verdict in verdicts:

@@ -92,7 +92,7 @@ _N_LETTERS = 4
 def withhold(
     findings: pd.DataFrame, memories: pd.DataFrame, *, known: Collection[Check] = ()
 ) -> pd.DataFrame:
-    """Findings whose evidence shows nothing of the secrets and personal data in the memories concerned.
+    """Mask in the evidence of findings what is secret or personal in the memories concerned.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def labels_of(memories: pd.DataFrame, ids: Container[str | None]) -> dict[str, s
         if is_sensitive(text) and memory_id not in with_secret:
             labels[memory_id] = NOT_SHOWN
         else:
-            text = _without(text, {" ".join(some.split()) for some in hidden.get(memory_id, ())})
+            text = _without(text, {" ".join(value.split()) for value in hidden.get(memory_id, ())})
             text = NOT_SHOWN if text == WITHHELD else text
             labels[memory_id] = (
                 text if len(text) <= _LABEL_LETTERS else f"{text[: _LABEL_LETTERS - 1].rstrip()}…"
@@ -161,16 +161,16 @@ def _are_among(column: pd.Series[Any], wanted: Container[str | None]) -> NDArray
 
 
 def _with_names_masked(findings: pd.DataFrame) -> pd.DataFrame:
-    """Findings whose evidence names tags without a secret in any of the names."""
+    """Mask secrets and personal data in tag names that evidence quotes."""
     rows = findings.index[(findings["check"] == "tags") & findings["evidence"].notna()]
     if rows.empty:
         return findings
-    said = findings.loc[rows, "evidence"]
-    names = pd.DataFrame({"id": said.unique(), "content": said.unique()})
+    evidence = findings.loc[rows, "evidence"]
+    names = pd.DataFrame({"id": evidence.unique(), "content": evidence.unique()})
     hidden = _hidden_in(names, pd.concat([find(names) for find in FINDERS.values()]))
     if not hidden:
         return findings
-    return _with_evidence(findings, rows, [_without(text, hidden.get(text, ())) for text in said])
+    return _with_evidence(findings, rows, [_without(text, hidden.get(text, ())) for text in evidence])
 
 
 def _with_evidence(findings: pd.DataFrame, rows: pd.Index[Any], evidence: list[str]) -> pd.DataFrame:
@@ -207,10 +207,10 @@ def _without(evidence: str, hidden: Iterable[str]) -> str:
     """Mask hidden texts in evidence; return nothing of it if a part of them could still be seen."""
     for text in sorted(hidden, key=len, reverse=True):
         evidence = evidence.replace(text, mask_text(text))
-    seen = evidence.casefold()
+    folded = evidence.casefold()
     for text in map(str.casefold, hidden):
         pieces = [text[start : start + _N_LETTERS] for start in range(1, len(text) - _N_LETTERS + 1)]
-        if any(piece in seen for piece in ([text] if len(text) < _N_LETTERS else pieces)):
+        if any(piece in folded for piece in ([text] if len(text) < _N_LETTERS else pieces)):
             return WITHHELD
     return evidence
 

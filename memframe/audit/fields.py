@@ -69,14 +69,17 @@ def find_missing(memories: pd.DataFrame) -> pd.DataFrame:
             is_empty = (column.isna() | (column.str.strip() == "")).to_numpy(bool)
         if field == "content" and "content_error" in memories.columns:
             is_empty = is_empty & memories["content_error"].isna().to_numpy()
-        said = {
-            "field": field,
-            "evidence": f"no {field}",
-            "action": "review" if field == "content" else "none",
-        }
-        ids = memories["id"][is_empty].tolist()
         found.append(
-            findings_frame(check="missing", kind=field, severity=severity, id=ids, score=1.0, **said)
+            findings_frame(
+                check="missing",
+                kind=field,
+                severity=severity,
+                id=memories["id"][is_empty].tolist(),
+                field=field,
+                score=1.0,
+                evidence=f"no {field}",
+                action="review" if field == "content" else "none",
+            )
         )
     return join_findings(found)
 
@@ -88,8 +91,8 @@ _Row = tuple[int, str, Severity, float, str, Proposal]
 def _findings(memories: pd.DataFrame, check: str, field: str, rows: Iterable[_Row]) -> pd.DataFrame:
     places, *columns = zip(*rows, strict=True) if (rows := [*rows]) else [()] * 6
     names = ("kind", "severity", "score", "evidence", "action")
-    said = {name: [*column] for name, column in zip(names, columns, strict=True)}
-    return findings_frame(check=check, field=field, id=memories["id"].iloc[[*places]].tolist(), **said)
+    values = {name: [*column] for name, column in zip(names, columns, strict=True)}
+    return findings_frame(check=check, field=field, id=memories["id"].iloc[[*places]].tolist(), **values)
 
 
 HIGHEST = 5.0
@@ -205,8 +208,8 @@ def _constant(memories: pd.DataFrame, confidence: Scores) -> pd.DataFrame:
         for name, row in constant.iterrows()
     }
     rows = scored.index[scored["source"].isin(constant.index)]
-    said = [(row, "constant_confidence", "info", 1.0, words[source[row]], "none") for row in rows]
-    found = _findings(memories, "scores", "confidence", said)  # type: ignore[arg-type]  # as the names are words
+    cells = [(row, "constant_confidence", "info", 1.0, words[source[row]], "none") for row in rows]
+    found = _findings(memories, "scores", "confidence", cells)  # type: ignore[arg-type]  # as the names are words
     return found.assign(group=pd.array([group[source[row]] for row in rows], "Int64"))
 
 
@@ -261,8 +264,16 @@ def find_sealed(memories: pd.DataFrame) -> pd.DataFrame:
     n_plain, n_rows = report.get("n_plain", 0), report.get("n_rows", 0)
     words = f"{n_plain:,} of {n_rows:,} memories stored unsealed among sealed ones"
     ids = [None] * (0 < n_plain < n_rows)
-    said: dict[str, Any] = {"field": "content", "score": 1.0, "evidence": words, "action": "review"}
-    plain = findings_frame(check="sealed", kind="plain", severity="medium", id=ids, **said)
+    plain = findings_frame(
+        check="sealed",
+        kind="plain",
+        severity="medium",
+        id=ids,
+        field="content",
+        score=1.0,
+        evidence=words,
+        action="review",
+    )
     return join_findings([_findings(memories, "sealed", "content", rows), plain])
 
 
@@ -325,17 +336,19 @@ def find_tags(memories: pd.DataFrame, tags: pd.DataFrame | None = None) -> pd.Da
     n_of = {name: f"{name!r} ({number_of(n, 'memory', 'memories')})" for name, n in counts.items()}
     parts = []
 
-    def tell(kind: str, severity: Severity, action: Proposal, said: Mapping[str, tuple[float, str]]) -> None:
-        """Build one finding for each memory with one of some names, of which score and evidence are given."""
-        tagged = [(row, name) for row, cell in enumerate(cells) for name in cell if name in said]
-        rows: list[_Row] = [(row, kind, severity, *said[name], action) for row, name in tagged]
+    def add(kind: str, severity: Severity, action: Proposal, tagged: Mapping[str, tuple[float, str]]) -> None:
+        """Build one finding for each memory with one of some tags, of which score and evidence are given."""
+        places = [(row, name) for row, cell in enumerate(cells) for name in cell if name in tagged]
+        rows: list[_Row] = [(row, kind, severity, *tagged[name], action) for row, name in places]
         parts.append(_findings(memories, "tags", "tags", rows))
 
     better = {name: (other, score) for name, other, score in chain(_same_forms(counts), _slips(counts))}
-    said = {name: (score, f"{n_of[name]} and {n_of[other]}") for name, (other, score) in better.items()}
-    kept = {name for name in said if better[name][0] in disabled and name not in disabled}
-    tell("near_identical", "low", "retag", {name: said[name] for name in said.keys() - kept})
-    tell("near_identical", "low", "review", {name: said[name] for name in kept})  # the better one is disabled
+    similar = {name: (score, f"{n_of[name]} and {n_of[other]}") for name, (other, score) in better.items()}
+    kept = {name for name in similar if better[name][0] in disabled and name not in disabled}
+    add("near_identical", "low", "retag", {name: similar[name] for name in similar.keys() - kept})
+    add(
+        "near_identical", "low", "review", {name: similar[name] for name in kept}
+    )  # the better one is disabled
     if tags is None:
         findings = join_findings(parts)
         findings.attrs["not_checked"] = (
@@ -346,9 +359,9 @@ def find_tags(memories: pd.DataFrame, tags: pd.DataFrame | None = None) -> pd.Da
         name: f"{name!r} is disabled, and still on {number_of(counts[name], 'memory', 'memories')}"
         for name in disabled
     }
-    tell("disabled", "low", "retag", {name: (1.0, said) for name, said in on.items()})
+    add("disabled", "low", "retag", {name: (1.0, evidence) for name, evidence in on.items()})
     unknown = {name: f"{name!r} is not among the user's tags" for name in counts.keys() - {*tags["name"]}}
-    tell("unknown", "medium", "review", {name: (1.0, said) for name, said in unknown.items()})
+    add("unknown", "medium", "review", {name: (1.0, evidence) for name, evidence in unknown.items()})
     unused = [f"no memory carries {name!r}" for name in tags["name"].tolist() if name not in counts]
     ids = [None] * len(unused)
     words: dict[str, Any] = {"score": 1.0, "action": "none", "evidence": unused}

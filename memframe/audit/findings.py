@@ -60,7 +60,7 @@ one row without an id, a figure (`are_figures`): its ``score`` is the share of m
 
 
 def findings_frame(**columns: Sequence[Any] | str | float | None) -> pd.DataFrame:
-    """Findings from one sequence for each column; a single value stands for all rows, what is not given is missing.
+    """Build findings from one sequence a column; a single value stands for all rows, and what is not given is missing.
 
     Examples
     --------
@@ -80,9 +80,9 @@ def findings_frame(**columns: Sequence[Any] | str | float | None) -> pd.DataFram
 def _build(columns: Mapping[str, Any], n_rows: int) -> pd.DataFrame:
     arrays: dict[str, Any] = {}  # no Series, whose index costs a small audit more than what it looks for
     for name, dtype in DTYPES.items():
-        said = columns.get(name)
-        is_single = said is None or isinstance(said, str | float)
-        cells: Any = [said] * n_rows if is_single else said
+        value = columns.get(name)
+        is_single = value is None or isinstance(value, str | float)
+        cells: Any = [value] * n_rows if is_single else value
         arrays[name] = pd.array(cells, dtype=dtype)
     return pd.DataFrame(arrays, copy=False)
 
@@ -94,13 +94,13 @@ def _nothing() -> pd.DataFrame:
 
 
 def join_findings(parts: Iterable[pd.DataFrame]) -> pd.DataFrame:
-    """Findings of several checks in one frame; groups stay numbers within their check."""
+    """Join the findings of several checks in one frame; groups stay numbers within their check."""
     frames = [part for part in parts if len(part)]
     return pd.concat(frames, ignore_index=True) if frames else findings_frame(id=[])
 
 
 def are_figures(findings: pd.DataFrame) -> pd.Series[bool]:
-    """Tell which findings an audit counts instead of listing: fields that are empty, and what is merely old."""
+    """Find the findings that an audit counts instead of listing: fields that are empty, and what is merely old."""
     return (findings["check"] == "missing") | (findings["kind"] == "never_updated")
 
 

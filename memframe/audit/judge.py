@@ -246,8 +246,10 @@ def ask_judge(
     for one in asked:
         for place, older in enumerate(one.older or (None,)) if one.state != "open" else ():
             answer = one.answers.get(place)
-            said = (answer.verdict, answer.reason[:_MAX_REASON], answer.confidence) if answer else (None,) * 3
-            rows.append((one.question.kind, one.newer, older, *said, model, one.state == "cached"))
+            answered = (
+                (answer.verdict, answer.reason[:_MAX_REASON], answer.confidence) if answer else (None,) * 3
+            )
+            rows.append((one.question.kind, one.newer, older, *answered, model, one.state == "cached"))
     return Judgement(
         _judged_frame(rows),
         model,

@@ -129,12 +129,12 @@ def _action(memories: pd.DataFrame, row: int, sign: Sign, content: str) -> Propo
     action = ACTIONS.get(sign.kind, "review")
     if action != "delete":
         return "review" if sign.related is None else action
-    said = set(_WORD.findall(content.casefold()))
-    names = ("title", "summary") if said else ("title", "summary", "tags")
+    words = set(_WORD.findall(content.casefold()))
+    names = ("title", "summary") if words else ("title", "summary", "tags")
     cells = [memories[name].iloc[row] for name in names if name in memories.columns]
     # missing cells are None or NaN
     beside = " ".join(str(cell) for cell in cells if isinstance(cell, Iterable))
-    return action if said.issuperset(_WORD.findall(beside.casefold())) else "review"
+    return action if words.issuperset(_WORD.findall(beside.casefold())) else "review"
 
 
 _WORD = re.compile(r"\w+")
@@ -165,9 +165,9 @@ def _repeats(store: _DistinctTexts) -> dict[int, Sign]:
     rows_of: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
     lower = pc.utf8_lower(pa.array(store.distinct, pa.large_string()))
     words_of = pc.utf8_trim_whitespace(pc.replace_substring_regex(lower, r"[^\pL\pN_]+", " "))
-    for said, rows in zip(words_of.to_pylist(), store.rows_of, strict=True):
-        for row in rows if said else ():
-            rows_of[store.owners[row], said].append(row)
+    for text, rows in zip(words_of.to_pylist(), store.rows_of, strict=True):
+        for row in rows if text else ():
+            rows_of[store.owners[row], text].append(row)
     counts = sorted(map(len, rows_of.values()))[:-1]
     usual = counts[int(0.95 * (len(counts) - 1))] if counts else 0
     at_least = max(_MIN_COPIES, _TIMES_USUAL * usual)
@@ -175,11 +175,11 @@ def _repeats(store: _DistinctTexts) -> dict[int, Sign]:
     if not repeated:
         return {}
     beginnings: defaultdict[tuple[str, ...], list[tuple[str, str]]] = defaultdict(list)
-    for owner, said in rows_of.keys() - repeated.keys():
-        beginnings[owner, *said.split()[:_N_FIRST]].append((owner, said))
+    for owner, text in rows_of.keys() - repeated.keys():
+        beginnings[owner, *text.split()[:_N_FIRST]].append((owner, text))
     order = {row: place for place, row in enumerate(row for rows in store.rows_of for row in rows)}
     found: dict[int, Sign] = {}
-    for group, ((owner, said), rows) in enumerate(repeated.items()):
+    for group, ((owner, text), rows) in enumerate(repeated.items()):
         first = min(rows, key=order.__getitem__)
 
         def repeat(
@@ -192,7 +192,7 @@ def _repeats(store: _DistinctTexts) -> dict[int, Sign]:
         # blanks and a full stop aside: other signs and capitals may carry a value
         plain = {row: " ".join(store.text_of(row).split()).rstrip(".") for row in rows}
         found |= {row: repeat(row, is_exact=plain[row] == plain[first]) for row in rows}
-        words = said.split()
+        words = text.split()
         for key in sorted(beginnings[owner, *words[:_N_FIRST]]) if len(words) > _N_FIRST else ():
             one, other = set(words), set(key[1].split())
             is_counted = any(map(str.isdecimal, "".join(one ^ other)))  # another number makes another fact
@@ -335,7 +335,7 @@ def _detect_report(text: str) -> Sign | None:
 
 
 def _is_of_machine(words: set[str], text: str) -> bool:
-    """Return whether something is named that only machines have, or enough of what people have, too."""
+    """Return True if something is named that only machines have, or enough of what people have, too."""
     if words & _WORDS["subjects"] or _matches(text, "no_news"):
         return True
     n_things = len(words & _WORDS["things"])
@@ -344,7 +344,7 @@ def _is_of_machine(words: set[str], text: str) -> bool:
 
 
 def _is_state(words: set[str], text: str) -> bool:
-    """Return whether it is said how the machine is; of a heartbeat it is enough that there was one."""
+    """Return True if it is said how the machine is; of a heartbeat it is enough that there was one."""
     is_heartbeat = bool(words & _WORDS["pulses"]) and words <= _MACHINE
     return bool(words & _WORDS["states"]) or is_heartbeat or _matches(text, "nothing")
 
@@ -508,8 +508,8 @@ def _tool_words(store: _DistinctTexts) -> Iterator[tuple[int, Sign]]:
     """Find wrappings: around nothing, around a fact that another memory tells, or one around the other."""
     column = pa.array(store.distinct, pa.large_string())
     numbers = matching_places(column, (_WRAPPING.regex, _AGAIN.regex)).to_pylist()
-    some = (number for number in numbers if len(store.distinct[number]) <= _LONGEST_WRAPPED)
-    wrapped = {number: inside for number in some if (inside := _unwrap(store.distinct[number]))}
+    short = (number for number in numbers if len(store.distinct[number]) <= _LONGEST_WRAPPED)
+    wrapped = {number: inside for number in short if (inside := _unwrap(store.distinct[number]))}
     rows = sorted((row, number) for number in wrapped for row in store.rows_of[number])
     words_in = {row: _content_words(wrapped[number][0]) for row, number in rows}
     elsewhere = _tellers(store, {row: words for row, words in words_in.items() if words}, wrapped)

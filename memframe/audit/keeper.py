@@ -21,18 +21,20 @@ Rows = NDArray[np.int64]
 
 
 def precedence(
-    memories: pd.DataFrame, said: NDArray[np.float64] | None = None, odd: NDArray[np.float64] | None = None
+    memories: pd.DataFrame,
+    fullness: NDArray[np.float64] | None = None,
+    odd: NDArray[np.float64] | None = None,
 ) -> Rows:
     """Return the place of each row among all, the best to keep first.
 
-    The row that says most (``said``, where texts differ), then the one with most fields and tags filled, then the
+    The row that says most (``fullness``, where texts differ), then the one with most fields and tags filled, then the
     plainest (the least ``odd``), then the one updated last, then the smallest id.
     """
     n_tags = [len(names) if isinstance(names, Sized) else 0 for names in memories["tags"]]
     filled = memories[list(FILLED)].notna().sum(axis=1).to_numpy() + np.array(n_tags, np.int64)
     keys = pd.DataFrame(
         {
-            "said": -said if said is not None else 0.0,
+            "fullness": -fullness if fullness is not None else 0.0,
             "filled": -filled,
             "odd": odd if odd is not None else 0.0,
             "updated": -_microseconds(memories["updated_at"].fillna(memories["created_at"])),
@@ -108,15 +110,15 @@ def oddness(texts: Sequence[str]) -> NDArray[np.float64]:
     >>> oddness(["Ada likes tea.", "Note: Ada likes tea.", "ADA LIKES TEA", "Ada really likes te..."]).tolist()
     [0.0, 1.0, 1.25, 1.5]
     """
-    some = pa.array(texts, pa.large_string())
-    lower = pc.utf8_lower(some)
+    column = pa.array(texts, pa.large_string())
+    lower = pc.utf8_lower(column)
     odd = np.zeros(len(texts))
     for pattern, weight in _ODD:
-        odd += weight * _has(some, pattern)
+        odd += weight * _has(column, pattern)
     odd += _has(lower, WRAPPER) | _has(lower, WRAPPER_AFTER)
-    is_title_case = ~_has(some, _IN_SMALL_LETTERS) & _has(some, _THREE_WORDS) & _has(some, r"\p{Ll}")
+    is_title_case = ~_has(column, _IN_SMALL_LETTERS) & _has(column, _THREE_WORDS) & _has(column, r"\p{Ll}")
     odd += is_title_case
-    odd += np.asarray(pc.not_equal(pc.utf8_normalize(some, "NFC"), some), bool)
+    odd += np.asarray(pc.not_equal(pc.utf8_normalize(column, "NFC"), column), bool)
     return odd
 
 

@@ -124,7 +124,7 @@ def _stem(word: str) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def is_number(word: str) -> bool:
-    """Tell whether a word is a number, in digits or spelled out.
+    """Return True if a word is a number, in digits or spelled out.
 
     >>> is_number("7"), is_number("seven"), is_number("even")
     (True, True, False)
@@ -133,7 +133,7 @@ def is_number(word: str) -> bool:
 
 
 def is_date(word: str) -> bool:
-    """Tell whether a word is a time of the calendar or the day."""
+    """Return True if a word is a time of the calendar or the day."""
     return word in TIMES or word[0] == MONTH or MINUTES in word
 
 
@@ -147,7 +147,7 @@ def weak_name(word: str) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def is_known(word: str) -> bool:
-    """Tell whether a word is right as it is written, whatever a store says.
+    """Return True if a word is right as it is written, whatever a store says.
 
     >>> is_known("daniela"), is_known("walking"), is_known("danielo"), is_known("wlaking")
     (True, True, False, False)
@@ -157,17 +157,17 @@ def is_known(word: str) -> bool:
 
 
 def is_name(word: str) -> bool:
-    """Tell whether a word is a name of a person or a place."""
+    """Return True if a word is a name of a person or a place."""
     return word in load_words("known_words")["names"] or is_place(word)
 
 
 def is_place(word: str) -> bool:
-    """Tell whether a word is a name of a place."""
+    """Return True if a word is a name of a place."""
     return word in load_words("known_words")["places"]
 
 
 def is_common(word: str) -> bool:
-    """Tell whether a word is a common one, in just this form."""
+    """Return True if a word is a common one, in just this form."""
     return word in _known_words()[0]
 
 
@@ -189,7 +189,7 @@ TOPICS = {class_of(word): f"@{topic}" for topic, *words in _groups("topics") for
 
 
 def are_opposed(a: str, b: str) -> bool:
-    """Tell whether two words say the opposite of each other.
+    """Return True if two words say the opposite of each other.
 
     >>> are_opposed("loves", "hates"), are_opposed("happy", "unhappy"), are_opposed("import", "export")
     (True, True, True)
@@ -240,7 +240,7 @@ _PLACE_OF_KEY = {
 
 
 def is_slip(a: str, n_a: int, b: str, n_b: int, *, careless: bool = False) -> bool:
-    """Tell whether one word is the other with a typing error, given how often each stands in the store.
+    """Return True if one word is the other with a typing error, given how often each stands in the store.
 
     A typing error makes a word that hardly any text has out of one that others have, or that is known to be right.
     Two words that both stand in several texts, or that are both known, are two words, however close.
@@ -277,7 +277,7 @@ def is_slip(a: str, n_a: int, b: str, n_b: int, *, careless: bool = False) -> bo
 
 
 def _are_two_words(a: str, b: str) -> bool:
-    """Tell whether two words, the rarer first, are never each other's slip."""
+    """Return True if two words, the rarer first, are never each other's slip."""
     if a in LIGHT or a in NEGATIONS or a in CALENDAR or (b in NEGATIONS and len(b) < 5):
         return True
     if a[:-1] == b[:-1] and {a[-1], b[-1]} == {"o", "a"}:

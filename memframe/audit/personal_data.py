@@ -218,7 +218,7 @@ _SHORTEST_UNSAID = 13
 
 
 def _is_card(text: str, *, is_said: bool) -> bool:
-    """Tell whether a text is the number of a card, in one piece or in the usual groups.
+    """Return True if a text is the number of a card, in one piece or in the usual groups.
 
     Where the text around says that it is one, the check digit is enough: the list of issuers grows. Where nothing does,
     twelve digits are a number like any other.
@@ -269,7 +269,7 @@ _LINE_AFTER = re.compile(r"[ \t]{0,8}(?:\n|\Z)")
 
 
 def _is_said_phone(number: str, before: str, after: str) -> bool:
-    """Tell whether the text around a number says that it is a telephone's, or puts it where one stands.
+    """Return True if the text around a number says that it is a telephone's, or puts it where one stands.
 
     >>> _is_said_phone("9472 7916", "call me on ", ""), _is_said_phone("9472 7916", "order ", " (home)")
     (True, False)
@@ -327,13 +327,13 @@ def _country_of(number: str) -> str | None:
 
 
 def _is_assigned(number: str) -> bool:
-    """Tell whether a number that begins with + is within the plan of its country: no example's, in most cases."""
+    """Return True if a number that begins with + is within the plan of its country: no example's, in most cases."""
     book = _phonenumbers()
     return bool(book.is_valid_number(book.parse(number, None)))
 
 
 def _is_of_a_service(number: str) -> bool:
-    """Tell whether a number that begins with + is called for free or for a fee, as no number of a person is."""
+    """Return True if a number that begins with + is called for free or for a fee, as no number of a person is."""
     book = _phonenumbers()
     kinds = book.PhoneNumberType
     kind = book.number_type(book.parse(number, None))
@@ -486,14 +486,14 @@ def _find_network_addresses(text: str) -> Iterator[Span]:
 
 
 def _is_of_a_server(text: str, start: int, end: int) -> bool:
-    """Tell whether the text around an address is about a server, and not about somebody who comes from there."""
+    """Return True if the text around an address is about a server, and not about somebody who comes from there."""
     before, after = text[max(0, start - 2 * _BEHIND) : start], text[end : end + 2 * _AHEAD]
     is_of_a_server = _AROUND["server_near"].search(before) or _AROUND["server_near"].search(after)
     return bool(is_of_a_server and not _AROUND["visitor_before"].search(before))
 
 
 def _is_invented(text: str, start: int, end: int) -> bool:
-    """Tell whether the text around an address or a number says that it is an example."""
+    """Return True if the text around an address or a number says that it is an example."""
     before, after = text[max(0, start - _LONGEST_LIST) : start], text[end : end + _AHEAD]
     return bool(_AROUND["invented_before"].search(before) or _AROUND["invented_after"].match(after))
 
@@ -507,7 +507,7 @@ def _trim_url(url: str) -> str:
 
 
 def _is_machine(text: str, before: str) -> bool:
-    """Tell whether an address belongs to some machine: no version, neither of this machine nor of many at once.
+    """Return True if an address belongs to some machine: no version, neither of this machine nor of many at once.
 
     Four small numbers are a version unless the text speaks of a machine.
     """

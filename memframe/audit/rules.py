@@ -127,12 +127,12 @@ class RuleTable:
         if len(places) < MANY:
             yield from ((place, list(self.rules)) for place in places.to_pylist())
             return
-        some = texts.take(places)
-        found: list[list[Rule]] = [[] for _ in range(len(places))]
+        chosen = texts.take(places)
+        rules_of: list[list[Rule]] = [[] for _ in range(len(places))]
         for rule in self.rules:
-            for place in pc.indices_nonzero(pc.match_substring_regex(some, rule.prefilter)).to_pylist():
-                found[place].append(rule)
-        for place, rules in zip(places.to_pylist(), found, strict=True):
+            for place in pc.indices_nonzero(pc.match_substring_regex(chosen, rule.prefilter)).to_pylist():
+                rules_of[place].append(rule)
+        for place, rules in zip(places.to_pylist(), rules_of, strict=True):
             if rules:
                 yield place, rules
 
@@ -294,9 +294,9 @@ def prefilter_of(*patterns: re.Pattern[str]) -> str:
     >>> pc.match_substring_regex(pa.array(["Tea for two", "no tea", "cocoa"]), tea).to_pylist()
     [True, True, False]
     """
-    some = dict.fromkeys(map(_translate, patterns))
+    translated = dict.fromkeys(map(_translate, patterns))
     is_any_case = any(pattern.flags & re.IGNORECASE or "(?i" in pattern.pattern for pattern in patterns)
-    return "|".join([_ODD_LETTERS] * is_any_case + [*some])
+    return "|".join([_ODD_LETTERS] * is_any_case + [*translated])
 
 
 def _translate(pattern: re.Pattern[str]) -> str:

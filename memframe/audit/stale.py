@@ -148,9 +148,9 @@ def _end_of_period(match: re.Match[str], day: date) -> date:
 
 
 def _after_units(match: re.Match[str], day: date) -> date:
-    said = match["n"].lower()
+    count = match["n"].lower()
     # the words are "a", "an", "one", "two" and so on
-    n = int(said) if said.isdigit() else max(1, load_fragment("counted", "stale").index(said) - 1)
+    n = int(count) if count.isdigit() else max(1, load_fragment("counted", "stale").index(count) - 1)
     return day + timedelta(days=min(n, 1000) * {"d": 1, "w": 7, "m": 31}[match["unit"][0].lower()] + 1)
 
 
@@ -244,13 +244,13 @@ def _expiries(text: str, written: date, rules: Iterable[Rule]) -> Iterator[Expir
 
 
 def _is_quoted(before: str) -> bool:
-    """Tell whether what follows is part of a title or a saying, between quotation marks after other words."""
+    """Return True if what follows is part of a title or a saying, between quotation marks after other words."""
     opened = before.rfind('"') if before.count('"') % 2 else max(map(before.rfind, _OPENING_MARKS))
     return opened > 0 and not any(mark in before[opened + 1 :] for mark in _CLOSING_MARKS)
 
 
 def _is_subject(text: str, passed: Sequence[Expiry]) -> bool:
-    """Tell whether a text is about what passed: it says that first, as in a heading, or in most of its statements."""
+    """Return True if a text is about what passed: it says that first, as in a heading, or in most of its statements."""
     ends = [*(match.start() for match in _STATEMENT_END.finditer(text.rstrip())), len(text.rstrip())]
     with_time = [
         any(start <= expiry.start < end for expiry in passed)

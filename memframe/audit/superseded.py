@@ -74,7 +74,7 @@ class _Weights:
 
     def __init__(self, words: Words) -> None:
         n_classes, n_texts = len(words.classes), max(1, len(words))
-        having = distinct(words.rows() * n_classes + words.said) % max(1, n_classes)
+        having = distinct(words.rows() * n_classes + words.class_ids) % max(1, n_classes)
         n_having = np.bincount(having, minlength=n_classes)
         self._weights = dict(
             zip(words.classes, np.log((n_texts + 1) / (n_having + 0.5)).tolist(), strict=True)
@@ -188,10 +188,10 @@ def _changes(texts: pa.Array, age: Rows, pairs: SimilarPairs) -> Iterator[_Repla
     words, contents, oldest = pairs.comparer.words, texts.to_pylist(), _oldest_alike(pairs, age)
     cues = {
         row: strong
-        for row, some in find_cues(texts)
+        for row, cues_of_text in find_cues(texts)
         if oldest[row] == row
         and len(contents[row]) <= _MAX_CHARACTERS
-        and (strong := [cue for cue in some if cue.strength >= 1])
+        and (strong := [cue for cue in cues_of_text if cue.strength >= 1])
     }
     claims = _claims(cues, contents)
     newer = np.array([*cues], np.int64)
@@ -203,10 +203,10 @@ def _changes(texts: pa.Array, age: Rows, pairs: SimilarPairs) -> Iterator[_Repla
     weights = _Weights(words)
     for row, older in zip(near.newer.tolist(), near.older.tolist(), strict=True):
         if oldest[older] != row and len(contents[older]) <= _MAX_CHARACTERS:
-            said, names = _heavy(words, older), _names(contents[older])
+            terms, names = _heavy(words, older), _names(contents[older])
             taken_back = frozenset().union(*(claim.old for claim in claims.get(older, ())))
             found = [
-                _decide(claim, older, said - taken_back, weights)
+                _decide(claim, older, terms - taken_back, weights)
                 for claim in claims[row]
                 if not claim.names or not names or claim.names & names
             ]
@@ -228,8 +228,8 @@ def _claims(cues: Mapping[int, list[Cue]], contents: Sequence[str]) -> dict[int,
     """Read what the cued texts say, but for those of a wish, a rule or a possibility; all at once, as Arrow does."""
     found = [
         (row, cue, sentence)
-        for row, some in cues.items()
-        for cue in some
+        for row, cues_of_text in cues.items()
+        for cue in cues_of_text
         for sentence in (_sentence_of(cue, contents[row]),)
         if not _OPEN.search(sentence)
     ]
@@ -249,21 +249,21 @@ def _sentence_of(cue: Cue, text: str) -> str:
     return next((part for part in _SENTENCE.split(text) if cue.quote in part), text)
 
 
-def _decide(claim: _Claim, older: int, said: frozenset[str], weights: _Weights) -> _Replacement | None:
+def _decide(claim: _Claim, older: int, terms: frozenset[str], weights: _Weights) -> _Replacement | None:
     """Decide whether a claim is about an older text, given the words of that."""
-    shared = said & (claim.old | claim.about)
-    covered = weights.share(said, shared)
-    if not shared & weights.rare or weights.share(claim.new, said) > _MAX_NEW:
+    shared = terms & (claim.old | claim.about)
+    covered = weights.share(terms, shared)
+    if not shared & weights.rare or weights.share(claim.new, terms) > _MAX_NEW:
         return None
     if claim.old:
-        share = weights.share(claim.old, said)
-        if share < _MIN_OLD or (claim.about.isdisjoint(said) and claim.about and not said <= claim.old):
+        share = weights.share(claim.old, terms)
+        if share < _MIN_OLD or (claim.about.isdisjoint(terms) and claim.about and not terms <= claim.old):
             return None
         score = 0.6 * share + 0.4 * covered
     else:
-        named = frozenset(word for word in said if not word[0].isdigit() and word not in _CALENDAR)
+        named = frozenset(word for word in terms if not word[0].isdigit() and word not in _CALENDAR)
         others, covered = named - shared, weights.share(named, shared)
-        is_all = claim.about <= said and len(others) <= 1
+        is_all = claim.about <= terms and len(others) <= 1
         if not is_all and (len(shared) < 2 or covered < _MIN_CORRECTED or len(others) > _MAX_OTHERS):
             return None
         score = 0.5 + 0.5 * covered
@@ -272,10 +272,9 @@ def _decide(claim: _Claim, older: int, said: frozenset[str], weights: _Weights) 
 
 def _heavy(words: Words, row: int) -> frozenset[str]:
     """Return the words of one text that carry a value, by class."""
-    said = (
-        words.classes[number] for number in words.said[words.starts[row] : words.starts[row + 1]].tolist()
-    )
-    return frozenset(name for name in said if name not in LIGHT and name != "=not")
+    class_ids = words.class_ids[words.starts[row] : words.starts[row + 1]].tolist()
+    names = (words.classes[number] for number in class_ids)
+    return frozenset(name for name in names if name not in LIGHT and name != "=not")
 
 
 def _names(text: str) -> frozenset[str]:

@@ -223,7 +223,7 @@ def spans_found(
 def span_findings(
     found: Sequence[tuple[Text, Span]], *, check: str, ids: Sequence[str], ratings: Mapping[str, Rating]
 ) -> pd.DataFrame:
-    """Findings of one check, one a span, with evidence that shows no more than a mask.
+    """Make the findings of one check, one a span, with evidence that shows no more than a mask.
 
     Parameters
     ----------

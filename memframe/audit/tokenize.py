@@ -30,8 +30,8 @@ class Words(NamedTuple):
     """Texts as numbers of words, one text after another."""
 
     tokens: NDArray[np.int32]
-    said: NDArray[np.int32]
-    """The class of each of ``tokens``: which of the words that say the same it is one of."""
+    class_ids: NDArray[np.int32]
+    """The class of each of ``tokens``: words of one class say the same."""
     starts: NDArray[np.int64]
     """Where each text begins in ``tokens``; one more than there are texts."""
     vocabulary: list[str]
@@ -54,7 +54,7 @@ class Words(NamedTuple):
 
     def heavy(self) -> NDArray[np.bool_]:
         """Return which of ``tokens`` carry a value."""
-        return self.heavy_classes()[self.said]
+        return self.heavy_classes()[self.class_ids]
 
     def heavy_classes(self) -> NDArray[np.bool_]:
         """Return which of ``classes`` carry a value."""
@@ -62,13 +62,15 @@ class Words(NamedTuple):
 
     def n_times(self) -> NDArray[np.int64]:
         """Count how often each of ``classes`` stands in the texts."""
-        return np.bincount(self.said, minlength=len(self.classes))
+        return np.bincount(self.class_ids, minlength=len(self.classes))
 
-    def n_of(self, chosen: NDArray[np.bool_], *, by: Literal["said", "tokens"] = "said") -> NDArray[np.int64]:
+    def n_of(
+        self, chosen: NDArray[np.bool_], *, by: Literal["class_ids", "tokens"] = "class_ids"
+    ) -> NDArray[np.int64]:
         """Count how many words of each text are of the chosen classes, or of the chosen ones of the vocabulary."""
         return self.fold(np.add, chosen.astype(np.int64), by=by)
 
-    def fold(self, fold: np.ufunc, values: NDArray[Any], *, by: str = "said") -> NDArray[Any]:
+    def fold(self, fold: np.ufunc, values: NDArray[Any], *, by: str = "class_ids") -> NDArray[Any]:
         """Add up for each text a value that each class has, or join its bits; of no words it is zero."""
         folded, filled = np.zeros(len(self), values.dtype), np.diff(self.starts) > 0
         if filled.any():
@@ -80,7 +82,7 @@ class Words(NamedTuple):
         lengths = np.diff(self.starts)[rows]
         starts = np.concatenate([[0], np.cumsum(lengths)])
         places = np.arange(starts[-1]) - np.repeat(starts[:-1] - self.starts[rows], lengths)
-        return Words(self.tokens[places], self.said[places], starts, self.vocabulary, self.classes)
+        return Words(self.tokens[places], self.class_ids[places], starts, self.vocabulary, self.classes)
 
 
 def words_of(texts: pa.Array) -> Words:
@@ -93,22 +95,24 @@ def words_of(texts: pa.Array) -> Words:
     numbers: dict[str, int] = {}
     tokens, lengths = [], []
     for start in range(0, max(len(texts), 1), _ROWS_AT_ONCE):
-        some = texts.slice(start, _ROWS_AT_ONCE)
-        words = pc.split_pattern_regex(normalize(some), _BETWEEN_WORDS)
+        part = texts.slice(start, _ROWS_AT_ONCE)
+        words = pc.split_pattern_regex(normalize(part), _BETWEEN_WORDS)
         coded = pc.dictionary_encode(words.flatten())
         plain = map(without_accents, coded.dictionary.to_pylist())
         # splitting leaves "" at the edges of a text
         places = [numbers.setdefault(word, len(numbers)) if word else -1 for word in plain]
-        found = np.array(places, np.int32)[coded.indices.to_numpy(zero_copy_only=False)]
-        kept = found >= 0
-        rows = np.repeat(np.arange(len(some)), words.value_lengths().to_numpy(zero_copy_only=False))
-        tokens.append(found[kept])
-        lengths.append(np.bincount(rows[kept], minlength=len(some)))
+        token_ids = np.array(places, np.int32)[coded.indices.to_numpy(zero_copy_only=False)]
+        is_word = token_ids >= 0
+        rows = np.repeat(np.arange(len(part)), words.value_lengths().to_numpy(zero_copy_only=False))
+        tokens.append(token_ids[is_word])
+        lengths.append(np.bincount(rows[is_word], minlength=len(part)))
     starts = np.concatenate([[0], np.cumsum(np.concatenate(lengths))])
     classes: dict[str, int] = {}
-    said = np.array([classes.setdefault(class_of(word), len(classes)) for word in numbers], np.int32)
+    class_of_token = np.array(
+        [classes.setdefault(class_of(word), len(classes)) for word in numbers], np.int32
+    )
     all_tokens = np.concatenate(tokens)
-    return Words(all_tokens, said[all_tokens], starts, list(numbers), list(classes))
+    return Words(all_tokens, class_of_token[all_tokens], starts, list(numbers), list(classes))
 
 
 class Letters:
@@ -161,11 +165,11 @@ def normalize(texts: pa.Array) -> pa.Array:
         texts = pc.if_else(pc.match_substring_regex(bare, r"[\pL\pN]"), bare, texts)  # not of mere wrappers
     for rules in (group["patterns"] for group in _SPELLING.group):
         either = "|".join(f"(?:{pattern})" for pattern, _ in rules)
-        found = pc.fill_null(pc.match_substring_regex(texts, either), False)
-        some = texts.filter(found)
-        if not len(some):
+        is_matching = pc.fill_null(pc.match_substring_regex(texts, either), False)
+        matching = texts.filter(is_matching)
+        if not len(matching):
             continue
         for pattern, replacement in rules:
-            some = pc.replace_substring_regex(some, pattern, replacement)
-        texts = pc.replace_with_mask(texts, found, some)
+            matching = pc.replace_substring_regex(matching, pattern, replacement)
+        texts = pc.replace_with_mask(texts, is_matching, matching)
     return pc.replace_substring_regex(texts, f"([{_UNSPACED}])", r" \1 ")

@@ -176,7 +176,7 @@ def _kind_of_assigned(name: str, value: str, *, is_quoted: bool) -> str | None:
 
 
 def is_key(value: str) -> bool:
-    """Tell whether a value is long and drawn at random; thirty letters without a sign are no name of anything."""
+    """Return True if a value is long and drawn at random; thirty letters without a sign are no name of anything."""
     if len(value) < _SHORTEST_KEY or " " in value or is_public_address(value):
         return False
     is_long = len(value) >= 30 and value.isalnum() and entropy(value) >= 3.5

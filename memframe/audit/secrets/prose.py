@@ -83,9 +83,9 @@ def find_in_prose(text: str) -> Iterator[Span]:
         end = min(sentence.end(), sentence.start() + _LONGEST_SENTENCE)
         while first < len(keywords) and keywords[first].start < sentence.start():
             first += 1
-        some = [word for word in islice(keywords, first, first + _MAX_KEYWORDS) if word.end <= end]
-        if some:
-            yield from _find_within(text, small, sentence.start(), end, some, found_at)
+        near = [word for word in islice(keywords, first, first + _MAX_KEYWORDS) if word.end <= end]
+        if near:
+            yield from _find_within(text, small, sentence.start(), end, near, found_at)
 
 
 def _find_keywords(text: str, small: str) -> Iterator[Keyword]:
@@ -306,7 +306,7 @@ def _weigh(word: Keyword, keywords: list[Keyword], small: str, place: _Place) ->
 
 
 def _may_announce(word: Keyword, place: _Place, small: str) -> bool:
-    """Tell whether such a value is announced by such a keyword; one that lies in the keyword itself is not."""
+    """Return True if such a value is announced by such a keyword; one that lies in the keyword itself is not."""
     if word.start < place.end and place.start < word.end:
         return False
     if (word.group == "once" and place.weight == 1) or (word.group == "address" and word.start > place.start):

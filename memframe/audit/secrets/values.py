@@ -1,4 +1,4 @@
-"""Tell from characters alone whether a value may be a secret: drawn at random, strong as a password, a plain word."""
+"""Classify values as secrets by their characters alone: drawn at random, strong as a password, or a plain word."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _MIN_ENTROPY_OF_TOKEN = 2.8
 
 
 def is_placeholder(value: str) -> bool:
-    """Tell whether a value stands where a secret should be and is none.
+    """Return True if a value stands where a secret should be and is none.
 
     >>> is_placeholder("<your-api-key>"), is_placeholder("AKIAIOSFODNN7EXAMPLE"), is_placeholder("q7Rk0pVw")
     (True, True, False)
@@ -49,7 +49,7 @@ def is_placeholder(value: str) -> bool:
 
 
 def is_elided(text: str, end: int) -> bool:
-    """Tell whether a text shows only the beginning of what ends at a place: "sk-ant-api03-qY...".
+    """Return True if a text shows only the beginning of what ends at a place: "sk-ant-api03-qY...".
 
     >>> is_elided("key `sk-ant-qY`... of Ada", 14), is_elided("it is hunter2.", 13)
     (True, False)
@@ -58,7 +58,7 @@ def is_elided(text: str, end: int) -> bool:
 
 
 def closes_code(text: str, place: int) -> bool:
-    """Tell whether a backtick ends a piece of code that began on its line, so that it quotes nothing behind it.
+    """Return True if a backtick ends a piece of code that began on its line, so that it quotes nothing behind it.
 
     >>> text = "`PASSWORD=` and `gog auth list`"
     >>> [closes_code(text, place) for place, letter in enumerate(text) if letter == "`"]
@@ -68,7 +68,7 @@ def closes_code(text: str, place: int) -> bool:
 
 
 def is_function_word(word: str) -> bool:
-    """Tell whether a word only holds a sentence together.
+    """Return True if a word only holds a sentence together.
 
     >>> is_function_word("every"), is_function_word("horse")
     (True, False)
@@ -77,7 +77,7 @@ def is_function_word(word: str) -> bool:
 
 
 def is_plain(word: str) -> bool:
-    """Tell whether a word describes passwords rather than being one: a closed class, most with an ending of their own.
+    """Return True if a word describes passwords and is none: a closed class, most with an ending of their own.
 
     >>> [is_plain(word) for word in ("expired", "on", "top-secret", "Bitwarden", "swordfish", "x7!king")]
     [True, True, True, True, False, False]
@@ -91,7 +91,7 @@ def is_plain(word: str) -> bool:
 
 
 def may_be_password(value: str) -> bool:
-    """Tell whether nothing speaks against a value: no placeholder, plain word, address, path or variable."""
+    """Return True if nothing speaks against a value: no placeholder, plain word, address, path or variable."""
     return not (
         _HIDDEN.issuperset(value)
         or is_placeholder(value)
@@ -101,7 +101,7 @@ def may_be_password(value: str) -> bool:
 
 
 def is_public_address(value: str) -> bool:
-    """Tell whether a value is the address of an account on a blockchain, which everybody may know.
+    """Return True if a value is the address of an account on a blockchain, which everybody may know.
 
     >>> is_public_address("7xKXtg2CW87d97TXJSDpbD5jBkheTqA83TZRuJosgAsU"), is_public_address("tG7kQ2xVb9LmZ4pR")
     (True, False)
@@ -110,7 +110,7 @@ def is_public_address(value: str) -> bool:
 
 
 def is_amount(value: str) -> bool:
-    """Tell whether a value is a number of something: "128GB", "12th".
+    """Return True if a value is a number of something: "128GB", "12th".
 
     >>> is_amount("128GB"), is_amount("R2D2")
     (True, False)
@@ -119,14 +119,14 @@ def is_amount(value: str) -> bool:
 
 
 def is_mixed(value: str) -> bool:
-    """Tell whether letters come with digits or signs, and are no amount."""
+    """Return True if letters come with digits or signs, and are no amount."""
     if len(value) < _SHORTEST_MIXED or is_amount(value) or not any(map(str.isalpha, value)):
         return False
     return any(map(str.isdecimal, value)) or _SIGN.search(value.strip("*_~").rstrip("!?*_~).:")) is not None
 
 
 def is_strong(value: str) -> bool:
-    """Tell whether a value can hardly be anything but a password: letters with digits or signs, six and more.
+    """Return True if a value can hardly be anything but a password: letters with digits or signs, six and more.
 
     >>> is_strong("hunter2"), is_strong("Rechnung!0815"), is_strong("hunter"), is_strong("12th")
     (True, True, False, False)
@@ -135,7 +135,7 @@ def is_strong(value: str) -> bool:
 
 
 def is_identifier(value: str) -> bool:
-    """Tell whether a value looks like a name of a program: words joined by dots, low lines, hyphens or slashes.
+    """Return True if a value looks like a name of a program: words joined by dots, low lines, hyphens or slashes.
 
     >>> is_identifier("state.server?.settings"), is_identifier("Corporate_Wireless"), is_identifier("plumTree_77")
     (True, True, False)
@@ -144,7 +144,7 @@ def is_identifier(value: str) -> bool:
 
 
 def is_token(value: str) -> bool:
-    """Tell whether a token with a maker's beginning goes on as drawn ones do, and not in words.
+    """Return True if a token with a maker's beginning goes on as drawn ones do, and not in words.
 
     >>> is_token("sk-proj-your-project-key"), is_token("sk-proj-4Jt0wZkQ9aB2x7")
     (False, True)
@@ -157,7 +157,7 @@ def is_token(value: str) -> bool:
 
 
 def is_random(value: str, *, min_entropy: float = 3.0) -> bool:
-    """Tell whether the characters of a value look drawn at random: varied, mixed, and with digits among them.
+    """Return True if the characters of a value look drawn at random: varied, mixed, and with digits among them.
 
     Parameters
     ----------

@@ -164,11 +164,11 @@ def _join_same_words(owners: Rows, comparer: Comparer, clusters: Clusters) -> Ro
     first_of: dict[tuple[int, str], int] = {}
     first = []
     for row, owner in enumerate(owners.tolist()):
-        said = comparer.classes_of(row)
-        if not said or first_of.setdefault((owner, said), row) == row:
+        classes = comparer.classes_of(row)
+        if not classes or first_of.setdefault((owner, classes), row) == row:
             first.append(row)
         else:
-            clusters.join(first_of[owner, said], row)
+            clusters.join(first_of[owner, classes], row)
     return np.array(first, np.int64)
 
 

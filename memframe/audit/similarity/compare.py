@@ -90,13 +90,13 @@ class Comparer:
 
     def __init__(self, words: Words, texts: pa.Array) -> None:
         self.words, self._texts = words, texts
-        self._letters = Letters(words.said, np.diff(words.starts))
+        self._letters = Letters(words.class_ids, np.diff(words.starts))
         counts = np.bincount(words.tokens, minlength=len(words.vocabulary))
         self._n_times: dict[str, int] = dict(zip(words.vocabulary, counts.tolist(), strict=True))
         self._weights = words.fold(np.add, np.where(words.heavy_classes(), 1.0, _LIGHT_WEIGHT)).tolist()
         heavy = np.fromiter((word not in LIGHT for word in words.vocabulary), bool, len(words.vocabulary))
         self._fullness = np.column_stack(
-            [words.n_of(some, by="tokens") for some in (heavy, heavy & (counts > 1))]
+            [words.n_of(chosen, by="tokens") for chosen in (heavy, heavy & (counts > 1))]
         )
 
     def compare(self, row: int, other: int) -> Difference:
@@ -130,8 +130,8 @@ class Comparer:
 
     def fullness(self, row: int) -> tuple[int, int]:
         """Count how much a text says: its words that carry a value, and how many of them other texts have too."""
-        n_said, n_known = self._fullness[row].tolist()
-        return n_said, n_known
+        n_heavy, n_known = self._fullness[row].tolist()
+        return n_heavy, n_known
 
 
 def _weigh(words: Iterable[str]) -> float:
@@ -177,7 +177,7 @@ class _Alignment:
         self._n_slips, self._is_cut = 0, False
 
     def is_promising(self) -> bool:
-        """Tell whether the texts differ in few enough words to be compared."""
+        """Return True if the texts differ in few enough words to be compared."""
         n_left, n_right = (sum(word not in LIGHT for word in side) for side in (self._left, self._right))
         n_pairs = len(self._left) * len(self._right)
         return min(n_left, n_right) <= _MAX_SLIPS + self._shared / 4 and n_pairs <= _MAX_LOOSE_PAIRS
@@ -352,7 +352,7 @@ def _values(words: Iterable[str]) -> list[str]:
 
 
 def _exchange_weak(place: tuple[list[str], list[str]]) -> bool:
-    """Tell whether words that carry no value stand for others: «he» for «she», «is» for «was»."""
+    """Return True if words that carry no value stand for others: «he» for «she», «is» for «was»."""
     before, after = ({weak_name(word) for word in side if word in WEAK} for side in place)
     return bool(before - after) and bool(after - before)
 
@@ -361,7 +361,7 @@ def _exchange_weak(place: tuple[list[str], list[str]]) -> bool:
 
 
 def _order_matters(words: Sequence[str], others: Sequence[str]) -> bool:
-    """Tell whether of two texts the words that both have say something else by their order.
+    """Return True if of two texts the words that both have say something else by their order.
 
     >>> _order_matters("from leeds to ghent".split(), "from ghent to leeds".split())
     True
@@ -384,12 +384,12 @@ def _order_matters(words: Sequence[str], others: Sequence[str]) -> bool:
 
 
 def _count_denied(words: Sequence[str]) -> Counter[str]:
-    said = [word for word in words if word not in LIGHT]
-    return Counter(class_of(other) for word, other in pairwise(said) if word in NEGATIONS)
+    heavy = [word for word in words if word not in LIGHT]
+    return Counter(class_of(other) for word, other in pairwise(heavy) if word in NEGATIONS)
 
 
 def _values_changed_places(a: Sequence[str], b: Sequence[str]) -> bool:
-    """Tell whether two values changed places around words that stayed; the parts of a list may."""
+    """Return True if two values changed places around words that stayed; the parts of a list may."""
     before, after = list(map(class_of, a)), list(map(class_of, b))
     differs = [place for place, (one, other) in enumerate(zip(before, after, strict=True)) if one != other]
     if not differs:
@@ -408,7 +408,7 @@ def _values_changed_places(a: Sequence[str], b: Sequence[str]) -> bool:
 
 
 def _may_be_value(words: Sequence[str]) -> bool:
-    """Tell whether words may be a value, rather than a phrase that may stand anywhere: «since 2019», «in Graz»."""
+    """Return True if words may be a value, rather than a phrase that may stand anywhere: «since 2019», «in Graz»."""
     if len(words) == 1:
         return words[0] not in LIGHT or words[0] in {"user", "users", "i"}
     return not LIGHT.issuperset(words) and (words[0] not in LIGHT or words[0] in _DETERMINERS)

@@ -72,7 +72,7 @@ def _band_keys(words: Words, hashes: Hashes) -> Iterator[Hashes]:
     n_times = words.n_times()
     rate = (1.0 / (1.0 + np.log2(np.maximum(n_times, 1)))).astype(np.float32)
     is_kept = words.heavy_classes() & (n_times > 1)
-    said = words.said[is_kept[words.said]]
+    class_ids = words.class_ids[is_kept[words.class_ids]]
     ends = np.concatenate([[0], np.cumsum(words.n_of(is_kept))])
     filled = ends[1:] > ends[:-1]
     for band in range(_BANDS):
@@ -82,7 +82,7 @@ def _band_keys(words: Words, hashes: Hashes) -> Iterator[Hashes]:
             seed = np.uint64((number + 1) * _GOLDEN % 2**64)
             uniform = (_mix(hashes + seed) >> np.uint64(40)).astype(np.float32)
             waits = -np.log((uniform + np.float32(0.5)) * np.float32(2.0**-24)) / rate
-            first = np.minimum.reduceat(waits[said], ends[:-1][filled]) if len(key) else waits[:0]
+            first = np.minimum.reduceat(waits[class_ids], ends[:-1][filled]) if len(key) else waits[:0]
             key = _mix(key ^ first.view(np.uint32))
         keys = np.zeros(len(filled), np.uint64)
         keys[filled] = key | np.uint64(1)
@@ -103,8 +103,8 @@ class _Counter:
         heavy = words.heavy_classes()
         self._sizes = words.n_of(heavy)
         self._n_rare = words.n_of(heavy & (words.n_times() == 1))
-        n_classes, some = max(len(heavy), 1), heavy[words.said]
-        by_class = np.sort(words.rows()[some] * n_classes + words.said[some]) % n_classes
+        n_classes, is_heavy = max(len(heavy), 1), heavy[words.class_ids]
+        by_class = np.sort(words.rows()[is_heavy] * n_classes + words.class_ids[is_heavy]) % n_classes
         self._letters = Letters(by_class, self._sizes)
         self._sketch = words.fold(np.bitwise_or, heavy.astype(np.uint64) << hashes % np.uint64(64))
         months = {class_of(month) for month in MONTHS}
@@ -133,7 +133,7 @@ class _Counter:
         return left[holds], right[holds]
 
     def _weigh(self, left: Rows, right: Rows, shared: Rows) -> tuple[Flags, Flags, NDArray[np.float64]]:
-        """Tell whether one text may hold the other or be it with another value, and how alike they are."""
+        """Return which pairs may hold one another, or be the same with another value, and how alike each pair is."""
         n_known = shared + self._n_rare[left] + self._n_rare[right]
         less = np.minimum(self._sizes[left], self._sizes[right]) - n_known
         more = np.maximum(self._sizes[left], self._sizes[right]) - n_known
