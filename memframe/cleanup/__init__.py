@@ -8,7 +8,7 @@ import pandas as pd
 
 from memframe.access import Access
 from memframe.audit import Audit
-from memframe.cleanup.plan import Rows, Writer, draft_of
+from memframe.cleanup.plan import AuditedMemories, CleanupBuilder, make_draft
 from memframe.cleanup.proposals import (
     MAX_SHARE,
     Actions,
@@ -109,32 +109,31 @@ def plan_cleanup(
         )
     if not 0 <= max_share <= 1:
         raise ConfigError(f"max_share={max_share!r}: a share is a number from 0 to 1, such as 0.31")
-    moment = access.client.runtime.now()
+    now = access.client.runtime.now()
     audit = audit if isinstance(audit, Audit) else audit_again(access, audit).audit
     if not audit.is_stored:
         raise unstored_error()
-    rows = Rows(access, audit.memories)
-    findings = _select_known(asked.of(audit.findings), rows)
-    related = findings["related_id"].dropna()
-    named = rows.read({*findings["id"], *related})
+    audited = AuditedMemories(access, audit.memories)
+    findings = _select_known(asked.of(audit.findings), audited)
+    rows = audited.read({*findings["id"], *findings["related_id"].dropna()})
     apart = _changed_pairs(audit.findings)
     with gc_paused():
-        draft = draft_of(findings, named, rows.memories, taken=asked.taken, apart=apart)
-    check_share(findings, draft.deletes, len(rows), max_share)
-    writer = Writer(draft, findings)
-    met = [] if on_conflict == "theirs" else [*writer.conflicts()]
-    refuse_conflicts(met, on_conflict)
-    notes = writer.notes(audit.findings[audit.findings["id"].map(rows.__contains__).astype(bool)])
-    return plan_of(access, [*met, *writer.changes()], notes=notes, created_at=moment)
+        draft = make_draft(findings, rows, audited.memories, taken=asked.taken, apart=apart)
+    check_share(findings, draft.deletes, len(audited), max_share)
+    builder = CleanupBuilder(draft, findings)
+    conflicts = [] if on_conflict == "theirs" else [*builder.conflicts()]
+    refuse_conflicts(conflicts, on_conflict)
+    notes = builder.notes(audit.findings[audit.findings["id"].map(audited.__contains__).astype(bool)])
+    return plan_of(access, [*conflicts, *builder.changes()], notes=notes, created_at=now)
 
 
-def _select_known(findings: pd.DataFrame, rows: Rows) -> pd.DataFrame:
+def _select_known(findings: pd.DataFrame, audited: AuditedMemories) -> pd.DataFrame:
     """Return the findings about memories of this user."""
-    is_known = findings["id"].map(rows.__contains__).astype(bool)
+    is_known = findings["id"].map(audited.__contains__).astype(bool)
     related = findings["related_id"]
-    return findings[is_known & (related.isna() | related.map(rows.__contains__).astype(bool))]
+    return findings[is_known & (related.isna() | related.map(audited.__contains__).astype(bool))]
 
 
 def _changed_pairs(findings: pd.DataFrame) -> set[frozenset[str]]:
-    found = findings[(findings["check"] == "changed_value") & findings["related_id"].notna()]
-    return {frozenset(pair) for pair in zip(found["id"], found["related_id"], strict=True)}
+    changed = findings[(findings["check"] == "changed_value") & findings["related_id"].notna()]
+    return {frozenset(pair) for pair in zip(changed["id"], changed["related_id"], strict=True)}

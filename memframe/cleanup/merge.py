@@ -65,11 +65,11 @@ class Statements(NamedTuple):
     @classmethod
     def of(cls, texts: Iterable[Statements]) -> Statements:
         """Join the statements of some texts."""
-        texts = [said for said in texts if said.words or said.signs]
+        texts = [text for text in texts if text.words or text.signs]
         if len(texts) == 1:
             return texts[0]
-        words = tuple(word for said in texts for word in said.words)
-        sets = (frozenset().union(*(said[place] for said in texts)) for place in range(1, len(cls._fields)))
+        words = tuple(word for text in texts for word in text.words)
+        sets = (frozenset().union(*(text[place] for text in texts)) for place in range(1, len(cls._fields)))
         return cls(words, *sets)
 
 
@@ -263,10 +263,16 @@ class Merging:
             reverse=True,
         )
         self._copies = {copy.id: copy for copy in found}  # of several the one that compares most
-        clusters = [[i for i in cluster if i in self._values] for cluster in _group_copies(found)]
+        clusters = [
+            [member for member in cluster if member in self._values] for cluster in _group_copies(found)
+        ]
         members = [member for cluster in clusters for member in cluster]
         self._texts = StatementsByKey(
-            {(i, name): str(self._values[i].get(name) or "") for i in members for name in TEXT_FIELDS}
+            {
+                (member, name): str(self._values[member].get(name) or "")
+                for member in members
+                for name in TEXT_FIELDS
+            }
         )
         order = self._order(members, found)
         for cluster in clusters:
@@ -279,10 +285,13 @@ class Merging:
         for keeper, check in chosen:
             rank[keeper] = min(rank.get(keeper, _LAST), _RANKS.get(check, _LAST))
         rows = self._memories.drop_duplicates("id").set_index("id", drop=False).reindex(list(members))
-        says = np.array([self._texts.n_values((member, "content")) for member in members], np.float64)
+        n_values = np.array([self._texts.n_values((member, "content")) for member in members], np.float64)
         odd = oddness([str(self._values[member].get("content") or "") for member in members])
-        places = precedence(rows.reindex(columns=list(MEMORY_KINDS)), says - np.floor(odd) / _MANY, odd)
-        return {i: (rank.get(i, _LAST), place) for i, place in zip(members, places.tolist(), strict=True)}
+        places = precedence(rows.reindex(columns=list(MEMORY_KINDS)), n_values - np.floor(odd) / _MANY, odd)
+        return {
+            member: (rank.get(member, _LAST), place)
+            for member, place in zip(members, places.tolist(), strict=True)
+        }
 
     def _of_cluster(self, members: Sequence[str]) -> Iterator[Merge]:
         """Merge into the first member all that it can hold; what is left may still repeat one text."""
@@ -291,7 +300,7 @@ class Merging:
             keeper, *others = left
             content = self._values[keeper]["content"]
             holder = _Holder(keeper, self._values[keeper])
-            waiting = [i for i in others if is_first or self._values[i]["content"] == content]
+            waiting = [member for member in others if is_first or self._values[member]["content"] == content]
             n_before = 0
             while len(holder.members) > n_before:  # again and again, as what was taken in may hold more
                 n_before = len(holder.members)
@@ -300,7 +309,7 @@ class Merging:
                         self._take_in(member, holder)
             if len(holder.members) > 1:
                 yield Merge(keeper=keeper, copies=tuple(holder.members)[1:], values=holder.values)
-            left, is_first = [i for i in others if i not in holder.members], False
+            left, is_first = [member for member in others if member not in holder.members], False
 
     def _may_go(self, member: str, holder: _Holder) -> bool:
         """Return True if the merge is asked for, and no value is known in which the two differ."""

@@ -1,4 +1,17 @@
-"""From findings to the planned state of each memory, and to the changes of a plan, each with its reason."""
+"""From findings to the planned state of each memory, and to the changes of a plan, each with its reason.
+
+::
+
+    findings ──AuditedMemories.read──> rows    each memory as it was audited, and as the service holds it now
+                                         │
+                                     make_draft
+                                         v
+                                       draft   the memories to keep, with their new fields, and those to delete or merge
+                                         │
+                              CleanupBuilder.changes
+                                         v
+                                      changes  of a plan, each with its reason
+"""
 
 from __future__ import annotations
 
@@ -6,6 +19,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
+import numpy as np
 import pandas as pd
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,14 +29,13 @@ from memframe.audit.fields import names_in, rescale_importance
 from memframe.cleanup.merge import Copy, Merge, Merging
 from memframe.cleanup.proposals import COPYING, PLANNED
 from memframe.cleanup.redact import Redacted, redact_memories, search_memories
-from memframe.client.responses import same_id
 from memframe.display import number_of
 from memframe.errors import PlanError
 from memframe.plan.cells import cells_of, normalize, read_cell
-from memframe.plan.change import FIELDS, Change, Label, Value, list_some, same_value
+from memframe.plan.change import FIELDS, Change, Fields, Label, Value, list_some, same_value
 from memframe.plan.current import CurrentMemory, read_current
 from memframe.plan.deletes import delete_of
-from memframe.plan.edited_frame import label_of
+from memframe.plan.edited_frame import EditedFrame, label_of
 
 
 class DraftRow(Struct, frozen=True, kw_only=True, dict=True):
@@ -32,29 +45,27 @@ class DraftRow(Struct, frozen=True, kw_only=True, dict=True):
     place: int
     """In the audited frame."""
     label: Label
-    seen: dict[str, Value]
-    """What was audited: the fields that the frame has."""
+    audited: dict[str, Value]
+    """The fields that the audited frame has."""
     stored: CurrentMemory | None
     """None if it is gone."""
     is_closed: bool
     """Its content could not be read, by the audit or now."""
 
     @cached_property
-    def now(self) -> dict[str, Value]:
-        """All fields as the service holds them."""
+    def current(self) -> dict[str, Value]:
+        """All fields as the service holds them now."""
         return {name: self.stored.value(name) for name in FIELDS} if self.stored else {}
 
-    def find_changes(self, fields: Iterable[str]) -> tuple[str, ...]:
-        """Find the fields, among some, that have changed at the service since the audit."""
-        now = self.now
-        return tuple(
-            name
-            for name in FIELDS
-            if name in set(fields) & self.seen.keys() and not same_value(name, self.seen[name], now.get(name))
-        )
+
+def find_differing(fields: Mapping[str, Value], others: Mapping[str, Value]) -> tuple[str, ...]:
+    """Find the fields that have another value in others, in their usual order."""
+    return tuple(
+        name for name in FIELDS if name in fields and not same_value(name, fields[name], others.get(name))
+    )
 
 
-class Rows:
+class AuditedMemories:
     """The memories of one user in an audited frame, each once.
 
     Raises `PlanError` if the frame holds other users' memories alone, or one memory in two states.
@@ -62,16 +73,14 @@ class Rows:
 
     def __init__(self, access: Access, memories: pd.DataFrame) -> None:
         self._access = access
-        if "user_id" in memories.columns:  # rows that name no user count as the user's own
-            users = memories["user_id"].dropna().unique()
-            foreign = [user for user in users if not same_id(str(user), access.user_id)]
-            memories = memories[~memories["user_id"].isin(foreign)]
-            if foreign and memories.empty:
-                raise PlanError(
-                    f"the audit is of memories of user {list_some([str(user) for user in foreign])}, the access is to "
-                    f"{access.user_id}: open that user's access"
-                )
-        memories = memories[memories["id"].notna()]
+        is_own = EditedFrame(memories, needed=()).is_own(access)
+        if is_own and not any(is_own):
+            users = memories["user_id"].map(str).unique().tolist()
+            raise PlanError(
+                f"the audit is of memories of user {list_some(users)}, the access is to {access.user_id}: "
+                "open that user's access"
+            )
+        memories = memories[np.array(is_own, bool) & memories["id"].notna()]
         repeated = memories[memories["id"].duplicated(keep=False)]
         names = [name for name in FIELDS if name in memories.columns]
         states = repeated[["id", *names]].astype(str).drop_duplicates()
@@ -101,14 +110,14 @@ class Rows:
         has_error = frame.get("content_error", pd.Series(None, index=frame.index, dtype="str")).notna()
         rows = {}
         for number, (memory_id, closed) in enumerate(zip(ids, has_error, strict=True)):
-            now = stored.get(memory_id)
+            current = stored.get(memory_id)
             rows[memory_id] = DraftRow(
                 id=memory_id,
                 place=self._place[memory_id],
                 label=label_of(frame.index[number]),
-                seen={name: column[number] for name, column in zip(names, columns, strict=True)},
-                stored=now,
-                is_closed=bool(closed) or (now is not None and now.error is not None),
+                audited={name: column[number] for name, column in zip(names, columns, strict=True)},
+                stored=current,
+                is_closed=bool(closed) or (current is not None and current.error is not None),
             )
         return rows
 
@@ -118,11 +127,11 @@ def choose_tags(findings: pd.DataFrame) -> dict[str, dict[str, str | None]]:
 
     A name is kept if its other spelling is a tag that is removed.
     """
-    said = list(zip(findings["id"], map(names_in, findings["evidence"]), strict=True))
-    dropped = {names[0] for _, names in said if len(names) == 1}
-    becomes = {names[0]: names[1] for _, names in said if len(names) == 2}
+    named = list(zip(findings["id"], map(names_in, findings["evidence"]), strict=True))
+    dropped = {names[0] for _, names in named if len(names) == 1}
+    becomes = {names[0]: names[1] for _, names in named if len(names) == 2}
     changes: defaultdict[str, dict[str, str | None]] = defaultdict(dict)
-    for memory_id, names in said:
+    for memory_id, names in named:
         if len(names) == 1:
             changes[memory_id].setdefault(names[0], None)
         elif len(names) == 2 and (new := _last_spelling(names[0], becomes)) not in dropped:
@@ -146,7 +155,7 @@ class Draft(Struct, frozen=True, kw_only=True):
     """Planned state of each memory of a cleanup, by id."""
 
     rows: Mapping[str, DraftRow]
-    values: dict[str, dict[str, Value]]
+    kept: dict[str, dict[str, Value]]
     """Planned fields of the memories that are kept."""
     deletes: dict[str, str | None]
     """Memories to delete, each with the one that is kept and says the same, if any."""
@@ -157,7 +166,7 @@ class Draft(Struct, frozen=True, kw_only=True):
     """Texts of each memory that no display shows."""
 
 
-def draft_of(
+def make_draft(
     findings: pd.DataFrame,
     rows: Mapping[str, DraftRow],
     memories: pd.DataFrame,
@@ -170,74 +179,104 @@ def draft_of(
     `memories` are all of the user that were audited, `taken` the actions that are asked for at all, and `apart` pairs
     of memories that differ in a value.
     """
-    sealed = {i for i, row in rows.items() if row.is_closed}  # deleted for that alone, if they are
-    lasting = {i for i in sealed if (stored := rows[i].stored) and stored.content is not None}
-    is_sealed, is_about_it = findings["id"].isin(sealed), findings["check"] == "sealed"
-    findings = findings[(is_sealed == is_about_it) & ~findings["id"].isin(lasting)]
+    findings, apart = _leave_out_sealed(findings, rows), frozenset(apart)
     conflicts = _find_conflicts(findings, rows)
     findings = findings[~findings["id"].isin(conflicts.keys())]
-    open_rows = {i: row for i, row in rows.items() if not row.is_closed and i not in conflicts}
-    before = {i: row.now for i, row in open_rows.items()}
-    apart = frozenset(apart)
-    now = {i: row.now for i, row in rows.items() if row.stored is not None}
-    searched = search_memories(now)
-    asked = findings[(findings["action"] == "redact") & findings["id"].isin(before.keys())]
-    redacted = redact_memories(asked, before, searched=searched, apart=apart)
-    values = _edit_memories(findings[findings["id"].isin(before.keys())], before, redacted)
-    deletes = _choose_deletes(findings, open_rows)
-    staying = {i: some for i, some in values.items() if i not in deletes}
-    merging = Merging(memories, staying, taken=frozenset(taken), apart=apart)
-    merges = tuple(merging.merges(_read_copies(findings)))
+    stored = {memory_id: row.current for memory_id, row in rows.items() if row.stored is not None}
+    may_change = {
+        memory_id: fields
+        for memory_id, fields in stored.items()
+        if not rows[memory_id].is_closed and memory_id not in conflicts
+    }
+
+    searched = search_memories(stored)
+    edits = findings[findings["id"].isin(may_change.keys())]
+    redacted = redact_memories(edits[edits["action"] == "redact"], may_change, searched=searched, apart=apart)
+    deletes = _choose_deletes(findings, may_change)
+    kept = _edit_memories(edits, may_change, redacted)
+    kept = {memory_id: fields for memory_id, fields in kept.items() if memory_id not in deletes}
+    merges = tuple(
+        Merging(memories, kept, taken=frozenset(taken), apart=apart).merges(_read_copies(findings))
+    )
     for merge in merges:
-        staying[merge.keeper] = merge.values
-    gone = {copy for merge in merges for copy in merge.copies}
-    # what no display may show, whatever is planned: secrets, and numbers like those of cards and identities
-    shown = searched[(searched["action"] == "redact") | (searched["severity"] == "high")]
-    hidden = redact_memories(shown, now, searched=searched)
+        kept[merge.keeper] = merge.values
+        for copy in merge.copies:
+            del kept[copy]
     return Draft(
         rows=rows,
-        values={i: some for i, some in staying.items() if i not in gone},
+        kept=kept,
         deletes=deletes,
         merges=merges,
         conflicts=conflicts,
-        hidden={
-            i: frozenset().union(*(some[i].secrets for some in (hidden, redacted) if i in some)) for i in rows
-        },
+        hidden=_find_hidden(rows, stored, searched, redacted),
     )
+
+
+def _leave_out_sealed(findings: pd.DataFrame, rows: Mapping[str, DraftRow]) -> pd.DataFrame:
+    """Leave out findings about memories that cannot be opened, but for those that propose to delete them for that."""
+    closed = [memory_id for memory_id, row in rows.items() if row.is_closed]
+    readable_now = [
+        memory_id for memory_id in closed if (stored := rows[memory_id].stored) and stored.content is not None
+    ]
+    is_about_it = findings["check"] == "sealed"
+    return findings[(findings["id"].isin(closed) == is_about_it) & ~findings["id"].isin(readable_now)]
 
 
 def _find_conflicts(findings: pd.DataFrame, rows: Mapping[str, DraftRow]) -> dict[str, tuple[str, ...]]:
     """Find memories that are gone, or that changed in fields on which findings rest or that would be lost."""
-    looked_at: defaultdict[str, set[str]] = defaultdict(set)
+    needed: defaultdict[str, set[str]] = defaultdict(set)
     columns = (findings[name] for name in ("id", "field", "action", "related_id"))
     for memory_id, field, action, related in zip(*columns, strict=True):
         is_last = action in {"delete", "merge"}
-        looked_at[memory_id].update(FIELDS if is_last else [field])
+        needed[memory_id].update(FIELDS if is_last else [field])
         if is_last and related in rows:
-            looked_at[related].update(HOLDING)
-    moved = {i: rows[i].find_changes(fields) for i, fields in looked_at.items() if rows[i].stored is not None}
-    gone = {i: () for i in looked_at if rows[i].stored is None}
-    return {i: fields for i, fields in moved.items() if fields} | gone
+            needed[related].update(HOLDING)
+    changed: dict[str, tuple[str, ...]] = {}
+    gone: dict[str, tuple[str, ...]] = {}
+    for memory_id, fields in needed.items():
+        row = rows[memory_id]
+        audited = {name: value for name, value in row.audited.items() if name in fields}
+        if row.stored is None:
+            gone[memory_id] = ()
+        elif names := find_differing(audited, row.current):
+            changed[memory_id] = names
+    return changed | gone
+
+
+def _find_hidden(
+    rows: Iterable[str],
+    stored: Mapping[str, Fields],
+    searched: pd.DataFrame,
+    redacted: Mapping[str, Redacted],
+) -> dict[str, frozenset[str]]:
+    """Find texts that no display may show, whatever is planned: secrets, and numbers like those of cards."""
+    is_secret = (searched["action"] == "redact") | (searched["severity"] == "high")
+    found = redact_memories(searched[is_secret], stored, searched=searched)
+    nothing = Redacted({}, frozenset())
+    return {
+        memory_id: found.get(memory_id, nothing).secrets | redacted.get(memory_id, nothing).secrets
+        for memory_id in rows
+    }
 
 
 def _edit_memories(
-    findings: pd.DataFrame, before: Mapping[str, dict[str, Value]], redacted: Mapping[str, Redacted]
+    findings: pd.DataFrame, memories: Mapping[str, Fields], redacted: Mapping[str, Redacted]
 ) -> dict[str, dict[str, Value]]:
     """Return memories without their secrets, with the tags and on the scale that the audit proposes."""
-    values = {i: dict(some) for i, some in before.items()}
-    for memory_id, found in redacted.items():
-        sendable = {name for name, value in found.values.items() if normalize(name, value).error is None}
-        values[memory_id] |= {name: found.values[name] for name in sendable}
+    edited = {memory_id: dict(fields) for memory_id, fields in memories.items()}
+    for memory_id, redaction in redacted.items():
+        fields = redaction.values.items()
+        edited[memory_id] |= {name: value for name, value in fields if normalize(name, value).error is None}
     for memory_id, names in choose_tags(findings[findings["action"] == "retag"]).items():
-        spelled = [names.get(str(name), str(name)) for name in values[memory_id]["tags"] or ()]  # type: ignore[union-attr]
+        spelled = [names.get(str(name), str(name)) for name in edited[memory_id]["tags"] or ()]  # type: ignore[union-attr]
         tags = tuple(dict.fromkeys(name for name in spelled if name is not None))
         if normalize("tags", tags).error is None:
-            values[memory_id]["tags"] = tags
+            edited[memory_id]["tags"] = tags
     for memory_id in findings["id"][(findings["action"] == "rescale") & (findings["field"] == "importance")]:
-        importance = before[memory_id]["importance"]
+        importance = memories[memory_id]["importance"]
         if isinstance(importance, float):
-            values[memory_id]["importance"] = rescale_importance(importance)
-    return values
+            edited[memory_id]["importance"] = rescale_importance(importance)
+    return edited
 
 
 def _choose_deletes(findings: pd.DataFrame, may_stay: Collection[str]) -> dict[str, str | None]:
@@ -255,23 +294,23 @@ def _choose_deletes(findings: pd.DataFrame, may_stay: Collection[str]) -> dict[s
 def _read_copies(findings: pd.DataFrame) -> list[Copy]:
     """Collect the findings of memories that repeat another one."""
     is_copy = (findings["action"] == "merge") | findings["check"].isin(COPYING)
-    found = findings[is_copy & findings["related_id"].notna()]
+    copies = findings[is_copy & findings["related_id"].notna()]
     columns = ("id", "related_id", "check", "kind", "action")
-    return [Copy(*some) for some in zip(*(found[name] for name in columns), strict=True)]
+    return [Copy(*cells) for cells in zip(*(copies[name] for name in columns), strict=True)]
 
 
-class Writer:
-    """Make the changes of a plan from a draft, and from the findings that it was made from."""
+class CleanupBuilder:
+    """Build the changes of a plan from a draft, and from the findings that it was made from."""
 
     def __init__(self, draft: Draft, findings: pd.DataFrame) -> None:
         self._draft = draft
-        self._actions = {str(i): {*some} for i, some in findings.groupby("id")["action"]}
+        self._actions = {
+            str(memory_id): {*actions} for memory_id, actions in findings.groupby("id")["action"]
+        }
         self._copies = {*findings["id"][findings["check"].isin(COPYING)]}
         is_ending = findings["action"].isin(["delete", "merge"])
-        self._why_patched, self._why_deleted = (
-            _describe_reasons(findings[~is_ending]),
-            _describe_reasons(findings[is_ending]),
-        )
+        self._why_patched = _describe_reasons(findings[~is_ending])
+        self._why_deleted = _describe_reasons(findings[is_ending])
         self._merged_into = {copy: merge.keeper for merge in draft.merges for copy in merge.copies}
         self._held_by = self._merged_into | {
             memory_id: self._merged_into.get(other, other)
@@ -283,30 +322,29 @@ class Writer:
             self._held[keeper].append(memory_id)
         self._group_of = {keeper: n for n, keeper in enumerate(sorted(self._held, key=self._place_of))}
         self._after: dict[str, dict[str, Value]] = {}
-        for i, wanted in draft.values.items():
-            now = draft.rows[i].now
-            after = {name: wanted[name] for name in FIELDS if not same_value(name, wanted[name], now[name])}
-            if after:
-                self._after[i] = after
+        for memory_id, fields in draft.kept.items():
+            changed = find_differing(fields, draft.rows[memory_id].current)
+            if changed:
+                self._after[memory_id] = {name: fields[name] for name in changed}
 
     def changes(self) -> list[Change]:
         """Return the changes, in the order of the audited frame."""
-        made = [self._patch(i) for i in self._after]
-        made += [self._delete(i) for i in (*self._draft.deletes, *self._merged_into)]
-        return sorted(made, key=lambda change: self._place_of(str(change.id)))
+        changes = [self._patch(memory_id) for memory_id in self._after]
+        changes += [self._delete(memory_id) for memory_id in (*self._draft.deletes, *self._merged_into)]
+        return sorted(changes, key=lambda change: self._place_of(str(change.id)))
 
     def conflicts(self) -> Iterator[Change]:
         """Return the changes that cannot be planned, as the memory was changed or deleted since the audit."""
         for memory_id, fields in self._draft.conflicts.items():
             row = self._draft.rows[memory_id]
-            moved = f"{', '.join(fields)} changed" if fields else "it was deleted"
+            event = f"{', '.join(fields)} changed" if fields else "it was deleted"
             yield Change(
                 action="conflict",
                 row=row.label,
                 id=memory_id,
-                before={name: row.now[name] for name in fields},
-                reason=f"{moved} at the service since it was audited",
-                hidden=self._hidden(memory_id),
+                before={name: row.current[name] for name in fields},
+                reason=f"{event} at the service since it was audited",
+                hidden=self._hidden_texts(memory_id),
             )
 
     def notes(self, findings: pd.DataFrame) -> Iterator[str]:
@@ -322,14 +360,14 @@ class Writer:
             return
         n_done = len(wanted & changed)
         proposals = number_of(len(wanted), "proposal", "proposals")
-        said = f"In memories: of {proposals} {number_of(n_done, 'is', 'are')} carried out"
+        note = f"In memories: of {proposals} {number_of(n_done, 'is', 'are')} carried out"
         if left:
             counts = Counter(sorted(map(self._why_left, left)))
             reasons = "; ".join(f"{n:,} {why}" for why, n in counts.most_common())
-            said += f"; {number_of(len(left), 'is', 'are')} left for you: {reasons}"
+            note += f"; {number_of(len(left), 'is', 'are')} left for you: {reasons}"
         if besides:
-            said += f". {number_of(len(besides), 'other memory takes', 'other memories take')} in what copies held"
-        yield f"{said}."
+            note += f". {number_of(len(besides), 'other memory takes', 'other memories take')} in what copies held"
+        yield f"{note}."
 
     def _why_left(self, memory_id: str) -> str:
         """Say why a memory stays as it is, after a number of such memories."""
@@ -359,11 +397,11 @@ class Writer:
             action="patch",
             row=row.label,
             id=memory_id,
-            before={name: row.now[name] for name in after},
+            before={name: row.current[name] for name in after},
             after=after,
             reason="; ".join([*takes_in, *dict.fromkeys(filter(None, why))]),
             group=self._group_of.get(memory_id),
-            hidden=self._hidden(memory_id, *held),
+            hidden=self._hidden_texts(memory_id, *held),
         )
 
     def _delete(self, memory_id: str) -> Change:
@@ -373,27 +411,28 @@ class Writer:
         why = self._why_deleted.get(memory_id) or "the same text as others that are merged"
         depends_on = {}
         if keeper is not None:  # on what it holds of others and keeps; its patch compares the rest
-            now, after = self._draft.rows[keeper].now, self._after.get(keeper, {})
-            depends_on = {keeper: {name: now[name] for name in HOLDING if name not in after}}
+            current, after = self._draft.rows[keeper].current, self._after.get(keeper, {})
+            depends_on = {keeper: {name: current[name] for name in HOLDING if name not in after}}
         return replace(
             whole,
             reason="; ".join(filter(None, [kept, why])),
             group=None if keeper is None else self._group_of[keeper],
-            hidden=self._hidden(memory_id, *filter(None, [keeper])),
+            hidden=self._hidden_texts(memory_id, *filter(None, [keeper])),
             depends_on=depends_on,
         )
 
     def _name_memories(self, ids: Sequence[str]) -> str:
-        return list_some([Change(action="patch", id=i, row=self._draft.rows[i].label).label for i in ids])
+        rows = (self._draft.rows[memory_id] for memory_id in ids)
+        return list_some([Change(action="patch", id=row.id, row=row.label).label for row in rows])
 
-    def _hidden(self, *ids: str) -> tuple[str, ...]:
-        return tuple(sorted(frozenset().union(*(self._draft.hidden[i] for i in ids))))
+    def _hidden_texts(self, *ids: str) -> tuple[str, ...]:
+        return tuple(sorted(frozenset().union(*(self._draft.hidden[memory_id] for memory_id in ids))))
 
 
 def _describe_reasons(findings: pd.DataFrame) -> dict[str, str]:
     """Put the findings of each memory into words, with their masked evidence."""
-    said: defaultdict[str, dict[str, None]] = defaultdict(dict)
+    reasons: defaultdict[str, dict[str, None]] = defaultdict(dict)
     columns = (findings[name] for name in ("id", "check", "kind", "evidence"))
     for memory_id, check, kind, evidence in zip(*columns, strict=True):
-        said[memory_id][f"{check} ({kind}): {evidence}"] = None
-    return {memory_id: list_some(list(parts), "; ") for memory_id, parts in said.items()}
+        reasons[memory_id][f"{check} ({kind}): {evidence}"] = None
+    return {memory_id: list_some(list(parts), "; ") for memory_id, parts in reasons.items()}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from os import PathLike
 from types import MappingProxyType
@@ -52,12 +51,12 @@ COPYING = frozenset({"exact_duplicate", "near_duplicate"})
 MAX_SHARE = 0.05
 """Largest share of a user's memories that is deleted on wording alone without a confirmation."""
 
-_SEEN: tuple[Check, ...] = ("exact_duplicate", "sealed")
+_CERTAIN: tuple[Check, ...] = ("exact_duplicate", "sealed")
 """Checks whose findings do not depend on the wording of a text."""
 
 
 class ChosenActions(NamedTuple):
-    """Which proposals to plan."""
+    """The proposals to plan."""
 
     taken: frozenset[str]
     decided: Mapping[str, str]
@@ -122,9 +121,10 @@ def check_share(findings: pd.DataFrame, deletes: Iterable[str], n_memories: int,
     Raises `PlanError`, which names number and share, and the ``max_share`` that confirms them. `n_memories` is how many
     the user has, as far as they were audited.
     """
-    found = findings[(findings["action"] == "delete") & findings["id"].isin(list(deletes))]
-    is_seen = found["check"].isin(_SEEN) | ((found["check"] == "junk") & found["kind"].isin(ACTIONS.keys()))
-    by_wording = found[~is_seen & ~found["id"].isin(found["id"][is_seen])]
+    deleting = findings[(findings["action"] == "delete") & findings["id"].isin(list(deletes))]
+    is_junk = deleting["check"] == "junk"
+    is_certain = deleting["check"].isin(_CERTAIN) | (is_junk & deleting["kind"].isin(ACTIONS.keys()))
+    by_wording = deleting[~is_certain & ~deleting["id"].isin(deleting["id"][is_certain])]
     n_deleted = by_wording["id"].nunique()
     if n_deleted <= max_share * n_memories:
         return
@@ -160,16 +160,16 @@ def audit_again(access: Access, path: str | PathLike[str]) -> Renewal:
     saved = read_audit(expand_path(path))
     if not saved.is_stored:
         raise unstored_error()
-    seen = findings_of(saved)
+    earlier = findings_of(saved)
     memories = load_memories(access, progress=False)
     checks = [check for check in CHECKS if check in saved.checks]
     again = audit_memories(memories, tags=load_tags(access), checks=checks)
     left: dict[tuple[Any, ...], list[str]] = {}
-    for key, action in zip(_iter_keys(seen), seen["action"], strict=True):
+    for key, action in zip(_iter_keys(earlier), earlier["action"], strict=True):
         left.setdefault(key, []).append(action)
     keys = zip(_iter_keys(again.findings), again.findings["action"], strict=True)
     actions = [_choose_milder(left[key].pop(0), action) if left.get(key) else None for key, action in keys]
-    n_gone = sum((Counter(some)[name] for some in left.values() for name in PLANNED), 0)
+    n_gone = sum(action in PLANNED for rest in left.values() for action in rest)
     findings = again.findings.assign(action=pd.array(actions, dtype="str")).dropna(subset=["action"])
     return Renewal(dataclasses.replace(again, findings=findings.reset_index(drop=True)), n_gone)
 
@@ -194,5 +194,5 @@ def _iter_keys(findings: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
     names = ("check", "kind", "id", "field", "related_id", "evidence")
     plain = findings[list(names)].astype(object).where(findings[list(names)].notna(), None)
     for check, kind, memory_id, field, related, evidence in plain.itertuples(index=False, name=None):
-        said = None if check in COPYING else names_in(evidence) if check == "tags" else evidence
-        yield check, kind, memory_id, field, related, said
+        part = None if check in COPYING else names_in(evidence) if check == "tags" else evidence
+        yield check, kind, memory_id, field, related, part

@@ -40,8 +40,8 @@ class Stretch(NamedTuple):
     score: float = 1.0
 
 
-Found = Mapping[str, Sequence[Stretch]]
-"""What was found in a memory, by field."""
+Stretches = Mapping[str, Sequence[Stretch]]
+"""Parts of a memory to redact, by field."""
 
 
 class Redacted(NamedTuple):
@@ -69,25 +69,28 @@ def redact_memories(
     to differ in a value.
     """
     redactions = {
-        i: _Redaction(memories[i], by_field) for i, by_field in _read_stretches(findings, memories).items()
+        memory_id: _Redaction(memories[memory_id], stretches)
+        for memory_id, stretches in _read_stretches(findings, memories).items()
     }
     checks = [check for check in FINDERS if (findings["check"] == check).any()]
     known = searched[searched["check"].isin(checks) & searched["id"].isin(redactions)]
     spared = {
-        i: _name_secrets(by_field, memories[i]) for i, by_field in _select_visible(known, memories).items()
+        memory_id: _name_secrets(stretches, memories[memory_id])
+        for memory_id, stretches in _select_visible(known, memories).items()
     }
     for alike in _group_alike(redactions, apart):
         _number_marks(alike)  # before the next rounds, whose places are those behind these marks
-    left = set(redactions)
+    changed = set(redactions)
     for _ in range(_MAX_ROUNDS):
-        values = {i: redactions[i].values() for i in sorted(left)}
-        found = _select_visible(search_memories(values, checks), values)
-        new = {i: some for i in found if (some := _leave_out(found[i], values[i], spared.get(i, {})))}
-        for i, some in new.items():
-            redactions[i].add(some)
-        left = set(new)  # the others are done
-    done = {i: redaction.result() for i, redaction in redactions.items()}
-    return {i: some for i, some in done.items() if some.values}
+        texts = {memory_id: redactions[memory_id].fields() for memory_id in sorted(changed)}
+        visible = _select_visible(search_memories(texts, checks), texts)
+        changed = set()
+        for memory_id, stretches in visible.items():
+            if rest := _leave_out(stretches, texts[memory_id], spared.get(memory_id, {})):
+                redactions[memory_id].add(rest)
+                changed.add(memory_id)
+    results = {memory_id: redaction.result() for memory_id, redaction in redactions.items()}
+    return {memory_id: result for memory_id, result in results.items() if result.values}
 
 
 def search_memories(memories: Memories, checks: Iterable[Check] = tuple(FINDERS)) -> pd.DataFrame:
@@ -110,67 +113,71 @@ def cut(text: str, stretches: Iterable[Stretch]) -> str:
         end = stretch.end
         while end < len(text) and (unicodedata.category(text[end])[0] == "M" or text[end] == "\u200d"):
             end += 1  # accents and variants belong to the last character
-        one = stretch._replace(end=end)
-        if apart and one.start < apart[-1].end:
+        whole = stretch._replace(end=end)
+        if apart and whole.start < apart[-1].end:
             other = apart.pop()
-            surest = max(other, one, key=lambda some: (some.score, some.end - some.start))
-            one = surest._replace(start=other.start, end=max(other.end, end))
-        apart.append(one)
-    done, place = [], 0
-    for one in apart:
-        done += [text[place : one.start], redaction_mark(one.kind)]
-        place = one.end
-    return "".join([*done, text[place:]])
+            surest = max(other, whole, key=lambda one: (one.score, one.end - one.start))
+            whole = surest._replace(start=other.start, end=max(other.end, end))
+        apart.append(whole)
+    parts, place = [], 0
+    for stretch in apart:
+        parts += [text[place : stretch.start], redaction_mark(stretch.kind)]
+        place = stretch.end
+    return "".join([*parts, text[place:]])
 
 
 class _Redaction:
-    """Redaction of one memory in rounds: what was found in each, and the name of each mark."""
+    """Redaction of one memory in rounds: the stretches of each, and the names of their marks."""
 
-    def __init__(self, memory: Fields, found: Found) -> None:
+    def __init__(self, memory: Fields, stretches: Stretches) -> None:
         self.memory = memory
-        self.rounds = [(found, _name_secrets(found, memory))]
-        self._values: dict[str, Value] | None = None
+        self.rounds = [(stretches, _name_secrets(stretches, memory))]
+        self._fields: dict[str, Value] | None = None
 
-    def values(self) -> Fields:
-        """Return all fields, without what was found in them, and without the same wherever else it stands."""
-        if self._values is None:
-            self._values = dict(self.memory)
-            for found, names in self.rounds:
-                self._values = _cut_all(self._values, found, names)
-        return self._values
+    def fields(self) -> Fields:
+        """Return all fields, without their secrets, and without the same secrets wherever else they stand."""
+        if self._fields is None:
+            self._fields = dict(self.memory)
+            for stretches, names in self.rounds:
+                self._fields = _cut_all(self._fields, stretches, names)
+        return self._fields
 
-    def add(self, found: Found) -> None:
-        """Cut out what was found in the values as they are."""
-        self.rounds.append((found, _name_secrets(found, self.values())))
-        self._values = None
+    def add(self, stretches: Stretches) -> None:
+        """Redact stretches of the fields as they are after the earlier rounds."""
+        self.rounds.append((stretches, _name_secrets(stretches, self.fields())))
+        self._fields = None
 
     def result(self) -> Redacted:
-        changed = {name: value for name, value in self.values().items() if value != self.memory[name]}
+        changed = {name: value for name, value in self.fields().items() if value != self.memory[name]}
         return Redacted(changed, frozenset(secret for _, names in self.rounds for secret in names))
 
     def number(self, numbers: Mapping[str, Mapping[str, int]]) -> None:
         """Number the marks of kinds of which there are several secrets."""
         for _, names in self.rounds:
-            names |= {s: f"{kind} {numbers[kind][s]}" for s, kind in names.items() if len(numbers[kind]) > 1}
-        self._values = None
+            names |= {
+                secret: f"{kind} {numbers[kind][secret]}"
+                for secret, kind in names.items()
+                if len(numbers[kind]) > 1
+            }
+        self._fields = None
 
 
-def _name_secrets(found: Found, memory: Fields) -> dict[str, str]:
-    """Return the texts that are to go, and of which kind each is."""
-    stretches = [(stretch, str(memory[field])) for field, some in found.items() for stretch in some]
+def _name_secrets(stretches: Stretches, memory: Fields) -> dict[str, str]:
+    """Return the secrets in stretches, each with its kind; of several kinds the surest."""
+    pairs = [(stretch, str(memory[field])) for field, in_field in stretches.items() for stretch in in_field]
     return {
         text[stretch.start : stretch.end]: stretch.kind
-        for stretch, text in sorted(stretches, key=lambda pair: pair[0].score)
+        for stretch, text in sorted(pairs, key=lambda pair: pair[0].score)
     }
 
 
-def _cut_all(memory: Fields, found: Found, names: Mapping[str, str]) -> dict[str, Value]:
+def _cut_all(memory: Fields, stretches: Stretches, names: Mapping[str, str]) -> dict[str, Value]:
     new: dict[str, Value] = dict(memory)
     for field in _FIELDS:
         value = memory.get(field)
         if isinstance(value, str):
-            here = [one._replace(kind=names[value[one.start : one.end]]) for one in found.get(field, ())]
-            new[field] = cut(value, [*here, *_find_again(value, names)])
+            named = [one._replace(kind=names[value[one.start : one.end]]) for one in stretches.get(field, ())]
+            new[field] = cut(value, [*named, *_find_again(value, names)])
         elif isinstance(value, tuple):
             new[field] = tuple(dict.fromkeys(cut(tag, _find_again(tag, names)) for tag in value))
     return new
@@ -196,13 +203,13 @@ def _find_again(text: str, secrets: Mapping[str, str]) -> Iterator[Stretch]:
             start = text.find(bare, end if is_alone else start + 1)
 
 
-def _leave_out(found: Found, memory: Fields, spared: Container[str]) -> dict[str, list[Stretch]]:
-    """Return what was found but for some texts."""
-    new = {
-        field: [one for one in stretches if str(memory[field])[one.start : one.end] not in spared]
-        for field, stretches in found.items()
+def _leave_out(stretches: Stretches, memory: Fields, spared: Container[str]) -> dict[str, list[Stretch]]:
+    """Return the stretches that hold none of the spared texts."""
+    rest = {
+        field: [one for one in in_field if str(memory[field])[one.start : one.end] not in spared]
+        for field, in_field in stretches.items()
     }
-    return {field: stretches for field, stretches in new.items() if stretches}
+    return {field: in_field for field, in_field in rest.items() if in_field}
 
 
 def _group_alike(
@@ -213,7 +220,7 @@ def _group_alike(
     place = {memory_id: number for number, memory_id in enumerate(ids)}
     clusters, first_with = Clusters(len(ids)), dict[Value, int]()
     for number, memory_id in enumerate(ids):
-        clusters.join(first_with.setdefault(redactions[memory_id].values()["content"], number), number)
+        clusters.join(first_with.setdefault(redactions[memory_id].fields()["content"], number), number)
     for pair in apart:
         if pair <= place.keys():
             clusters.join(*(place[memory_id] for memory_id in pair))
@@ -231,17 +238,17 @@ def _number_marks(alike: Sequence[_Redaction]) -> None:
 
 
 def _read_stretches(findings: pd.DataFrame, memories: Memories) -> dict[str, dict[str, list[Stretch]]]:
-    """Return what was found by memory and field, as far as it lies within a text."""
-    found: defaultdict[str, dict[str, list[Stretch]]] = defaultdict(dict)
+    """Return the stretches that findings name, by memory and field, as far as they lie within a text."""
+    stretches: defaultdict[str, dict[str, list[Stretch]]] = defaultdict(dict)
     spans = findings.dropna(subset=["start", "end"])
     columns = (spans[name] for name in ("id", "field", "start", "end", "kind", "score"))
     for memory_id, field, start, end, kind, score in zip(*columns, strict=True):
         text = memories[memory_id].get(field)
         if isinstance(text, str) and 0 <= start < end <= len(text):
-            found[memory_id].setdefault(field, []).append(Stretch(int(start), int(end), kind, score))
-    return dict(found)
+            stretches[memory_id].setdefault(field, []).append(Stretch(int(start), int(end), kind, score))
+    return dict(stretches)
 
 
-def _select_visible(found: pd.DataFrame, memories: Memories) -> dict[str, dict[str, list[Stretch]]]:
-    """Return what should not be seen in the open, by memory and field."""
-    return _read_stretches(found[found["action"] != "none"], memories)
+def _select_visible(findings: pd.DataFrame, memories: Memories) -> dict[str, dict[str, list[Stretch]]]:
+    """Return the stretches that must not be seen in the open, by memory and field."""
+    return _read_stretches(findings[findings["action"] != "none"], memories)
