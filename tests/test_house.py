@@ -315,7 +315,7 @@ def test_docstrings_begin_with_what_is_done_or_with_a_thing():
         for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module):
                 first = (ast.get_docstring(node) or "").split(" ")[0]
-                if first in {"What", "Whether", "Who", "Whoever", "Whose", "How", "Where", "Why"}:
+                if first in {"What", "Whether", "Which", "Who", "Whoever", "Whose", "How", "Where", "Why"}:
                     yield getattr(node, "name", "the module")
 
     assert breaches(relative) == {}

@@ -87,7 +87,7 @@ def find_changed_values(memories: pd.DataFrame, *, pairs: SimilarPairs | None = 
     0  number  m1         m2  640 → 665
     """
     pairs = similar_pairs(memories) if pairs is None else pairs
-    changes = list(_changes(memories, pairs))
+    changes = list(_find_changes(memories, pairs))
     ids, rows = memories["id"].iloc[pairs.rows].tolist(), pairs.rows.tolist()
     groups = _number_groups(changes, rows)
     changes.sort(key=lambda one: (groups[one.older], -one.score, rows[one.older], rows[one.newer]))
@@ -118,7 +118,7 @@ def _number_groups(changes: Sequence[_ValueChange], rows: Sequence[int]) -> dict
     return {place: numbers.setdefault(groups.of(place), len(numbers)) for place in places}
 
 
-def _changes(memories: pd.DataFrame, pairs: SimilarPairs) -> Iterator[_ValueChange]:
+def _find_changes(memories: pd.DataFrame, pairs: SimilarPairs) -> Iterator[_ValueChange]:
     chosen = memories.iloc[pairs.rows]
     column, age = text_column(chosen, "content"), age_order(chosen)
     contents, sensitive = column.to_pylist(), SensitiveTexts(column)
@@ -126,7 +126,7 @@ def _changes(memories: pd.DataFrame, pairs: SimilarPairs) -> Iterator[_ValueChan
         place: [match.found.span("value") for match in matches]
         for place, matches in load_rules("changed_value").only("slot").search(column)
     }
-    closest, templates = _closest(pairs, values).each(), _Templates(pairs)
+    closest, templates = _choose_closest(pairs, values).each(), _Templates(pairs)
     taken: Counter[int] = Counter()
     for left, right, difference in sorted(closest, key=lambda pair: (-pair.difference.score, *pair[:2])):
         kind, with_slot = difference.kind, left in values and right in values
@@ -156,7 +156,7 @@ def _changes(memories: pd.DataFrame, pairs: SimilarPairs) -> Iterator[_ValueChan
         yield _ValueChange(older, newer, kind, difference.score, written.span(is_newer), evidence)
 
 
-def _closest(pairs: SimilarPairs, slots: Mapping[int, object]) -> Pairs:
+def _choose_closest(pairs: SimilarPairs, slots: Mapping[int, object]) -> Pairs:
     """Choose pairs with enough in common, or with a slot each; of those between the same two clusters the closest.
 
     That Ada likes tea, and jazz, and Graz, are three facts; that her rent is 640, and that it is 665, is one that

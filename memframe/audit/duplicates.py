@@ -148,7 +148,7 @@ def find_near_duplicates(memories: pd.DataFrame, *, pairs: SimilarPairs | None =
     pairs = similar_pairs(memories) if pairs is None else pairs
     ids, rows = memories["id"].iloc[pairs.rows].tolist(), pairs.rows.tolist()
     members = sorted(
-        _members(memories, pairs),
+        _find_members(memories, pairs),
         key=lambda one: (rows[one.keeper], one.kind != "keeper", -one.score, rows[one.place]),
     )
     kinds = [member.kind for member in members]
@@ -166,7 +166,7 @@ def find_near_duplicates(memories: pd.DataFrame, *, pairs: SimilarPairs | None =
     )
 
 
-def _members(memories: pd.DataFrame, pairs: SimilarPairs) -> Iterator[_Member]:
+def _find_members(memories: pd.DataFrame, pairs: SimilarPairs) -> Iterator[_Member]:
     """Yield the texts of all clusters of more than one; kept is the plainest of those that say as much as any."""
     comparer = pairs.comparer
     groups = [sorted(group) for group in pairs.clusters.groups()]

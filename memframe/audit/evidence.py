@@ -102,25 +102,27 @@ def withhold(
     known : collection of str
         Checks of `FINDERS` whose findings are there already; the others are run here.
     """
-    findings = _with_names_masked(findings)
+    findings = _mask_tag_names(findings)
     rows = findings.index[~findings["check"].isin(MASKED) & findings["evidence"].notna()]
     quoting = findings.loc[rows]
-    ids, related_ids = (_ids(quoting[name]) for name in ("id", "related_id"))
+    ids, related_ids = (_read_ids(quoting[name]) for name in ("id", "related_id"))
     concerned = memories[_are_among(memories["id"], {*ids, *related_ids})]
     spans = [
         findings[findings["check"] == check] if check in known else find(concerned)
         for check, find in FINDERS.items()
     ]
-    hidden = _hidden_in(concerned, pd.concat(spans))
+    hidden = _find_hidden(concerned, pd.concat(spans))
     if not hidden:
         return findings
     # of memories without ids nobody can say which of them holds what is hidden
     evidence = {
-        row: _without(text, {*hidden.get(one, ()), *hidden.get(other, ())}) if one is not None else WITHHELD
+        row: _mask_evidence(text, {*hidden.get(one, ()), *hidden.get(other, ())})
+        if one is not None
+        else WITHHELD
         for row, one, other, text in zip(rows, ids, related_ids, quoting["evidence"].tolist(), strict=True)
         if one is None or one in hidden or other in hidden
     }
-    return _with_evidence(findings, pd.Index(list(evidence), dtype="int64"), list(evidence.values()))
+    return _replace_evidence(findings, pd.Index(list(evidence), dtype="int64"), list(evidence.values()))
 
 
 def labels_of(memories: pd.DataFrame, ids: Container[str | None]) -> dict[str, str]:
@@ -135,7 +137,10 @@ def labels_of(memories: pd.DataFrame, ids: Container[str | None]) -> dict[str, s
     """
     concerned = memories[_are_among(memories["id"], ids)].drop_duplicates("id")
     secrets, personal = (find(concerned) for find in (find_secrets, find_personal_data))
-    hidden, with_secret = _hidden_in(concerned, pd.concat([secrets, personal])), set(_ids(secrets["id"]))
+    hidden, with_secret = (
+        _find_hidden(concerned, pd.concat([secrets, personal])),
+        set(_read_ids(secrets["id"])),
+    )
     names = [name for name in ("title", "summary", "content") if name in concerned.columns]
     labels = {}
     for memory_id, *texts in zip(concerned["id"], *(concerned[name] for name in names), strict=True):
@@ -143,7 +148,7 @@ def labels_of(memories: pd.DataFrame, ids: Container[str | None]) -> dict[str, s
         if is_sensitive(text) and memory_id not in with_secret:
             labels[memory_id] = NOT_SHOWN
         else:
-            text = _without(text, {" ".join(value.split()) for value in hidden.get(memory_id, ())})
+            text = _mask_evidence(text, {" ".join(value.split()) for value in hidden.get(memory_id, ())})
             text = NOT_SHOWN if text == WITHHELD else text
             labels[memory_id] = (
                 text if len(text) <= _LABEL_LETTERS else f"{text[: _LABEL_LETTERS - 1].rstrip()}…"
@@ -151,29 +156,31 @@ def labels_of(memories: pd.DataFrame, ids: Container[str | None]) -> dict[str, s
     return labels
 
 
-def _ids(column: pd.Series[Any]) -> list[str | None]:
+def _read_ids(column: pd.Series[Any]) -> list[str | None]:
     return [memory_id if isinstance(memory_id, str) else None for memory_id in column.tolist()]
 
 
 def _are_among(column: pd.Series[Any], wanted: Container[str | None]) -> NDArray[np.bool_]:
     """Find the ids that are among some; `Series.isin` takes twenty times as long for many."""
-    return np.array([memory_id in wanted for memory_id in _ids(column)], bool)
+    return np.array([memory_id in wanted for memory_id in _read_ids(column)], bool)
 
 
-def _with_names_masked(findings: pd.DataFrame) -> pd.DataFrame:
+def _mask_tag_names(findings: pd.DataFrame) -> pd.DataFrame:
     """Mask secrets and personal data in tag names that evidence quotes."""
     rows = findings.index[(findings["check"] == "tags") & findings["evidence"].notna()]
     if rows.empty:
         return findings
     evidence = findings.loc[rows, "evidence"]
     names = pd.DataFrame({"id": evidence.unique(), "content": evidence.unique()})
-    hidden = _hidden_in(names, pd.concat([find(names) for find in FINDERS.values()]))
+    hidden = _find_hidden(names, pd.concat([find(names) for find in FINDERS.values()]))
     if not hidden:
         return findings
-    return _with_evidence(findings, rows, [_without(text, hidden.get(text, ())) for text in evidence])
+    return _replace_evidence(
+        findings, rows, [_mask_evidence(text, hidden.get(text, ())) for text in evidence]
+    )
 
 
-def _with_evidence(findings: pd.DataFrame, rows: pd.Index[Any], evidence: list[str]) -> pd.DataFrame:
+def _replace_evidence(findings: pd.DataFrame, rows: pd.Index[Any], evidence: list[str]) -> pd.DataFrame:
     result = findings.copy()
     result.loc[rows, "evidence"] = evidence
     return result
@@ -181,21 +188,21 @@ def _with_evidence(findings: pd.DataFrame, rows: pd.Index[Any], evidence: list[s
 
 def values_of(memories: pd.DataFrame, spans: pd.DataFrame) -> Iterator[tuple[str | None, str, str]]:
     """Yield id, text and kind of each span that was found; of several memories with one id, the texts of all."""
-    spans = spans[_are_among(spans["id"], set(_ids(memories["id"]))) & spans["start"].notna()]
+    spans = spans[_are_among(spans["id"], set(_read_ids(memories["id"]))) & spans["start"].notna()]
     columns = {name: memories[name].tolist() for name in spans["field"].unique()}
-    places: dict[str | None, list[int]] = {memory_id: [] for memory_id in _ids(spans["id"])}
-    for row, memory_id in enumerate(_ids(memories["id"])):
+    places: dict[str | None, list[int]] = {memory_id: [] for memory_id in _read_ids(spans["id"])}
+    for row, memory_id in enumerate(_read_ids(memories["id"])):
         if memory_id is not None and memory_id in places:
             places[memory_id].append(row)
     found = (spans[name] for name in ("field", "start", "end", "kind"))
-    for memory_id, field, start, end, kind in zip(_ids(spans["id"]), *found, strict=True):
+    for memory_id, field, start, end, kind in zip(_read_ids(spans["id"]), *found, strict=True):
         for row in places[memory_id]:
             text = columns[field][row]
             if isinstance(text, str) and text[start:end]:
                 yield memory_id, text[start:end], kind
 
 
-def _hidden_in(memories: pd.DataFrame, spans: pd.DataFrame) -> dict[str | None, set[str]]:
+def _find_hidden(memories: pd.DataFrame, spans: pd.DataFrame) -> dict[str | None, set[str]]:
     """Return the texts that nobody shall see, by the id of the memory."""
     hidden: defaultdict[str | None, set[str]] = defaultdict(set)
     for memory_id, value, _ in values_of(memories, spans[~spans["kind"].isin(_OPEN_KINDS)]):
@@ -203,7 +210,7 @@ def _hidden_in(memories: pd.DataFrame, spans: pd.DataFrame) -> dict[str | None, 
     return hidden
 
 
-def _without(evidence: str, hidden: Iterable[str]) -> str:
+def _mask_evidence(evidence: str, hidden: Iterable[str]) -> str:
     """Mask hidden texts in evidence; return nothing of it if a part of them could still be seen."""
     for text in sorted(hidden, key=len, reverse=True):
         evidence = evidence.replace(text, mask_text(text))
@@ -263,43 +270,48 @@ class Masks:
         secrets, personal = find_secrets(concerned), find_personal_data(concerned)
         own = list(values_of(concerned, secrets))
         self._hidden: defaultdict[str | None, dict[str, str]] = defaultdict(dict)
-        for name, value, kind in (*values_of(concerned, personal), *own):
-            self._hidden[name][value.strip()] = kind
-        named = (*values_of(memories, findings[findings["check"] == "secret"]), *own)
+        for memory_id, value, kind in (*values_of(concerned, personal), *own):
+            self._hidden[memory_id][value.strip()] = kind
+        spans = (*values_of(memories, findings[findings["check"] == "secret"]), *own)
         self._everywhere = {
-            value.strip(): kind for _, value, kind in named if len(value.strip()) >= _LEAST_ELSEWHERE
+            value.strip(): kind for _, value, kind in spans if len(value.strip()) >= _LEAST_ELSEWHERE
         }
         with_secret = set(secrets["id"])
         self._withheld = {
-            name
-            for name, text in self._texts.items()
-            if not isinstance(text, str) or (is_sensitive(text) and name not in with_secret)
+            memory_id
+            for memory_id, text in self._texts.items()
+            if not isinstance(text, str) or (is_sensitive(text) and memory_id not in with_secret)
         }
         marked = {
-            name: self._mask_hidden(name, [name], {}) for name in self._texts if name not in self._withheld
+            memory_id: self._mask_hidden(memory_id, [memory_id], {})
+            for memory_id in self._texts
+            if memory_id not in self._withheld
         }
         frame = pd.DataFrame({"id": [*marked], "content": [*marked.values()]}, dtype="str")
         for find in FINDERS.values():  # what is left is not sent
-            found = find(frame)
-            self._withheld |= set(found["id"][found["action"] != "none"])
+            findings = find(frame)
+            self._withheld |= set(findings["id"][findings["action"] != "none"])
 
     @property
     def n_withheld(self) -> int:
         """Memories that are not asked about."""
         return len(self._withheld)
 
-    def day_of(self, name: str) -> str:
+    def day_of(self, memory_id: str) -> str:
         """Return the day on which a memory was made; empty where it is not known."""
-        day = self._days[name]
+        day = self._days[memory_id]
         return day if isinstance(day, str) else ""
 
-    def of(self, names: Sequence[str]) -> list[str | None]:
+    def of(self, ids: Sequence[str]) -> list[str | None]:
         """Return the masked texts of the memories of one question, None for those that are withheld."""
         marks: dict[str, str] = {}
-        texts = [None if name in self._withheld else self._mask_hidden(name, names, marks) for name in names]
+        texts = [
+            None if memory_id in self._withheld else self._mask_hidden(memory_id, ids, marks)
+            for memory_id in ids
+        ]
         return [None if text is None else _MARK.sub(r"<\1\2>", text) for text in texts]
 
-    def _mask_hidden(self, name: str, others: Iterable[str], marks: dict[str, str]) -> str:
+    def _mask_hidden(self, memory_id: str, others: Iterable[str], marks: dict[str, str]) -> str:
         """Replace what is hidden of some memories, the longest values first, and what looks like a secret."""
 
         def cover(word: re.Match[str]) -> str:
@@ -309,7 +321,7 @@ class Masks:
                 return word[0]
             return _mark(core, "value", marks) + word[0][len(core) :]
 
-        text = str(self._texts[name])
+        text = str(self._texts[memory_id])
         hidden = dict(self._everywhere)
         for other in others:
             hidden |= self._hidden.get(other, {})

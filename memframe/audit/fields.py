@@ -88,7 +88,7 @@ _Row = tuple[int, str, Severity, float, str, Proposal]
 """Of a finding: the row of the memory, kind, severity, score, evidence and action."""
 
 
-def _findings(memories: pd.DataFrame, check: str, field: str, rows: Iterable[_Row]) -> pd.DataFrame:
+def _make_findings(memories: pd.DataFrame, check: str, field: str, rows: Iterable[_Row]) -> pd.DataFrame:
     places, *columns = zip(*rows, strict=True) if (rows := [*rows]) else [()] * 6
     names = ("kind", "severity", "score", "evidence", "action")
     values = {name: [*column] for name, column in zip(names, columns, strict=True)}
@@ -135,15 +135,18 @@ def find_scores(memories: pd.DataFrame) -> pd.DataFrame:
     if "importance" in memories.columns:
         importance = read_numbers(memories, "importance")
         rows = [
-            *_out_of_range("importance", importance, HIGHEST),
-            *_other_scale(importance),
-            *_ambiguous(memories, importance),
+            *_find_out_of_range("importance", importance, HIGHEST),
+            *_find_other_scale(importance),
+            *_find_ambiguous(memories, importance),
         ]
-        found.append(_findings(memories, "scores", "importance", rows))
+        found.append(_make_findings(memories, "scores", "importance", rows))
     if "confidence" in memories.columns:
         confidence = read_numbers(memories, "confidence")
-        rows = [*_out_of_range("confidence", confidence, 1.0)]
-        found += [_findings(memories, "scores", "confidence", rows), _constant(memories, confidence)]
+        rows = [*_find_out_of_range("confidence", confidence, 1.0)]
+        found += [
+            _make_findings(memories, "scores", "confidence", rows),
+            _find_constant(memories, confidence),
+        ]
     return join_findings(found)
 
 
@@ -156,13 +159,13 @@ def rescale_importance(importance: float) -> float:
     return round(importance / HIGHEST, 4)
 
 
-def _out_of_range(field: str, values: Scores, highest: float) -> Iterator[_Row]:
+def _find_out_of_range(field: str, values: Scores, highest: float) -> Iterator[_Row]:
     words = "beyond both scales" if highest > 1 else "not within 0 to 1"
     for row in np.flatnonzero((values < 0) | (values > highest)).tolist():
         yield row, "out_of_range", "medium", 1.0, f"{field} is {values[row]:g}, {words}", "review"
 
 
-def _other_scale(importance: Scores) -> Iterator[_Row]:
+def _find_other_scale(importance: Scores) -> Iterator[_Row]:
     is_above = (importance > 1) & (importance <= HIGHEST)
     is_mixed = bool((importance < 1).any())
     is_least = (importance == 1) & (not is_mixed and bool(is_above.any()))
@@ -181,7 +184,7 @@ def _sources(memories: pd.DataFrame) -> NDArray[Any]:
     return read_texts(memories, "source").fillna(_NO_SOURCE).to_numpy()
 
 
-def _ambiguous(memories: pd.DataFrame, importance: Scores) -> Iterator[_Row]:
+def _find_ambiguous(memories: pd.DataFrame, importance: Scores) -> Iterator[_Row]:
     """Yield an importance of 1 between two neighbours of the same source, by time, that are both above 1."""
     if not {"source", "created_at"} <= set(memories.columns) or not (importance < 1).any():
         return
@@ -196,7 +199,7 @@ def _ambiguous(memories: pd.DataFrame, importance: Scores) -> Iterator[_Row]:
         yield row, "ambiguous_scale", "low", 0.5, words, "review"
 
 
-def _constant(memories: pd.DataFrame, confidence: Scores) -> pd.DataFrame:
+def _find_constant(memories: pd.DataFrame, confidence: Scores) -> pd.DataFrame:
     """Find memories of sources whose confidence tells nothing, as it is always the same."""
     source = _sources(memories)
     scored = pd.DataFrame({"source": source, "confidence": confidence}).dropna()
@@ -209,7 +212,7 @@ def _constant(memories: pd.DataFrame, confidence: Scores) -> pd.DataFrame:
     }
     rows = scored.index[scored["source"].isin(constant.index)]
     cells = [(row, "constant_confidence", "info", 1.0, words[source[row]], "none") for row in rows]
-    found = _findings(memories, "scores", "confidence", cells)  # type: ignore[arg-type]  # as the names are words
+    found = _make_findings(memories, "scores", "confidence", cells)  # type: ignore[arg-type]  # as the names are words
     return found.assign(group=pd.array([group[source[row]] for row in rows], "Int64"))
 
 
@@ -274,7 +277,7 @@ def find_sealed(memories: pd.DataFrame) -> pd.DataFrame:
         evidence=words,
         action="review",
     )
-    return join_findings([_findings(memories, "sealed", "content", rows), plain])
+    return join_findings([_make_findings(memories, "sealed", "content", rows), plain])
 
 
 MIN_LETTERS = 6
@@ -340,15 +343,15 @@ def find_tags(memories: pd.DataFrame, tags: pd.DataFrame | None = None) -> pd.Da
         """Build one finding for each memory with one of some tags, of which score and evidence are given."""
         places = [(row, name) for row, cell in enumerate(cells) for name in cell if name in tagged]
         rows: list[_Row] = [(row, kind, severity, *tagged[name], action) for row, name in places]
-        parts.append(_findings(memories, "tags", "tags", rows))
+        parts.append(_make_findings(memories, "tags", "tags", rows))
 
-    better = {name: (other, score) for name, other, score in chain(_same_forms(counts), _slips(counts))}
-    similar = {name: (score, f"{n_of[name]} and {n_of[other]}") for name, (other, score) in better.items()}
-    kept = {name for name in similar if better[name][0] in disabled and name not in disabled}
+    pairs = [*_find_same_forms(counts), *_find_slips(counts)]
+    similar = {name: (score, f"{n_of[name]} and {n_of[other]}") for name, other, score in pairs}
+    better = {name: other for name, other, _ in pairs}
+    # a name that is enabled does not give way to a disabled one
+    kept = {name for name in similar if better[name] in disabled and name not in disabled}
     add("near_identical", "low", "retag", {name: similar[name] for name in similar.keys() - kept})
-    add(
-        "near_identical", "low", "review", {name: similar[name] for name in kept}
-    )  # the better one is disabled
+    add("near_identical", "low", "review", {name: similar[name] for name in kept})
     if tags is None:
         findings = join_findings(parts)
         findings.attrs["not_checked"] = (
@@ -380,7 +383,7 @@ def names_in(evidence: str) -> tuple[str, ...]:
     return tuple(literal_eval(name) for name in quoted.groups() if name) if quoted else ()
 
 
-def _same_forms(counts: Counter[str]) -> Iterator[tuple[str, str, float]]:
+def _find_same_forms(counts: Counter[str]) -> Iterator[tuple[str, str, float]]:
     """Yield names that are equal without case, accents, signs and plural, each with the most frequent of them."""
     forms = defaultdict(list)
     for name in counts:
@@ -390,7 +393,7 @@ def _same_forms(counts: Counter[str]) -> Iterator[tuple[str, str, float]]:
         yield from ((name, best, 0.95) for name in names if name != best)
 
 
-def _slips(counts: Counter[str]) -> Iterator[tuple[str, str, float]]:
+def _find_slips(counts: Counter[str]) -> Iterator[tuple[str, str, float]]:
     """Yield rare names that are one letter away from a frequent one.
 
     Names with a letter in common places meet under the forms that each has without one of its letters.

@@ -74,7 +74,7 @@ def findings_frame(**columns: Sequence[Any] | str | float | None) -> pd.DataFram
     if unknown:
         raise TypeError(f"a finding has no {', '.join(sorted(unknown))}")
     n_rows = len(columns.get("id", ()))  # type: ignore[arg-type]  # a sequence, as the id always differs
-    return _build(columns, n_rows) if n_rows else _nothing().copy()
+    return _build(columns, n_rows) if n_rows else _no_findings().copy()
 
 
 def _build(columns: Mapping[str, Any], n_rows: int) -> pd.DataFrame:
@@ -88,7 +88,7 @@ def _build(columns: Mapping[str, Any], n_rows: int) -> pd.DataFrame:
 
 
 @functools.cache
-def _nothing() -> pd.DataFrame:
+def _no_findings() -> pd.DataFrame:
     """Build no findings once: it is what most checks of a small store find, and slow to build."""
     return _build({}, 0)
 

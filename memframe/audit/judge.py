@@ -235,8 +235,8 @@ def ask_judge(
     model = str(getattr(judge, "model", "") or getattr(judge, "__name__", type(judge).__name__))
     drafts = _draft_questions(memories, findings, candidates)
     chosen = drafts[: max(0, limit)]
-    masks = Masks(memories, findings, {name for names in chosen for name in names})
-    asked = [one for names in chosen if (one := _mask(names, masks)) is not None]
+    masks = Masks(memories, findings, {memory_id for ids in chosen for memory_id in ids})
+    asked = [one for ids in chosen if (one := _mask(ids, masks)) is not None]
     control = [
         _Asked(Question("relation" if one.older else "worth", one.newer, one.older), control=one)
         for one in (control_questions() if asked else ())
@@ -268,7 +268,8 @@ def _draft_questions(
 
     A single id asks whether that memory is worth keeping.
     """
-    age = {name: place for place, name in enumerate(memories.sort_values("created_at", kind="stable")["id"])}
+    oldest_first = memories.sort_values("created_at", kind="stable")["id"]
+    age = {memory_id: place for place, memory_id in enumerate(oldest_first)}
     groups: defaultdict[str, dict[str, float]] = defaultdict(dict)
     is_merge = (findings["check"] == "near_duplicate") & (findings["action"] == "merge")
     related = findings[findings["check"].isin(["superseded", "changed_value"]) | is_merge]
@@ -286,23 +287,23 @@ def _draft_questions(
     for newer, promises in groups.items():
         best = sorted(promises, key=lambda older: -promises[older])[:_MAX_OLDER]
         drafts.append((promises[best[0]], [newer, *best]))
-    is_told = (
+    is_doubtful = (
         (findings["check"] == "junk") & (findings["action"] == "review") & findings["id"].isin(age.keys())
     )
-    worth = findings[is_told].groupby("id", sort=False)["score"].max().fillna(0.0)
-    drafts += [(_WITH_CUE + score, [str(name)]) for name, score in worth.items()]
-    return [names for _, names in sorted(drafts, key=lambda draft: -draft[0])]
+    worth = findings[is_doubtful].groupby("id", sort=False)["score"].max().fillna(0.0)
+    drafts += [(_WITH_CUE + score, [str(memory_id)]) for memory_id, score in worth.items()]
+    return [ids for _, ids in sorted(drafts, key=lambda draft: -draft[0])]
 
 
-def _mask(names: Sequence[str], masks: Masks) -> _Asked | None:
+def _mask(ids: Sequence[str], masks: Masks) -> _Asked | None:
     """Make the question of a draft; None if a text that it needs is withheld."""
-    first, *rest = masks.of(names)
-    older = {name: text for name, text in zip(names[1:], rest, strict=True) if text is not None}
-    if first is None or (len(names) > 1 and not older):
+    first, *rest = masks.of(ids)
+    older = {memory_id: text for memory_id, text in zip(ids[1:], rest, strict=True) if text is not None}
+    if first is None or (len(ids) > 1 and not older):
         return None
-    days = tuple(masks.day_of(name) for name in (names[0], *older))
+    days = tuple(masks.day_of(memory_id) for memory_id in (ids[0], *older))
     kind: QuestionKind = "relation" if older else "worth"
-    return _Asked(Question(kind, first, tuple(older.values()), days), names[0], tuple(older))
+    return _Asked(Question(kind, first, tuple(older.values()), days), ids[0], tuple(older))
 
 
 def _ask_all(judge: JudgeFunction, model: str, asked: list[_Asked], control: list[_Asked]) -> None:

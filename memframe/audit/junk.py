@@ -70,10 +70,10 @@ def find_junk(memories: pd.DataFrame) -> pd.DataFrame:
     1  feedback_loop  m3  review
     """
     store = _DistinctTexts.of(without_long_contents(memories))
-    found = _repeats(store)
+    found = _find_repeats(store)
     for number, sign in _detect(store.distinct).items():
         found.update((row, sign) for row in store.rows_of[number])
-    found.update(_tool_words(store))
+    found.update(_find_tool_words(store))
     ids = memories["id"].tolist()
     rows = sorted(found)
     signs = [found[row] for row in rows]
@@ -88,7 +88,8 @@ def find_junk(memories: pd.DataFrame) -> pd.DataFrame:
         score=[sign.score for sign in signs],
         evidence=[sign.evidence for sign in signs],
         action=[
-            _action(memories, row, sign, store.text_of(row)) for row, sign in zip(rows, signs, strict=True)
+            _choose_action(memories, row, sign, store.text_of(row))
+            for row, sign in zip(rows, signs, strict=True)
         ],
     )
 
@@ -121,7 +122,7 @@ class _DistinctTexts(NamedTuple):
         return "" if number is None else self.distinct[number]
 
 
-def _action(memories: pd.DataFrame, row: int, sign: Sign, content: str) -> Proposal:
+def _choose_action(memories: pd.DataFrame, row: int, sign: Sign, content: str) -> Proposal:
     """Return what the kind proposes, and review where something would be lost with the memory.
 
     Title or summary (and tags, where there is no content) may hold a word that the content lacks.
@@ -160,7 +161,7 @@ _N_FIRST = 4
 """Words at the beginning by which variants find each other."""
 
 
-def _repeats(store: _DistinctTexts) -> dict[int, Sign]:
+def _find_repeats(store: _DistinctTexts) -> dict[int, Sign]:
     """Find texts of one person that came back unusually often, and their variants; the first of each is for review."""
     rows_of: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
     lower = pc.utf8_lower(pa.array(store.distinct, pa.large_string()))
@@ -504,21 +505,21 @@ def _unwrap(text: str) -> tuple[str, int] | None:
     return "" if _NO_FACT.fullmatch(inner) else inner, depth + max(0, n_said - 1)
 
 
-def _tool_words(store: _DistinctTexts) -> Iterator[tuple[int, Sign]]:
-    """Find wrappings: around nothing, around a fact that another memory tells, or one around the other."""
+def _find_tool_words(store: _DistinctTexts) -> Iterator[tuple[int, Sign]]:
+    """Find wrappings: around nothing, around a fact that another memory contains, or one around the other."""
     column = pa.array(store.distinct, pa.large_string())
     numbers = matching_places(column, (_WRAPPING.regex, _AGAIN.regex)).to_pylist()
     short = (number for number in numbers if len(store.distinct[number]) <= _LONGEST_WRAPPED)
     wrapped = {number: inside for number in short if (inside := _unwrap(store.distinct[number]))}
     rows = sorted((row, number) for number in wrapped for row in store.rows_of[number])
     words_in = {row: _content_words(wrapped[number][0]) for row, number in rows}
-    elsewhere = _tellers(store, {row: words for row, words in words_in.items() if words}, wrapped)
+    elsewhere = _find_containing(store, {row: words for row, words in words_in.items() if words}, wrapped)
     keepers: dict[tuple[str, frozenset[str]], int] = {}
     for row, number in rows:
         (inner, depth), text, keeper = wrapped[number], store.distinct[number], elsewhere.get(row)
         if keeper is None and inner:
             if depth == 1 and _LABEL.regex.match(text):
-                continue  # a plain label before a fact that no other memory tells
+                continue  # a plain label before a fact that no other memory contains
             keeper = keepers.setdefault((store.owners[row], words_in[row]), row)
         score = 0.95 if not inner or depth > 1 else 0.8
         words = f"the memory tool's own words: {_quote(text)}"
@@ -535,10 +536,10 @@ def _content_words(text: str) -> frozenset[str]:
     return frozenset(word.removesuffix("s") for word in words) - {""}
 
 
-def _tellers(
+def _find_containing(
     store: _DistinctTexts, words_in: Mapping[int, frozenset[str]], without: Mapping[int, Any]
 ) -> dict[int, int]:
-    """Return, for rows with words to tell, the oldest other memory of the same person that tells all of them."""
+    """Find, for rows with content words, the oldest other memory of the same person that contains all of them."""
     wanted = frozenset[str]().union(*words_in.values())
     holders: defaultdict[str, list[int]] = defaultdict(list)
     some_word = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(wanted)))})", re.IGNORECASE)

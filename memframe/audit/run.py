@@ -99,10 +99,10 @@ def audit_memories(
     >>> audit.findings.loc[audit.findings.severity == "high", "check"].unique().tolist()
     ['secret', ...]
     """
-    memories, is_stored = _with_ids(memories)
+    memories, is_stored = _ensure_ids(memories)
     moment = now or datetime.now(UTC)
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    functions = _chosen(memories, checks, tags=tags, now=moment)
+    functions = _choose_checks(memories, checks, tags=tags, now=moment)
     with gc_paused():
         parts = {check: find(memories) for check, find in functions.items()}
     findings = join_findings(parts.values())
@@ -125,7 +125,7 @@ def audit_memories(
         memories=memories,
         findings=findings.iloc[worst_first].reset_index(drop=True),
         checks=tuple(functions),
-        not_checked=tuple(_not_checked(memories, parts)),
+        not_checked=tuple(_describe_unchecked(memories, parts)),
         counted=counted,
         made_at=moment,
         judgement=judgement,
@@ -167,7 +167,7 @@ def all_checks(
     }
 
 
-def _with_ids(memories: pd.DataFrame) -> tuple[pd.DataFrame, bool]:
+def _ensure_ids(memories: pd.DataFrame) -> tuple[pd.DataFrame, bool]:
     """Return the memories with something that tells rows apart, and whether a service gave it."""
     check_kind("memories", memories, pd.DataFrame, error=FrameError)
     absent = [name for name in ("id", "content") if name not in memories.columns]
@@ -189,7 +189,7 @@ def _with_ids(memories: pd.DataFrame) -> tuple[pd.DataFrame, bool]:
     return memories.assign(id=names), False
 
 
-def _chosen(
+def _choose_checks(
     memories: pd.DataFrame, checks: Checks, *, tags: pd.DataFrame | None, now: datetime
 ) -> dict[str, CheckFunction]:
     """Return the checks to run by name, those of this package first, in their order."""
@@ -202,7 +202,7 @@ def _chosen(
         raise ConfigError(f"checks={unknown[0]!r}: there is {', '.join(CHECKS)}, or a function of yours")
     if isinstance(checks, Mapping):
         return dict(checks)
-    own = {_name_of(check): partial(_findings_of, check) for check in wanted if callable(check)}
+    own = {_name_of(check): partial(_run_own_check, check) for check in wanted if callable(check)}
     return {check: find for check, find in functions.items() if check in wanted} | own
 
 
@@ -213,7 +213,7 @@ def _name_of(check: OwnCheck) -> str:
     return name
 
 
-def _findings_of(check: OwnCheck, memories: pd.DataFrame) -> pd.DataFrame:
+def _run_own_check(check: OwnCheck, memories: pd.DataFrame) -> pd.DataFrame:
     """Run somebody's own check, and complete what it returns to findings."""
     name = _name_of(check)
     found: object = check(memories)
@@ -239,7 +239,7 @@ def _findings_of(check: OwnCheck, memories: pd.DataFrame) -> pd.DataFrame:
     return findings_frame(**{column: findings[column].tolist() for column in DTYPES if column in findings})
 
 
-def _not_checked(memories: pd.DataFrame, parts: Mapping[str, pd.DataFrame]) -> Iterator[str]:
+def _describe_unchecked(memories: pd.DataFrame, parts: Mapping[str, pd.DataFrame]) -> Iterator[str]:
     """Say what was not looked for: silence must not be read as clean."""
     left_out = [check for check in CHECKS if check not in parts]
     if left_out:

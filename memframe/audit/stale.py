@@ -63,7 +63,7 @@ def find_stale(memories: pd.DataFrame, *, now: pd.Timestamp, old_after_days: flo
     """
     now = pd.Timestamp(now)
     now = now.tz_localize("UTC") if now.tz is None else now.tz_convert("UTC")
-    return join_findings([_expired(memories, now), _never_updated(memories, now, old_after_days)])
+    return join_findings([_find_expired(memories, now), _find_never_updated(memories, now, old_after_days)])
 
 
 class Expiry(NamedTuple):
@@ -75,7 +75,7 @@ class Expiry(NamedTuple):
     score: float
 
 
-def _expired(memories: pd.DataFrame, now: pd.Timestamp) -> pd.DataFrame:
+def _find_expired(memories: pd.DataFrame, now: pd.Timestamp) -> pd.DataFrame:
     today = now.date()
     content = first_characters(text_column(memories, "content"))
     dated = np.flatnonzero(memories["created_at"].notna() & memories["content"].notna())
@@ -83,7 +83,7 @@ def _expired(memories: pd.DataFrame, now: pd.Timestamp) -> pd.DataFrame:
     rows, found, evidence = [], [], []
     for place, rules in load_rules("stale").only("time").candidates(texts):
         text = texts[place].as_py()
-        passed = [expiry for expiry in _expiries(text, written[place], rules) if expiry.until < today]
+        passed = [expiry for expiry in _find_expiries(text, written[place], rules) if expiry.until < today]
         if passed and _is_subject(text, passed):
             best = max(passed, key=lambda expiry: (expiry.score, -expiry.start, expiry.end))
             n_days = (today - best.until).days
@@ -111,7 +111,7 @@ def _expired(memories: pd.DataFrame, now: pd.Timestamp) -> pd.DataFrame:
     )
 
 
-def _never_updated(memories: pd.DataFrame, now: pd.Timestamp, old_after_days: float) -> pd.DataFrame:
+def _find_never_updated(memories: pd.DataFrame, now: pd.Timestamp, old_after_days: float) -> pd.DataFrame:
     """Find memories that are older than that and as they were written; a second of difference is the service's."""
     readable = memories["content"].notna().to_numpy()
     age = (now - memories["created_at"]).dt.total_seconds().to_numpy() / 86_400
@@ -212,7 +212,7 @@ _SHORTEST_STATEMENT = 8
 _STATEMENT_END = re.compile(r"\n|[.!?;](?= )")
 
 
-def _expiries(text: str, written: date, rules: Iterable[Rule]) -> Iterator[Expiry]:
+def _find_expiries(text: str, written: date, rules: Iterable[Rule]) -> Iterator[Expiry]:
     """Yield the times that a text speaks of as to come, seen from the day on which it was written.
 
     What recurs, what began, and what a sentence tells of as past does not expire.

@@ -128,10 +128,10 @@ def find_superseded(
     pairs = similar_pairs(memories) if pairs is None else pairs
     chosen = memories.iloc[pairs.rows]
     texts, age = text_column(chosen, "content"), age_order(chosen)
-    lists = _lists(chosen)
+    lists = _name_lists(chosen)
     changes = (
         change
-        for change in _changes(texts, age, pairs)
+        for change in _find_replacements(texts, age, pairs)
         if lists[change.older] is None or lists[change.older] != lists[change.newer]
     )
     found = _best_of_each(changes, age)
@@ -150,12 +150,12 @@ def find_superseded(
         related_id=[ids[change.newer] for change in found],
         group=pd.factorize(np.array([change.newer for change in found], np.int64))[0].tolist(),
         score=[change.score for change in found],
-        evidence=[_evidence(change, texts, sensitive) for change in found],
+        evidence=[_describe_evidence(change, texts, sensitive) for change in found],
         action="review",
     )
 
 
-def _evidence(change: _Replacement, texts: pa.Array, sensitive: SensitiveTexts) -> str:
+def _describe_evidence(change: _Replacement, texts: pa.Array, sensitive: SensitiveTexts) -> str:
     if sensitive.any_of(change.older, change.newer):
         return "the newer one says that something has changed"
     words = dict.fromkeys(SPLIT_WORD.findall(texts[change.older].as_py()))
@@ -163,7 +163,7 @@ def _evidence(change: _Replacement, texts: pa.Array, sensitive: SensitiveTexts) 
     return f"the newer one says «{change.cue.quote}»; both speak of {quote_words(both, sensitive=False)}"
 
 
-def _lists(memories: pd.DataFrame) -> list[tuple[pd.Timestamp, str] | None]:
+def _name_lists(memories: pd.DataFrame) -> list[tuple[pd.Timestamp, str] | None]:
     """Name the list that each memory is an item of, by its moment and its heading: items do not replace each other."""
     return [
         (moment, heading) if colon and not pd.isna(moment) else None
@@ -184,7 +184,7 @@ def _best_of_each(found: Iterator[_Replacement], age: Rows) -> list[_Replacement
     return kept
 
 
-def _changes(texts: pa.Array, age: Rows, pairs: SimilarPairs) -> Iterator[_Replacement]:
+def _find_replacements(texts: pa.Array, age: Rows, pairs: SimilarPairs) -> Iterator[_Replacement]:
     words, contents, oldest = pairs.comparer.words, texts.to_pylist(), _oldest_alike(pairs, age)
     cues = {
         row: strong
@@ -193,7 +193,7 @@ def _changes(texts: pa.Array, age: Rows, pairs: SimilarPairs) -> Iterator[_Repla
         and len(contents[row]) <= _MAX_CHARACTERS
         and (strong := [cue for cue in cues_of_text if cue.strength >= 1])
     }
-    claims = _claims(cues, contents)
+    claims = _read_claims(cues, contents)
     newer = np.array([*cues], np.int64)
     near = (
         nearest_older(words, pairs.owners, age, n=_CANDIDATES, min_score=_MIN_COSINE, newer=newer)
@@ -203,7 +203,7 @@ def _changes(texts: pa.Array, age: Rows, pairs: SimilarPairs) -> Iterator[_Repla
     weights = _Weights(words)
     for row, older in zip(near.newer.tolist(), near.older.tolist(), strict=True):
         if oldest[older] != row and len(contents[older]) <= _MAX_CHARACTERS:
-            terms, names = _heavy(words, older), _names(contents[older])
+            terms, names = _heavy(words, older), _find_names(contents[older])
             taken_back = frozenset().union(*(claim.old for claim in claims.get(older, ())))
             found = [
                 _decide(claim, older, terms - taken_back, weights)
@@ -224,7 +224,7 @@ def _oldest_alike(pairs: SimilarPairs, age: Rows) -> Rows:
     return oldest
 
 
-def _claims(cues: Mapping[int, list[Cue]], contents: Sequence[str]) -> dict[int, list[_Claim]]:
+def _read_claims(cues: Mapping[int, list[Cue]], contents: Sequence[str]) -> dict[int, list[_Claim]]:
     """Read what the cued texts say, but for those of a wish, a rule or a possibility; all at once, as Arrow does."""
     found = [
         (row, cue, sentence)
@@ -240,7 +240,7 @@ def _claims(cues: Mapping[int, list[Cue]], contents: Sequence[str]) -> dict[int,
     words = words_of(pa.array(texts, pa.large_string()))
     for place, (row, cue, _) in enumerate(found):
         old, new, quote, sentence = (_heavy(words, 4 * place + part) for part in range(4))
-        names = _names(contents[row]) - _names(f"{cue.old} {cue.new}")
+        names = _find_names(contents[row]) - _find_names(f"{cue.old} {cue.new}")
         claims[row].append(_Claim(row, cue, old, new - old, sentence - old - new - quote, names))
     return claims
 
@@ -277,7 +277,7 @@ def _heavy(words: Words, row: int) -> frozenset[str]:
     return frozenset(name for name in names if name not in LIGHT and name != "=not")
 
 
-def _names(text: str) -> frozenset[str]:
+def _find_names(text: str) -> frozenset[str]:
     """Return the names of people that a text has."""
     words = (word for word in SPLIT_WORD.findall(text) if word[0].isupper())
     return frozenset(word for word in map(str.lower, words) if is_name(word) and not is_place(word))

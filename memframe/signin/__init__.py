@@ -358,18 +358,20 @@ class SignIn:
         """Return the state that the step starts from; None for a poll while another step runs."""
         is_poll = step in POLLING_STEPS
         with self._lock:
-            now = self.snapshot
-            if now.state not in ALLOWED[step]:
+            current = self.snapshot
+            if current.state not in ALLOWED[step]:
                 raise ConfigError(
-                    f"{step}() is out of turn: the sign-in is {now.state}; next is {DUE[now.state]}"
+                    f"{step}() is out of turn: the sign-in is {current.state}; next is {DUE[current.state]}"
                 )
-            if is_poll and now.doing:
+            if is_poll and current.doing:
                 return None
             # A poll keeps the error of an earlier step, which the user may be reading, but not that of a poll.
-            shown = now.failure if is_poll else None
+            shown = current.failure if is_poll else None
             kept = shown if shown and shown.step not in POLLING_STEPS else None
-            number = now.step_number + 1
-            self.snapshot = replace(now, step_number=number, doing=step, failure=shown, is_listening=False)
+            number = current.step_number + 1
+            self.snapshot = replace(
+                current, step_number=number, doing=step, failure=shown, is_listening=False
+            )
             before = replace(self.snapshot, doing=None, failure=kept)
         self._notify()
         return before
