@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from memframe.audit.keeper import age_order, copies_of, owners_of
+from memframe.audit.keeper import Rows, age_order, copies_of, owners_of
 from memframe.audit.lexicon import TOPICS
 from memframe.audit.rules import load_rules
 from memframe.audit.text import text_column, without_long_contents
@@ -30,7 +30,6 @@ MIN_SCORE = 0.15
 Embed = Callable[[list[str]], Any]
 """Texts to vectors: an array with one row a text, such as ``SentenceTransformer(...).encode``."""
 
-Rows = NDArray[np.int64]
 Scores = NDArray[np.float64]
 
 _N_WORDS = 16

@@ -188,11 +188,8 @@ class _Templates:
 
     def is_filled(self, left: int, right: int) -> bool:
         """Return True if many clusters of the user's texts have all words that both have, but for numbers and days."""
-        both = (
-            set(self._words.class_ids[slice(*self._words.starts[row : row + 2])].tolist())
-            for row in (left, right)
-        )
-        shared = [name for name in set.intersection(*both) if self._has(name) and not self._is_value(name)]
+        both = set.intersection(*(set(self._words.class_ids_of(row).tolist()) for row in (left, right)))
+        shared = [class_id for class_id in both if self._n_texts(class_id) and not self._is_value(class_id)]
         template = int(self._pairs.owners[left]), *sorted(shared)
         if template not in self._n_filling:
             rows = self._rows_with_all(shared)
@@ -200,21 +197,23 @@ class _Templates:
             self._n_filling[template] = len(set(map(self._pairs.clusters.of, (left, right, *own))))
         return self._n_filling[template] > _MOST_FILLING
 
-    def _rows_with_all(self, names: Sequence[int]) -> NDArray[np.int64]:
+    def _rows_with_all(self, class_ids: Sequence[int]) -> NDArray[np.int64]:
         rows = np.zeros(0, np.int64)
-        for n, name in enumerate(sorted(names, key=self._has)):
-            having = self._codes[self._starts[name] : self._starts[name + 1]] - name * self._n_rows
+        for n, class_id in enumerate(sorted(class_ids, key=self._n_texts)):
+            having = (
+                self._codes[self._starts[class_id] : self._starts[class_id + 1]] - class_id * self._n_rows
+            )
             if n:
                 places = np.minimum(np.searchsorted(having, rows), len(having) - 1)
                 having = rows[having[places] == rows]
             rows = having
         return rows
 
-    def _has(self, name: int) -> int:
-        return int(self._starts[name + 1] - self._starts[name])
+    def _n_texts(self, class_id: int) -> int:
+        return int(self._starts[class_id + 1] - self._starts[class_id])
 
-    def _is_value(self, name: int) -> bool:
-        return self._words.classes[name][0].isdigit() or self._words.classes[name] in _DAYS
+    def _is_value(self, class_id: int) -> bool:
+        return self._words.classes[class_id][0].isdigit() or self._words.classes[class_id] in _DAYS
 
 
 _DAYS = frozenset(map(class_of, CALENDAR))

@@ -183,7 +183,7 @@ def _find_repeats(store: _DistinctTexts) -> dict[int, Sign]:
     for group, ((owner, text), rows) in enumerate(repeated.items()):
         first = min(rows, key=order.__getitem__)
 
-        def repeat(
+        def make_sign(
             row: int, *, is_exact: bool, first: int = first, n: int = len(rows), group: int = group
         ) -> Sign:
             how, kind, score = ("one of", "repeated", 0.9) if is_exact else ("much like", "near_repeat", 0.7)
@@ -192,13 +192,13 @@ def _find_repeats(store: _DistinctTexts) -> dict[int, Sign]:
 
         # blanks and a full stop aside: other signs and capitals may carry a value
         plain = {row: " ".join(store.text_of(row).split()).rstrip(".") for row in rows}
-        found |= {row: repeat(row, is_exact=plain[row] == plain[first]) for row in rows}
+        found |= {row: make_sign(row, is_exact=plain[row] == plain[first]) for row in rows}
         words = text.split()
         for key in sorted(beginnings[owner, *words[:_N_FIRST]]) if len(words) > _N_FIRST else ():
             one, other = set(words), set(key[1].split())
             is_counted = any(map(str.isdecimal, "".join(one ^ other)))  # another number makes another fact
             if not is_counted and len(one & other) / len(one | other) >= _MIN_SHARED:
-                found = {row: repeat(row, is_exact=False) for row in rows_of[key]} | found
+                found = {row: make_sign(row, is_exact=False) for row in rows_of[key]} | found
     return found
 
 

@@ -18,6 +18,7 @@ FILLED = ("title", "summary", "source", "importance", "confidence")
 """Fields that a kept copy takes over from the others if it has none."""
 
 Rows = NDArray[np.int64]
+"""Rows of a frame, by position."""
 
 
 def precedence(

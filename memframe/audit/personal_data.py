@@ -165,18 +165,18 @@ def _read_number(text: str, start: int, end: int) -> Span | None:
     number, after = text[start:end], text[end : end + _AHEAD]
     before = text[max(0, start - _BEHIND) : start]
     is_of_a_thing = _AROUND["thing_before"].search(before) is not None
-    is_said_card = _AROUND["card_before"].search(before) is not None
-    if not is_of_a_thing and _is_card(number, is_said=is_said_card):
+    is_named_card = _AROUND["card_before"].search(before) is not None
+    if not is_of_a_thing and _is_card(number, is_named=is_named_card):
         return Span("card", start, end, 0.95)
-    is_said_ssn = _AROUND["ssn_before"].search(before) is not None
+    is_named_ssn = _AROUND["ssn_before"].search(before) is not None
     may_be_ssn = "-" in number and not is_of_a_thing and not _GOES_ON.match(after)
-    if _SSN.fullmatch(number) and (is_said_ssn or may_be_ssn):
+    if _SSN.fullmatch(number) and (is_named_ssn or may_be_ssn):
         return Span("ssn", start, end, 0.9)
     extension = _EXTENSION.match(text, end)
     after = "" if extension else after
     score = _score_phone(number, before, after)
     country = _country_of(number) if number.lstrip("(").startswith("+") else ""
-    if score is None or (country is None and not _is_said_phone(number, before, after)):
+    if score is None or (country is None and not _is_named_phone(number, before, after)):
         return None
     is_in_code = text.count("```", 0, start) % 2 == 1
     is_of_nobody = _is_invented(text, start, end) or (
@@ -217,7 +217,7 @@ _SHORTEST_UNSAID = 13
 """Digits from which on a number shows by itself that it is a card's."""
 
 
-def _is_card(text: str, *, is_said: bool) -> bool:
+def _is_card(text: str, *, is_named: bool) -> bool:
     """Return True if a text is the number of a card, in one piece or in the usual groups.
 
     Where the text around says that it is one, the check digit is enough: the list of issuers grows. Where nothing does,
@@ -227,7 +227,7 @@ def _is_card(text: str, *, is_said: bool) -> bool:
         return False
     digits = re.sub("[ .-]", "", text)
     has_issuer = len(digits) >= _SHORTEST_UNSAID and _ISSUERS.fullmatch(digits) is not None
-    return (is_said or has_issuer) and bool(_stdnum("luhn").is_valid(digits))
+    return (is_named or has_issuer) and bool(_stdnum("luhn").is_valid(digits))
 
 
 # ---- telephones: what begins with + or is grouped as in some country speaks for itself, others need a word
@@ -235,7 +235,7 @@ def _is_card(text: str, *, is_said: bool) -> bool:
 _MIN_DIGITS, _MAX_DIGITS = 7, 15
 """Of a number that can be called (E.164 for the upper bound)."""
 
-_SURE, _LIKELY, _SAID = 0.95, 0.8, 0.7
+_SURE, _LIKELY, _POSSIBLE = 0.95, 0.8, 0.7
 """Scores: written internationally, in the manner of some country, or only said to be a telephone number."""
 
 _INTERNATIONAL = re.compile(r"\(?\+[ (]?[1-9][0-9 ().\-–/\u00a0]*")
@@ -268,10 +268,10 @@ _LINE_AFTER = re.compile(r"[ \t]{0,8}(?:\n|\Z)")
 """A number alone on a line under others, as below a letter."""
 
 
-def _is_said_phone(number: str, before: str, after: str) -> bool:
+def _is_named_phone(number: str, before: str, after: str) -> bool:
     """Return True if the text around a number says that it is a telephone's, or puts it where one stands.
 
-    >>> _is_said_phone("9472 7916", "call me on ", ""), _is_said_phone("9472 7916", "order ", " (home)")
+    >>> _is_named_phone("9472 7916", "call me on ", ""), _is_named_phone("9472 7916", "order ", " (home)")
     (True, False)
     """
     if _AROUND["phone_before"].search(before):
@@ -302,15 +302,15 @@ def _score_phone(number: str, before: str, after: str) -> float | None:
     is_other = number.isdecimal() and _AROUND["account_before"].search(before)
     if is_other or _AROUND["no_phone_after"].match(after):
         return None
-    is_said = _is_said_phone(number, before, after)
-    if not is_said and _AROUND["no_phone_before"].search(before):
+    is_named = _is_named_phone(number, before, after)
+    if not is_named and _AROUND["no_phone_before"].search(before):
         return None
-    is_said = is_said or _AROUND["phone_number_before"].search(before) is not None
+    is_named = is_named or _AROUND["phone_number_before"].search(before) is not None
     if is_prefixed or _NATIONAL.fullmatch(number):
         return _LIKELY
     if _BRACKETED.fullmatch(number) and n_digits > _MIN_DIGITS:
         return _LIKELY
-    return _SAID if is_said and _GROUPED.fullmatch(number) else None
+    return _POSSIBLE if is_named and _GROUPED.fullmatch(number) else None
 
 
 def _country_of(number: str) -> str | None:

@@ -272,8 +272,7 @@ def _decide(claim: _Claim, older: int, terms: frozenset[str], weights: _Weights)
 
 def _heavy(words: Words, row: int) -> frozenset[str]:
     """Return the words of one text that carry a value, by class."""
-    class_ids = words.class_ids[words.starts[row] : words.starts[row + 1]].tolist()
-    names = (words.classes[number] for number in class_ids)
+    names = (words.classes[class_id] for class_id in words.class_ids_of(row).tolist())
     return frozenset(name for name in names if name not in LIGHT and name != "=not")
 
 

@@ -48,6 +48,10 @@ class Words(NamedTuple):
         """Return the numbers of the words of one text."""
         return self.tokens[self.starts[row] : self.starts[row + 1]]
 
+    def class_ids_of(self, row: int) -> NDArray[np.int32]:
+        """Return the classes of the words of one text, as places in ``classes``."""
+        return self.class_ids[self.starts[row] : self.starts[row + 1]]
+
     def rows(self) -> NDArray[np.int64]:
         """Return to which text each of ``tokens`` belongs."""
         return np.repeat(np.arange(len(self)), np.diff(self.starts))

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from memframe.audit.keeper import copies_of, owners_of
+from memframe.audit.keeper import Rows, copies_of, owners_of
 from memframe.audit.similarity.compare import Comparer, Difference, Relation
 from memframe.audit.similarity.minhash import promising_pairs
 from memframe.audit.text import text_column, without_long_contents
@@ -25,8 +25,6 @@ from memframe.audit.tokenize import words_of
 from memframe.frames import gc_paused
 
 _PAIRS_AT_ONCE = 1 << 16
-
-Rows = NDArray[np.int64]
 
 
 class Pair(NamedTuple):

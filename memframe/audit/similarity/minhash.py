@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from rapidfuzz import process
 from rapidfuzz.distance import LCSseq
 
+from memframe.audit.keeper import Rows
 from memframe.audit.lexicon import MONTHS, class_of
 from memframe.audit.tokenize import Letters, Words
 
-Rows = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 Hashes = NDArray[np.uint64]
 
