@@ -309,7 +309,7 @@ def find_tags(memories: pd.DataFrame, tags: pd.DataFrame | None = None) -> pd.Da
 
     Names mean the same if they differ in case, accents, signs or a plural, and may do if they differ in one
     letter and one is far rarer; the more frequent one is proposed. Names with different digits never do. Words that
-    mean the same but are spelled differently ("car", "automobile") are not told.
+    mean the same but are spelled differently ("car", "automobile") are not found.
 
     Parameters
     ----------

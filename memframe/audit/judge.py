@@ -221,7 +221,7 @@ def ask_judge(
     memories : DataFrame
         With all columns of memories.
     findings : DataFrame
-        Of all checks, with their places: what is masked is not told by these alone.
+        Of all checks, with their places; masks cover more than these name.
     candidates : DataFrame
         Of `find_candidates`.
     limit : int

@@ -1,7 +1,7 @@
-"""Junk: memories that seem to say nothing about anybody, told by repetition, by words and by wording.
+"""Junk: memories that seem to say nothing about anybody, found by repetition, by words and by wording.
 
 Words lie in ``rules/junk.txt``, wording in ``rules/junk.toml``. Only what shows without understanding a text (a row
-without a word, a heartbeat, a copy) is proposed for deletion or a merge; all that is told by wording is for review.
+without a word, a heartbeat, a copy) is proposed for deletion or a merge; all that is found by wording is for review.
 """
 
 from __future__ import annotations

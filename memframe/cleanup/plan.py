@@ -350,7 +350,7 @@ class CleanupBuilder:
     def notes(self, findings: pd.DataFrame) -> Iterator[str]:
         """Say how many of the memories that an audit proposes to change are changed, and why the others are not.
 
-        Nothing is said where each of them is changed, and no other memory. The findings are those of the audit about
+        Yields nothing if each of them is changed, and no other memory. The findings are those of the audit about
         memories of this user, whatever was asked for.
         """
         changed = {*self._after, *self._draft.deletes, *self._merged_into}

@@ -294,7 +294,7 @@ def brief_html(audit: ReportedAudit) -> str:
         tag("div", f"Audit of {memories(n)} {subject_of(audit)}".strip(), class_="quiet"),
         tag("div", first, class_="verdict"),
         *(tag("div", sentence) for sentence in others),
-        _quiet(said) if (said := describe_proposals(audit)) else None,
+        _quiet(proposed) if (proposed := describe_proposals(audit)) else None,
         tag("div", figures_table(counts, n), class_="wide") if counts else None,
         _quiet(f"None found: {clean}") if clean else None,
         *map(_quiet, audit.by_judge),

@@ -101,8 +101,8 @@ def _head(audit: ReportedAudit) -> Iterator[Markup]:
     first, *others = audit.verdict
     yield tag("p", first, class_="verdict")
     yield from (tag("p", sentence, class_="more") for sentence in others)
-    if said := describe_proposals(audit):
-        yield tag("p", said, class_="more soft")
+    if sentence := describe_proposals(audit):
+        yield tag("p", sentence, class_="more soft")
     yield tag("p", "Memories by their worst finding", class_="soft tally")
     worst = worst_of(audit.by_memory)
     tiles = (tag("li", tag("b", f"{worst.get(name, 0):,}"), name, class_=name) for name in SEVERITIES)
