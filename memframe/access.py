@@ -217,7 +217,7 @@ def wait_for_decision(
     timeout_s : float
         Seconds after which to give up; 0 polls once.
     poll_s : float
-        Seconds between polls.
+        Seconds between polls; fewer than 0.1 count as 0.1.
 
     Returns
     -------
@@ -236,8 +236,9 @@ def wait_for_decision(
     """
     check_kind("client", client, Client)
     request_id = _id_of(request_id)
-    check_wait("timeout_s", timeout_s, least=0)
-    check_wait("poll_s", poll_s, least=MIN_POLL_S)
+    if not timeout_s >= 0:  # and not "<", which NaN would pass
+        raise ConfigError(f"timeout_s={timeout_s!r}: give seconds from 0")
+    poll_s = bound_poll(poll_s)
     runtime = client.runtime
     deadline = runtime.clock() + timeout_s
     while (request := client.access_request(request_id)).status == "pending":
@@ -251,7 +252,8 @@ def wait_for_decision(
     return request
 
 
-def check_wait(name: str, seconds: float, *, least: float) -> None:
-    """Refuse seconds that are too few, or not a number."""
-    if not seconds >= least:  # and not "<", which NaN would pass
-        raise ConfigError(f"{name}={seconds!r}: give seconds from {least:g}")
+def bound_poll(poll_s: float) -> float:
+    """Return the seconds between polls, at least `MIN_POLL_S`; refuse none, or what is no number."""
+    if not poll_s > 0:  # and not "<=", which NaN would pass
+        raise ConfigError(f"poll_s={poll_s!r}: give seconds above 0")
+    return max(poll_s, MIN_POLL_S)
