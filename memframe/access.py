@@ -76,9 +76,9 @@ class Access:
         credentials = require_same_id(
             _fetch(self.client, self.request_id), what=GET_CREDENTIALS, user_id=self.user_id
         )
-        if credentials == self.credentials:
-            return Access(self.client, self.request_id, credentials, self.envelope)
-        envelope = self.envelope.rekey(credentials.encryption_key, credentials.key_version)
+        key, version = credentials.encryption_key, credentials.key_version
+        is_same = (key, version) == (self.credentials.encryption_key, self.credentials.key_version)
+        envelope = self.envelope if is_same else self.envelope.rekey(key, version)
         return Access(self.client, self.request_id, credentials, envelope)
 
     def keep_baseline(self, loaded: pd.DataFrame) -> None:

@@ -118,7 +118,7 @@ class Envelope:
         if write_format is not None or any(isinstance(layout, str) for layout in layouts):
             check_key(key)
         readers = [layout if isinstance(layout, Layout) else self._bind(layout) for layout in layouts]
-        provable = [reader for reader in readers if isinstance(reader, Authenticated)]
+        self._provable = provable = [reader for reader in readers if isinstance(reader, Authenticated)]
         self._readers = provable if self._auto else readers
         self._unmarked = [reader for reader in self._readers if not reader.marked]
         self._writer = None if write_format is None else self._writable(write_format)
@@ -133,10 +133,18 @@ class Envelope:
         return f"<Envelope of user {self._user_id}, key_version {self._key_version}>"
 
     def rekey(self, key: Secret, key_version: int) -> Envelope:
-        """Return an envelope for the same user and formats under another key."""
-        return Envelope(
-            key, user_id=self._user_id, key_version=key_version, content_format=self.content_format
+        """Return an envelope under another key for the same user and formats, which writes what this one would."""
+        rekeyed = Envelope(
+            key,
+            user_id=self._user_id,
+            key_version=key_version,
+            content_format=self.content_format,
+            write_format=None if self._writer is None else self._writer.name,
         )
+        if self._read:
+            rekeyed._read = next(reader for reader in rekeyed._provable if reader.name == self._read.name)
+            rekeyed._forms = dict(self._forms)
+        return rekeyed
 
     @property
     def layout(self) -> str | None:

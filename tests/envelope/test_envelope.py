@@ -14,6 +14,7 @@ from pybase64 import b64encode_as_string
 from memframe.envelope import LAYOUTS
 from memframe.envelope.layouts import associated_data
 from memframe.errors import ConfigError, SealError
+from memframe.secret import Secret
 
 UNAUTHENTICATED = ("cbc-iv:ct", "openssl-salted")
 WRITABLE = [name for name in LAYOUTS if name not in UNAUTHENTICATED]
@@ -149,6 +150,15 @@ class TestWriting:
         assert reader.seal("Likes tea").startswith("gAAAAA")
         assert envelope("gcm-iv:tag:ct").write_layout == "gcm-iv:tag:ct"
         assert envelope(["plain", "cbc-iv:ct", "jwe"]).write_layout == "jwe"
+
+    @pytest.mark.parametrize("name", WRITABLE)
+    def test_under_another_key_it_writes_what_it_wrote_before(self, name, envelope, sealed_as):
+        reader = envelope()
+        reader.open(sealed_as(name))
+        for before in (reader, envelope(write_format=name), envelope(name)):
+            rekeyed = before.rekey(Secret("0f1e" * 16), 3)
+            assert rekeyed.write_layout == rekeyed.rekey(Secret("1e2d" * 16), 4).write_layout == name
+            assert rekeyed.open(rekeyed.seal("Likes tea")) == "Likes tea"
 
     @pytest.mark.asvs("11.3.1", "11.3.2")
     @pytest.mark.parametrize("name", ["plain", *UNAUTHENTICATED])
