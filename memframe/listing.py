@@ -179,7 +179,7 @@ def iter_pages(
         if cursor in cursors:
             raise ProtocolError(
                 f"{LIST_MEMORIES}: the cursor of page {len(cursors) + 1} repeats an earlier one, so the listing "
-                "has no end; nothing was returned, as it could not be complete. Tell the operator of the service"
+                "has no end, and the load is not complete. Tell the operator of the service"
             )
         cursors.add(cursor)
         with request(size, cursor) as read:

@@ -6,7 +6,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 from memframe.access import Access
-from memframe.apply.decisions import unlike
 from memframe.errors import JournalError
 from memframe.journal import SETTLED, STATUSES, WRITTEN, Journal, Operation, State, Status
 from memframe.plan import broken_dependencies
@@ -133,7 +132,7 @@ class Groups:
         current = read_current(access, ids) if ids else {}
         for op in keepers:
             memory = current.get(str(op.id))
-            if memory is None or unlike(op.change.after, memory):
+            if memory is None or memory.find_differences(op.change.after):
                 self._block(op, f"{op.change.label} of its group does not read back as it was written")
         for op in dependents:
             for memory_id, fields in broken_dependencies(op.change, current):

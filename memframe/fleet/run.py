@@ -34,6 +34,7 @@ from memframe.archive.formats import raise_write_errors
 from memframe.archive.sealing import Reader
 from memframe.audit.findings import findings_frame
 from memframe.client import Client
+from memframe.client.responses import canonical_id
 from memframe.client.retry import RateLimiter, SharedRateLimiter
 from memframe.display import html_card
 from memframe.errors import ConfigError, FrameError, check_kind
@@ -48,7 +49,6 @@ from memframe.fleet.work import (
     UserResult,
     Work,
     approved_and_revoked,
-    canonical_id,
     outcomes_frame,
     process_user,
     revoked_result,

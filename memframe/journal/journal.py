@@ -1,8 +1,8 @@
 """The journal of one run: an SQLite file with every intent on the disk before its request leaves, contents sealed.
 
-In the open are states, counts, ids and addresses. Changes, requests, backups and errors are sealed with the local data
-key, each bound to its place and to the header of its run. The memory key and the token are never in it: they are put
-in when a request leaves.
+In the open are states, counts, addresses, and the ids of the run, its plan, its access request and its user. Changes
+with the ids of memories, requests, backups and errors are sealed with the local data key, each bound to its place and
+to the header of its run. The memory key and the token are never in it: they are put in when a request leaves.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 
 import pandas as pd
 
-from memframe.client.responses import same_id
+from memframe.client.responses import canonical_id
 from memframe.errors import ConfigError, JournalError
 from memframe.files import atomic_file, private_folder, process_lock, raise_os_errors_as
 from memframe.frames import TIME_DTYPE
@@ -233,9 +233,9 @@ def owner_of(base_url: str, user_id: str) -> str:
     """Return the digest that names the owner of a run: the same where `same_service` and `same_id` see the same."""
     parts = urlsplit(base_url)
     service = f"http:{parts.path}" if parts.scheme == "http" else base_url
-    lower = user_id.lower()
-    user = lower if same_id(user_id, lower) else user_id
-    return hashlib.sha256(f"{service}\0{user}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return hashlib.sha256(f"{service}\0{canonical_id(user_id)}".encode("utf-8", "surrogatepass")).hexdigest()[
+        :32
+    ]
 
 
 def _name_of(header: Header) -> str:

@@ -108,14 +108,14 @@ def plan_changes(
     creates = [builder.create(edit) for edit in found if edit.id is None]
     edits = [(edit, builder.values(edit)) for edit in found if edit.id is not None]
     errors.raise_if_any("the frame")
-    moment = access.client.runtime.now()
-    now = read_current(access, [str(edit.id) for edit, _ in edits], n_known=len(states) or None)
-    records = [*builder.changes(edits, now), *creates]
+    now = access.client.runtime.now()
+    current = read_current(access, [str(edit.id) for edit, _ in edits], n_known=len(states) or None)
+    records = [*builder.changes(edits, current), *creates]
     errors.raise_if_any("the frame")
     refuse_conflicts(records, on_conflict)
     check_size(records, max_changes)
     notes = [*_iter_notes(frame, [edit.place for edit in found if edit.id is None]), *builder.notes]
-    return plan_of(access, records, notes=notes, created_at=moment)
+    return plan_of(access, records, notes=notes, created_at=now)
 
 
 def _iter_notes(frame: EditedFrame, new: Sequence[int]) -> Iterator[str]:
@@ -241,12 +241,14 @@ class ChangeBuilder:
         return Change(action="create", row=edit.row, after=in_order(self._values(edit.row, given, {})))
 
     def changes(
-        self, edits: Sequence[tuple[Edit, dict[str, Value] | None]], now: Mapping[str, CurrentMemory]
+        self, edits: Sequence[tuple[Edit, dict[str, Value] | None]], current: Mapping[str, CurrentMemory]
     ) -> Iterator[Change]:
         """Make the changes of edits; each comes with the values to send if its row was loaded."""
-        times = self._compare_times([edit for edit, mine in edits if mine is None and edit.id in now], now)
+        times = self._compare_times(
+            [edit for edit, mine in edits if mine is None and edit.id in current], current
+        )
         for edit, mine in edits:
-            memory = now.get(str(edit.id))
+            memory = current.get(str(edit.id))
             change = (
                 self._gone(edit, mine)
                 if memory is None
@@ -256,12 +258,15 @@ class ChangeBuilder:
                 yield change
 
     def _compare_times(
-        self, edits: Sequence[Edit], now: Mapping[str, CurrentMemory]
+        self, edits: Sequence[Edit], current: Mapping[str, CurrentMemory]
     ) -> dict[str, tuple[np.datetime64, np.datetime64]]:
         """Return ``updated_at`` of rows that were not loaded, and of the service, by id."""
         if not edits:
             return {}
-        places, blobs = np.array([edit.place for edit in edits]), [now[str(edit.id)].blob for edit in edits]
+        places, blobs = (
+            np.array([edit.place for edit in edits]),
+            [current[str(edit.id)].blob for edit in edits],
+        )
         created, created_at = self._frame.times("created_at", places, [blob.created_at for blob in blobs])
         updated, updated_at = self._frame.times("updated_at", places, [blob.updated_at for blob in blobs])
         odd = {  # of NaT all comparisons are false
