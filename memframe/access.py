@@ -87,7 +87,7 @@ class Access:
         Columns are shared with the frame until one of the two is written to (pandas copies on write),
         and cells of tags are tuples, so this costs next to nothing.
         """
-        earlier = [_left_behind(load, loaded) for load in self._loads]
+        earlier = [_keep_older_states(load, loaded) for load in self._loads]
         self._loads = [*(load for load in earlier if len(load)), loaded.copy(deep=False)]
         if len(self._loads) > MAX_KEPT_LOADS:
             self.states()
@@ -114,7 +114,7 @@ class Access:
         return self._loads[0]
 
 
-def _left_behind(load: pd.DataFrame, loaded: pd.DataFrame) -> pd.DataFrame:
+def _keep_older_states(load: pd.DataFrame, loaded: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of an earlier load to keep: all, or, if the same rows were loaded again, their older states."""
     if pa.array(load.id) != pa.array(loaded.id):  # by Arrow, twenty times as fast as by pandas
         return load
@@ -178,7 +178,7 @@ def _fetch(client: Client, request_id: str) -> Credentials:
     try:
         return client.credentials(request_id)
     except AccessError as refused:
-        raise with_state(client, request_id, refused) from None
+        raise explain_refusal(client, request_id, refused) from None
 
 
 _NEXT_STEP = {
@@ -189,7 +189,7 @@ _NEXT_STEP = {
 }
 
 
-def with_state(client: Client, request_id: str, refused: AccessError) -> AccessError:
+def explain_refusal(client: Client, request_id: str, refused: AccessError) -> AccessError:
     """Explain a refusal by the status of the access request."""
     request = client.access_request(request_id)
     since = f" since {request.updated_at:%Y-%m-%d %H:%M} UTC" if request.updated_at else ""

@@ -79,7 +79,7 @@ class MemoryPages:
         with closing(iter_pages(request, page_size=page_size, limit=limit)) as bodies:
             while left and (body := next(bodies, None)) is not None:
                 page = decode(body, MemoryPage, what=LIST_MEMORIES)
-                fresh = self._require_new(page.memory_blobs)
+                fresh = self._take_new(page.memory_blobs)
                 records = fresh[:left]
                 left -= len(records)
                 is_whole = not page.next_cursor and len(records) == len(fresh)
@@ -97,7 +97,7 @@ class MemoryPages:
                 del page, fresh, records
         self.complete = is_whole
 
-    def _require_new(self, records: list[MemoryBlob]) -> list[MemoryBlob]:
+    def _take_new(self, records: list[MemoryBlob]) -> list[MemoryBlob]:
         """Return the memories of a page that no page before had; refuse those of another user."""
         mine = self._access.user_id
         if not all(same_id(owner, mine) for owner in set(map(_OWNER_OF, records))):

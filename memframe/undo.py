@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from memframe.access import Access
 from memframe.address import same_service
-from memframe.apply import Run, StrPath, path_in, refuse_elsewhere
+from memframe.apply import Run, StrPath, journal_path, refuse_elsewhere
 from memframe.client.responses import same_id
 from memframe.envelope import Envelope
 from memframe.errors import Hint, JournalError, PlanError, SealError, check_kind
@@ -36,8 +36,6 @@ from memframe.plan.edited_frame import label_of
 from memframe.plan.plan import UTC_MINUTE
 from memframe.secret import Secret, as_secret
 from memframe.wire import MemoryBlob
-
-Fields = dict[str, Value]
 
 
 def plan_undo(access: Access, journal_or_run: StrPath | Run, *, rows: Iterable[object] | None = None) -> Plan:
@@ -84,7 +82,7 @@ def plan_undo(access: Access, journal_or_run: StrPath | Run, *, rows: Iterable[o
     if isinstance(journal_or_run, Run) and not len(journal_or_run):
         return plan_of(access, (), created_at=now)  # it had nothing to do, and has no journal
     with Journal.open(
-        path_in(journal_or_run), runtime.open_local_cipher(), connect=runtime.connect
+        journal_path(journal_or_run), runtime.open_local_cipher(), connect=runtime.connect
     ) as journal:
         refuse_elsewhere(access, "journal", journal.header.base_url, journal.header.user_id)
         undone = _written_operations(journal.operations(), rows)
@@ -148,7 +146,9 @@ def _undo_create(operation: Operation, memory: CurrentMemory) -> Change:
 
 def _undo_delete(done: Change, blob: MemoryBlob | None, *, restores: bool) -> Change:
     """Create the deleted memory again; content that no key opened is sent as it was stored."""
-    held: Fields = {name: value for name, value in done.before.items() if value is not None and value != ()}
+    held: dict[str, Value] = {
+        name: value for name, value in done.before.items() if value is not None and value != ()
+    }
     is_sealed = done.sealed is not None
     if is_sealed:
         held["content"] = None if blob is None else blob.content
@@ -171,7 +171,7 @@ def format_date(at: np.datetime64) -> str:
 
 
 def _make_change(
-    done: Change, action: Action, before: Fields, after: Fields, reason: str, **more: Any
+    done: Change, action: Action, before: dict[str, Value], after: dict[str, Value], reason: str, **more: Any
 ) -> Change:
     """Make a change of the same memory, in the same group and with the same texts hidden."""
     same = {"row": done.row, "id": done.id, "group": done.group, "hidden": done.hidden}

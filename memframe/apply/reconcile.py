@@ -57,11 +57,11 @@ class Reconciliation:
         Raises `MemframeError` if a listing did not come to its end; nothing follows from it.
         """
         digest_of = {} if rekeyed else self._digest_of
-        left, _ = self._adopt(access, unknown, digest_of)
+        left, _ = self._match_listed(access, unknown, digest_of)
         if not left:
             return
         self._sleep(self._settle_s)
-        left, undecided = self._adopt(access, left, digest_of)
+        left, undecided = self._match_listed(access, left, digest_of)
         odd = "there are new memories that cannot be decrypted: this may be one of them"
         self._log.write(
             replace(op, error=odd) if op.n in undecided else replace(op, state="planned") for op in left
@@ -90,7 +90,7 @@ class Reconciliation:
         before = self._log.ids_before
         return [memory for memory in iter_current(access) if memory.id not in before or memory.id in also]
 
-    def _adopt(
+    def _match_listed(
         self, access: Access, unknown: Sequence[Operation], digest_of: Mapping[int, str]
     ) -> tuple[list[Operation], set[int]]:
         """Take over the memories that a listing shows; return the creates that are left, and the undecided ones."""

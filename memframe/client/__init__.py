@@ -144,9 +144,9 @@ class Client:
         **ids: str,
     ) -> T:
         request = {"params": params} if body is None else {"data": wire.encode(body), "headers": JSON_BODY}
-        return decode(self._succeed(endpoint, ids, **request).body, kind, what=endpoint)
+        return decode(self._send_checked(endpoint, ids, **request).body, kind, what=endpoint)
 
-    def _succeed(self, endpoint: wire.Endpoint, ids: Mapping[str, str], **parts: Any) -> Response:
+    def _send_checked(self, endpoint: wire.Endpoint, ids: Mapping[str, str], **parts: Any) -> Response:
         response = self.send(endpoint, ids, **parts)
         named = f"{endpoint.method} {endpoint.fill(**ids)}"  # one of the ids may be wrong
         self._transport.require_success(response, endpoint, call=named)
@@ -201,7 +201,7 @@ class Client:
         AccessError
             The request is not approved, or belongs to another developer.
         """
-        response = self._succeed(wire.GET_CREDENTIALS, {"request_id": request_id})
+        response = self._send_checked(wire.GET_CREDENTIALS, {"request_id": request_id})
         keys = decode(response.body, Credentials, what=wire.GET_CREDENTIALS)
         days = response.headers.get(wire.RESTORE_DAYS, "")
         self.restore_days = int(days) if re.fullmatch(r"[0-9]{1,4}", days) else 0
@@ -295,7 +295,7 @@ class Client:
     def delete_memory_blob(self, user_id: str, memory_id: str) -> None:
         """Delete one memory permanently."""
         endpoint = wire.DELETE_MEMORY
-        response = self._succeed(endpoint, {"memory_id": memory_id}, params=of_user(user_id))
+        response = self._send_checked(endpoint, {"memory_id": memory_id}, params=of_user(user_id))
         body = response.body
         if body.reveal().strip() and not decode(body, wire.Deleted, what=endpoint).success:
             raise ProtocolError(

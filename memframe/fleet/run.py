@@ -196,7 +196,7 @@ class FleetFolder:
                     f"{self.path} holds {found} archives, and {work.archive} ones are asked for: choose another folder."
                 )
 
-    def done(self, users: Iterable[FleetUser], kinds: Sequence[str]) -> dict[FleetUser, UserResult]:
+    def find_complete(self, users: Iterable[FleetUser], kinds: Sequence[str]) -> dict[FleetUser, UserResult]:
         """Return complete users, with their results of earlier runs; a run that was killed has written none."""
         before: dict[Any, Any] = {
             row.user_id: row for row in self.outcomes.itertuples() if row.status == "done"
@@ -252,7 +252,7 @@ def fill_folder(
         approved, gone = approved_and_revoked(client.access_requests())
         folder.forgotten = folder.forget(user.user_id for user in gone if user.user_id)
         folder.check_form(work)
-        finished_before = folder.done(approved, work.kinds)
+        finished_before = folder.find_complete(approved, work.kinds)
         folder.n_before = len(finished_before)
         missing = [user for user in approved if user not in finished_before]
         results = [*finished_before.values(), *map(revoked_result, gone)]
