@@ -13,7 +13,6 @@ findings last: an existing folder is complete.
 
 from __future__ import annotations
 
-import operator
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -53,7 +52,7 @@ from memframe.fleet.work import (
     process_user,
     revoked_result,
 )
-from memframe.listing import is_count
+from memframe.listing import check_count
 from memframe.progress import Progress, ProgressOption
 
 if TYPE_CHECKING:
@@ -308,12 +307,10 @@ def process_users(
     client: Client, users: Sequence[FleetUser], work: Work, **how: Unpack[RunOptions]
 ) -> Iterator[UserResult]:
     """Yield results in any order, with a progress display."""
-    scheduler, workers = how["scheduler"], how["workers"]
-    if not is_count(workers, at_least=1):
-        raise ConfigError(f"workers={workers!r}: give a whole number from 1")
+    scheduler, workers = how["scheduler"], check_count("workers", how["workers"], 1)
     with Progress(how["progress"], total=len(users), text="users") as bar:
         if scheduler == "threads":
-            results = process_in_threads(client, users, work, workers=operator.index(workers))
+            results = process_in_threads(client, users, work, workers=workers)
         elif hasattr(scheduler, "scheduler_info"):
             results = _cluster().process_on_cluster(scheduler, client, users, work)
         else:

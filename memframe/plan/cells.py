@@ -21,6 +21,7 @@ from memframe.client.validation import refuse_unsendable
 from memframe.errors import ConfigError
 from memframe.frames import MEMORY_KINDS, NAMES, NUMBER, TEXT, TIME
 from memframe.plan.change import Value, same_value
+from memframe.wire import MAX_SCORES, MAX_TAG_CHARS, MAX_TAGS
 
 _TIME = pd.DatetimeTZDtype("us", "UTC")
 
@@ -28,9 +29,6 @@ Mask = NDArray[np.bool_]
 
 TEXTS = frozenset(name for name, kind in MEMORY_KINDS.items() if kind is TEXT)
 LISTS = frozenset(name for name, kind in MEMORY_KINDS.items() if kind is NAMES)
-TOP_OF_SCORE = {"importance": 5.0, "confidence": 1.0}
-MAX_TAGS, MAX_TAG_CHARS = 100, 200
-"""Of a memory, as services take them."""
 
 LIST_TYPES = (tuple, list, np.ndarray, set, frozenset)
 
@@ -86,7 +84,7 @@ def read_cell(field: str, cell: Any) -> Cell:
     if pd.isna(cell) is True:
         return Cell(nothing, is_null=True)
     is_number = isinstance(cell, numbers.Real | Decimal) and not isinstance(cell, bool | np.bool)
-    if field in TOP_OF_SCORE and is_number:
+    if field in MAX_SCORES and is_number:
         return Cell(float(str(cell) if isinstance(cell, np.float32 | np.float16) else cell))
     return Cell(nothing, f"{field} is {type(cell).__name__}, not {kind}")
 
@@ -110,7 +108,7 @@ def _value_error(field: str, value: Value) -> str | None:
     except ConfigError as refused:
         return str(refused)
     if isinstance(value, float):
-        top = TOP_OF_SCORE[field]
+        top = MAX_SCORES[field]
         return None if 0 <= value <= top else f"{field} is {value:g}, outside 0 to {top:g}"
     names = value if isinstance(value, tuple) else ()
     if "\0" in (value if isinstance(value, str) else "".join(names)):
