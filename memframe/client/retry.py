@@ -1,4 +1,4 @@
-"""Retries of reads, and the rate limiter of runs.
+"""Retries of reads, and the rate limiter of a run of writes or of a fleet.
 
 On a 429 the limiter halves the number of requests in flight; every success raises it by a fraction, up to the number
 of workers. It waits as long as the service asks, else longer each time, with full jitter. Retries are paid from a

@@ -249,11 +249,12 @@ class ChangeBuilder:
         )
         for edit, mine in edits:
             memory = current.get(str(edit.id))
-            change = (
-                self._gone(edit, mine)
-                if memory is None
-                else self._merge(edit, mine, memory, *times.get(memory.id, ()))
-            )
+            if memory is None:
+                change = self._gone(edit, mine)
+            elif mine is None:
+                change = self._merge_unloaded(edit, memory, *times[memory.id])
+            else:
+                change = self._merge_loaded(edit, mine, memory)
             if change is not None:
                 yield change
 
@@ -291,40 +292,45 @@ class ChangeBuilder:
                 self.notes.append(f"Not written, as the service sets it by the tags: tag_ids of {memories}")
         return dict(zip((blob.id for blob in blobs), zip(updated, updated_at, strict=True), strict=True))
 
-    def _merge(
+    def _merge_loaded(self, edit: Edit, mine: dict[str, Value], memory: CurrentMemory) -> Change | None:
+        sent, conflicts = three_way(mine, edit.base, {name: memory.value(name) for name in mine})
+        reason = f"{', '.join(conflicts)} changed at the service since it was loaded"
+        return self._make_change(edit, mine, memory, sent, conflicts, reason)
+
+    def _merge_unloaded(
+        self, edit: Edit, memory: CurrentMemory, row_at: np.datetime64, service_at: np.datetime64
+    ) -> Change | None:
+        """Merge a row of a state that was not loaded: all its cells that the service does not hold may be edits."""
+        theirs = {name: memory.value(name) for name in edit.cells}
+        is_of_now, is_dated = np.isnat(row_at) or row_at == service_at, not np.isnat(row_at)
+        skips = self._on_null == "skip" or (self._on_null == "raise" and not is_dated)
+        cells = {
+            name: cell
+            for name, cell in edit.cells.items()
+            if not (is_held(name, cell, theirs[name]) or (cell.is_null and skips))
+        }
+        if is_of_now or self._on_conflict == "mine":
+            mine = self._values(edit.row, cells, theirs)
+        else:
+            mine = {name: cell.value for name, cell in cells.items()}  # all of them conflicts
+        sent, conflicts = three_way(mine, theirs if is_of_now else None, theirs)
+        reason = explain_difference(conflicts, row_at, service_at) if conflicts else None
+        return self._make_change(edit, mine, memory, sent, conflicts, reason)
+
+    def _make_change(
         self,
         edit: Edit,
-        mine: dict[str, Value] | None,
+        mine: Mapping[str, Value],
         memory: CurrentMemory,
-        row_at: np.datetime64 = NO_TIME,
-        service_at: np.datetime64 = NO_TIME,
+        sent: tuple[str, ...],
+        conflicts: tuple[str, ...],
+        reason: str | None,
     ) -> Change | None:
-        theirs = {name: memory.value(name) for name in edit.cells}
-        base: Fields | None = edit.base
-        if mine is None:
-            is_of_now, is_dated = np.isnat(row_at) or row_at == service_at, not np.isnat(row_at)
-            skips = self._on_null == "skip" or (self._on_null == "raise" and not is_dated)
-            cells = {
-                name: cell
-                for name, cell in edit.cells.items()
-                if not (is_held(name, cell, theirs[name]) or (cell.is_null and skips))
-            }
-            base = theirs if is_of_now else None
-            if is_of_now or self._on_conflict == "mine":
-                mine = self._values(edit.row, cells, theirs)
-            else:
-                mine = {name: cell.value for name, cell in cells.items()}  # all of them conflicts
-        sent, conflicts = three_way(mine, base, theirs)
         is_conflict = bool(conflicts) and self._on_conflict in ("raise", "mark")
         names = conflicts if is_conflict else sent + conflicts if self._on_conflict == "mine" else sent
         if not names:
             return None
-        reason = None
-        if is_conflict and edit.base is None:
-            reason = explain_difference(names, row_at, service_at)
-        elif is_conflict:
-            reason = f"{', '.join(names)} changed at the service since it was loaded"
-        elif memory.error:
+        if memory.error and not is_conflict:
             cause = (
                 f"it could not be decrypted ({memory.error}); after a change of key, open the access again"
             )
@@ -333,9 +339,9 @@ class ChangeBuilder:
             action="conflict" if is_conflict else "patch",
             row=edit.row,
             id=edit.id,
-            before=in_order({name: theirs[name] for name in names}),
+            before=in_order({name: memory.value(name) for name in names}),
             after=in_order({name: mine[name] for name in names}),
-            reason=reason,
+            reason=reason if is_conflict else None,
         )
 
     def _gone(self, edit: Edit, mine: dict[str, Value] | None) -> Change | None:
