@@ -248,6 +248,14 @@ def test_the_reason_of_a_refusal_is_found_in_the_shapes_that_services_use(strang
         stranger.client().tags(USER_ID)
 
 
+def test_a_service_may_date_an_update_before_the_creation(stranger):
+    times = {"created_at": "2026-02-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z"}
+    page(stranger, memory(**times))
+    stranger.answer(wire.GET_MEMORY, **times)
+    edited = load(stranger).assign(title="Green tea")
+    assert list(mf.plan_changes(opened(stranger), edited).changes.action) == ["patch"]
+
+
 # Content
 
 

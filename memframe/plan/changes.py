@@ -244,7 +244,7 @@ class ChangeBuilder:
         self, edits: Sequence[tuple[Edit, dict[str, Value] | None]], current: Mapping[str, CurrentMemory]
     ) -> Iterator[Change]:
         """Make the changes of edits; each comes with the values to send if its row was loaded."""
-        times = self._compare_times(
+        times, odd = self._compare_times(
             [edit for edit, mine in edits if mine is None and edit.id in current], current
         )
         for edit, mine in edits:
@@ -257,27 +257,28 @@ class ChangeBuilder:
                 change = self._merge_loaded(edit, mine, memory)
             if change is not None:
                 yield change
+            elif edit.place in odd and self._on_conflict != "theirs":  # nothing but the time was edited
+                cause = "updated_at is read-only, and of no state that the memory was in"
+                self._errors.add(edit.row, cause)
 
     def _compare_times(
         self, edits: Sequence[Edit], current: Mapping[str, CurrentMemory]
-    ) -> dict[str, tuple[np.datetime64, np.datetime64]]:
-        """Return ``updated_at`` of rows that were not loaded, and of the service, by id."""
+    ) -> tuple[dict[str, tuple[np.datetime64, np.datetime64]], set[int]]:
+        """Return ``updated_at`` of rows that were not loaded, and of the service, by id.
+
+        Return also the places of rows with a time that is of no state of their memories.
+        """
         if not edits:
-            return {}
+            return {}, set()
         places, blobs = (
             np.array([edit.place for edit in edits]),
             [current[str(edit.id)].blob for edit in edits],
         )
         created, created_at = self._frame.times("created_at", places, [blob.created_at for blob in blobs])
         updated, updated_at = self._frame.times("updated_at", places, [blob.updated_at for blob in blobs])
-        odd = {  # of NaT all comparisons are false
-            "created_at is read-only, and not the service's": (created < created_at) | (created > created_at),
-            "updated_at is read-only, and of no state that the memory was in": (updated < created_at)
-            | (updated > updated_at),
-        }
-        for cause, are_odd in odd.items():
-            for place in places[are_odd]:
-                self._errors.add(self._frame.label(place), cause)
+        for place in places[(created < created_at) | (created > created_at)]:  # of NaT both are false
+            self._errors.add(self._frame.label(place), "created_at is read-only, and not the service's")
+        odd = (updated > updated_at) | ((updated < created_at) & (updated < updated_at))
         if "tag_ids" in self._frame:
             cells = self._frame.cells("tag_ids", places)
             n = sum(
@@ -290,7 +291,8 @@ class ChangeBuilder:
             if n:
                 memories = number_of(n, "memory", "memories")
                 self.notes.append(f"Not written, as the service sets it by the tags: tag_ids of {memories}")
-        return dict(zip((blob.id for blob in blobs), zip(updated, updated_at, strict=True), strict=True))
+        times = zip(updated, updated_at, strict=True)
+        return dict(zip((blob.id for blob in blobs), times, strict=True)), {*places[odd].tolist()}
 
     def _merge_loaded(self, edit: Edit, mine: dict[str, Value], memory: CurrentMemory) -> Change | None:
         sent, conflicts = three_way(mine, edit.base, {name: memory.value(name) for name in mine})
