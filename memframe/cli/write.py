@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, get_args
 
 import click
-import msgspec
 import pandas as pd
 
 from memframe.access import Access
@@ -240,7 +239,7 @@ def restore_command(
     """
     if check:
         found = check_archive(access, archive, key=key)
-        show(msgspec.json.encode(found), str(found))
+        show(found, str(found))
         sys.exit(0 if found.is_whole else CONFLICTS)
     plan = plan_restore(access, archive, key=key, on_conflict=on_conflict)
     check_size(plan.records, max_changes)
@@ -385,7 +384,9 @@ def runs_command(days: float | None, journals: tuple[Path, ...]) -> None:
     if days is not None:
         remark(f"{number_of(len(purge_runs(older_than_days=days)), 'run', 'runs')} removed")
     runs = list_runs()
-    known = runs.astype({"journal": "str"}).to_json(orient="records", date_format="iso")
+    known = json.loads(runs.drop(columns="journal").to_json(orient="records", date_format="iso"))
+    for run, journal in zip(known, runs["journal"], strict=True):
+        run["journal"] = str(journal)  # by itself, as pandas takes paths in UTF-8 alone
     show(known, "\n".join(map(_format_run, runs.to_dict("records"))) or "no runs")
 
 
@@ -411,7 +412,7 @@ def _finish(run: Run, request_id: str) -> None:
         "stopped": run.stopped and str(run.stopped),
     }
     words = [str(run).removeprefix("<memframe.Run: ").removesuffix(">"), *_list_first(rows)]
-    show(msgspec.json.encode(values), words)
+    show(values, words)
     if run.journal is not None and not wants_json():
         is_open = any(one.status in {"planned", "unknown"} for one in left)
         purpose, verb = ("To resume", "resume") if is_open else ("To undo it", "undo")
