@@ -19,7 +19,7 @@ from memframe.archive.formats import OPENERS, open_file, parts_of
 from memframe.archive.table import ARCHIVE_SCHEMA
 from memframe.cleanup import audit_again, plan_cleanup
 from memframe.cleanup.proposals import MAX_SHARE, Actions, read_actions
-from memframe.cli.connect import access_required, open_request, request_option
+from memframe.cli.access import access_required, open_request, request_option
 from memframe.cli.options import (
     CONFLICTS,
     COUNT,

@@ -18,11 +18,21 @@ from memframe.client.retry import SharedRateLimiter
 from memframe.client.transport import JSON_BODY, Transport
 from memframe.client.validation import check_id, memory_query, of_user, refuse_unsendable
 from memframe.display import html_card
-from memframe.errors import MemframeError, NotFoundError, ProtocolError
+from memframe.errors import (
+    ConfigError,
+    DecisionTimeout,
+    MemframeError,
+    NotFoundError,
+    ProtocolError,
+    check_kind,
+)
 from memframe.runtime import Runtime
 from memframe.secret import Secret, SecretBytes, as_secret, as_secret_if_text
 from memframe.settings import find_client_settings
 from memframe.wire import AccessRequest, Credentials, MemoryBlob, MemoryBlobResponse
+
+MIN_POLL_S = 0.1
+"""Least seconds between polls: the service throttles more frequent ones."""
 
 T = TypeVar("T")
 
@@ -387,3 +397,61 @@ def connect_and_sign_in(
         client = connect(error.api_url, api_key=api_key, auth_url=auth_url)
         client.sign_in()
     return client
+
+
+def id_of(request: str | AccessRequest) -> str:
+    """Return the id of an access request, which may be given by its id."""
+    check_kind("request_id", request, AccessRequest, str)
+    return request.id if isinstance(request, AccessRequest) else request
+
+
+def wait_for_decision(
+    client: Client, request_id: str | AccessRequest, *, timeout_s: float, poll_s: float = 5
+) -> AccessRequest:
+    """Poll an access request until the user has decided.
+
+    Parameters
+    ----------
+    client : Client
+    request_id : str or AccessRequest
+    timeout_s : float
+        Seconds after which to give up; 0 polls once.
+    poll_s : float
+        Seconds between polls.
+
+    Returns
+    -------
+    AccessRequest
+        The request with its decision: approved, rejected or revoked.
+
+    Raises
+    ------
+    DecisionTimeout
+        The request is still pending after ``timeout_s``. It stays open.
+
+    Examples
+    --------
+    >>> wait_for_decision(client, request_id, timeout_s=600).status
+    'approved'
+    """
+    check_kind("client", client, Client)
+    request_id = id_of(request_id)
+    check_wait("timeout_s", timeout_s, least=0)
+    check_wait("poll_s", poll_s, least=MIN_POLL_S)
+    runtime = client.runtime
+    deadline = runtime.clock() + timeout_s
+    while (request := client.access_request(request_id)).status == "pending":
+        left = deadline - runtime.clock()
+        if left <= 0:
+            raise DecisionTimeout(
+                f"access request {request_id} is still pending after {timeout_s:g} s: ask the user to open the "
+                "dashboard, then wait again; the request stays open"
+            )
+        runtime.sleep(min(poll_s, left))
+    return request
+
+
+def check_wait(name: str, seconds: float, *, least: float) -> None:
+    """Refuse seconds that are too few, or not a number."""
+    if not seconds >= least:  # and not "<", which NaN would pass
+        raise ConfigError(f"{name}={seconds!r}: give seconds from {least:g}")
