@@ -303,7 +303,8 @@ def _save_and_exit(plan: Plan, path: Path | None, request_id: str, *refused: str
         n_deletes = writable.counts.get("delete", 0)
         confirm = f" --confirm {n_deletes}" if n_deletes else ""
         command = f"memframe apply {shlex.quote(str(path))}{confirm} --request {request_id}"
-        remark(f"Kept in {path}{without}. To apply it: {command}")
+        advice = f"To apply it: {command}" if writable else "It changes nothing."
+        remark(f"Kept in {path}{without}. {advice}")
     if plan.counts.keys() & {*refused}:
         sys.exit(CONFLICTS)
 

@@ -343,5 +343,7 @@ def test_a_sealed_archive_is_planned_with_the_key_of_a_file(on_request, access, 
     Path("key.txt").write_text(access.credentials.encryption_key.reveal())
     Path("other.txt").write_text("0123456789abcdef" * 4)
     planned = ("plan", "sealed.parquet", "--key-file")
-    assert "nothing to do" in on_request(*planned, "key.txt").stdout
+    unedited = on_request(*planned, "key.txt", "--out", "none.plan")
+    assert "nothing to do" in unedited.stdout
+    assert unedited.stderr == "Kept in none.plan. It changes nothing.\n"
     assert "does not open" in on_request(*planned, "other.txt", code=1).stderr
