@@ -7,16 +7,13 @@ from collections.abc import Sequence
 import pandas as pd
 import pyarrow as pa
 
-from memframe.client import Client
+from memframe.client import Client, id_of
 from memframe.client.responses import require_same_id
 from memframe.display import html_card
 from memframe.envelope import Codec, Envelope
-from memframe.errors import AccessError, ConfigError, DecisionTimeout, Hint, check_kind
+from memframe.errors import AccessError, Hint, check_kind
 from memframe.frames import MEMORY_KINDS, FrameBuilder
 from memframe.wire import GET_CREDENTIALS, AccessRequest, Credentials
-
-MIN_POLL_S = 0.1
-"""Least seconds between polls: the service throttles more frequent ones."""
 
 MAX_KEPT_LOADS = 8
 """Loads that are kept as they are; with more, all become one, so that what is kept stays bounded."""
@@ -157,7 +154,7 @@ def open_access(
     <memframe.Access to user ... at http://127.0.0.1:...>
     """
     check_kind("client", client, Client)
-    request_id = _id_of(request_id)
+    request_id = id_of(request_id)
     credentials = _fetch(client, request_id)
     envelope = Envelope(
         credentials.encryption_key,
@@ -167,11 +164,6 @@ def open_access(
         write_format=write_format,
     )
     return Access(client, request_id, credentials, envelope)
-
-
-def _id_of(request: str | AccessRequest) -> str:
-    check_kind("request_id", request, AccessRequest, str)
-    return request.id if isinstance(request, AccessRequest) else request
 
 
 def _fetch(client: Client, request_id: str) -> Credentials:
@@ -203,57 +195,3 @@ def explain_refusal(client: Client, request_id: str, refused: AccessError) -> Ac
 
 
 _WAIT = Hint("wait_for_decision() waits for it", "memframe request wait waits for it")
-
-
-def wait_for_decision(
-    client: Client, request_id: str | AccessRequest, *, timeout_s: float, poll_s: float = 5
-) -> AccessRequest:
-    """Poll an access request until the user has decided.
-
-    Parameters
-    ----------
-    client : Client
-    request_id : str or AccessRequest
-    timeout_s : float
-        Seconds after which to give up; 0 polls once.
-    poll_s : float
-        Seconds between polls; fewer than 0.1 count as 0.1.
-
-    Returns
-    -------
-    AccessRequest
-        The request with its decision: approved, rejected or revoked.
-
-    Raises
-    ------
-    DecisionTimeout
-        The request is still pending after ``timeout_s``. It stays open.
-
-    Examples
-    --------
-    >>> wait_for_decision(client, request_id, timeout_s=600).status
-    'approved'
-    """
-    check_kind("client", client, Client)
-    request_id = _id_of(request_id)
-    if not timeout_s >= 0:  # and not "<", which NaN would pass
-        raise ConfigError(f"timeout_s={timeout_s!r}: give seconds from 0")
-    poll_s = bound_poll(poll_s)
-    runtime = client.runtime
-    deadline = runtime.clock() + timeout_s
-    while (request := client.access_request(request_id)).status == "pending":
-        left = deadline - runtime.clock()
-        if left <= 0:
-            raise DecisionTimeout(
-                f"access request {request_id} is still pending after {timeout_s:g} s: ask the user to open the "
-                "dashboard, then wait again; the request stays open"
-            )
-        runtime.sleep(min(poll_s, left))
-    return request
-
-
-def bound_poll(poll_s: float) -> float:
-    """Return the seconds between polls, at least `MIN_POLL_S`; refuse none, or what is no number."""
-    if not poll_s > 0:  # and not "<=", which NaN would pass
-        raise ConfigError(f"poll_s={poll_s!r}: give seconds above 0")
-    return max(poll_s, MIN_POLL_S)

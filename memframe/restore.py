@@ -26,9 +26,9 @@ from memframe.audit.secrets import find_secrets
 from memframe.display import number_of
 from memframe.errors import PlanError, check_kind
 from memframe.plan import Plan, plan_of
-from memframe.plan.cells import Cell, column_times, normalize, parse_times
+from memframe.plan.cells import Cell, column_times, is_held, normalize, parse_times
 from memframe.plan.change import FIELDS, Change, Label, Value, in_order, list_some
-from memframe.plan.changes import OnConflict, check_option, is_held, refuse_conflicts
+from memframe.plan.changes import OnConflict, check_option, refuse_conflicts
 from memframe.plan.current import CurrentMemory, iter_current, read_current
 from memframe.plan.edited_frame import EditedFrame, RowErrors
 from memframe.undo import format_date, without_repeats

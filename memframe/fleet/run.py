@@ -29,7 +29,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 from msgspec.structs import replace
 
-from memframe.archive.formats import raise_write_errors
+from memframe.archive.formats import open_by_bytes, raise_write_errors
 from memframe.archive.sealing import Reader
 from memframe.audit.findings import findings_frame
 from memframe.client import Client
@@ -122,14 +122,18 @@ class FleetFolder:
     def outcomes(self) -> pd.DataFrame:
         """One row per user: ``user_id request_id status n_rows error``, as of the last run."""
         path = self.path / _OUTCOMES
-        return pd.read_parquet(path).astype(DTYPES) if path.exists() else outcomes_frame([])
+        if not path.exists():
+            return outcomes_frame([])
+        with path.open("rb") as file:
+            return pd.read_parquet(file).astype(DTYPES)
 
     @property
     def findings(self) -> pd.DataFrame:
         """The findings of all users, with ``user_id`` as the first column; read from the files each time."""
         frames = []
         for folder in self._folders(FINDINGS):
-            frame = pq.ParquetFile(folder / FINDINGS_FILE).read().to_pandas()
+            with open_by_bytes(folder / FINDINGS_FILE) as file:
+                frame = pq.ParquetFile(file).read().to_pandas()
             user_id = unquote(folder.name.removeprefix(_PREFIX))
             frame.insert(0, "user_id", pd.Series(user_id, index=frame.index, dtype="str"))
             frames.append(frame)
@@ -141,7 +145,8 @@ class FleetFolder:
         """Count findings by severity, without having all of them in memory."""
         counts: Counter[str] = Counter()
         for folder in self._folders(FINDINGS):
-            counts.update(pq.ParquetFile(folder / FINDINGS_FILE).read(["severity"])["severity"].to_pylist())
+            with open_by_bytes(folder / FINDINGS_FILE) as file:
+                counts.update(pq.ParquetFile(file).read(["severity"])["severity"].to_pylist())
         return counts
 
     def forget(self, user_ids: Iterable[str]) -> list[str]:
@@ -215,9 +220,9 @@ class FleetFolder:
         """Count the memories of a user from the files alone."""
         findings = self._place(FINDINGS, user_id) / FINDINGS_FILE
         if findings.exists():
-            return int(pq.read_metadata(findings).metadata[N_ROWS])
+            return int(_read_metadata(findings).metadata[N_ROWS])
         parts = self._place(MEMORIES, user_id).glob("*.parquet")
-        return sum(pq.read_metadata(part).num_rows for part in parts)
+        return sum(_read_metadata(part).num_rows for part in parts)
 
     def save(self, result: UserResult) -> None:
         """Move the files of a user to their place, findings last."""
@@ -230,6 +235,11 @@ class FleetFolder:
                     for place, data in files.items():
                         with atomic_file(fresh / place.removeprefix(f"{kind}/")) as file:
                             file.write(data)
+
+
+def _read_metadata(path: Path) -> pq.FileMetaData:
+    with open_by_bytes(path) as file:
+        return pq.read_metadata(file)
 
 
 class RunOptions(TypedDict):

@@ -21,7 +21,7 @@ import pandas as pd
 from memframe.access import Access
 from memframe.display import number_of
 from memframe.errors import Hint, PlanError, check_kind
-from memframe.plan.cells import Cell, is_rounded, normalize
+from memframe.plan.cells import Cell, is_held, normalize
 from memframe.plan.change import WRITES, Change, Fields, Label, Value, in_order, list_some, same_value
 from memframe.plan.current import CurrentMemory, read_current
 from memframe.plan.edited_frame import Edit, EditedFrame, RowErrors, find_edits
@@ -361,9 +361,3 @@ class ChangeBuilder:
                 action="conflict", row=edit.row, id=edit.id, after=in_order(mine or {}), reason=reason
             )
         return None
-
-
-def is_held(name: str, cell: Cell, held: Value) -> bool:
-    """Return True if a cell is what the service holds, apart from decimals that a file has cut."""
-    is_score = isinstance(cell.value, float) and isinstance(held, float | int)
-    return same_value(name, cell.value, held) or (is_score and bool(is_rounded(cell.value, held)))  # type: ignore[arg-type]

@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from threading import Event, RLock, Thread
 
-from memframe.access import bound_poll
+from memframe.client import bound_poll
 from memframe.errors import MemframeError
 from memframe.signin import SignIn
 from memframe.signin.state import POLLING_STEPS, Failure, State
