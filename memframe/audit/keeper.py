@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from memframe.audit.text import text_column
-from memframe.audit.tokenize import WRAPPER, WRAPPER_AFTER
+from memframe.audit.tokenize import WRAPPER, WRAPPER_AFTER, widen
 
 FILLED = ("title", "summary", "source", "importance", "confidence")
 """Fields that a kept copy takes over from the others if it has none."""
@@ -113,7 +113,9 @@ def oddness(texts: Sequence[str]) -> NDArray[np.float64]:
     odd = np.zeros(len(texts))
     for pattern, weight in _ODD:
         odd += weight * _has(some, pattern)
-    odd += _has(lower, WRAPPER) | _has(lower, WRAPPER_AFTER)
+    wrapper = f"(?:{WRAPPER})|(?:{WRAPPER_AFTER})"
+    if (wrapped := _has(lower, widen(wrapper))).any():
+        odd[wrapped] += _has(lower.filter(pa.array(wrapped)), wrapper)
     is_title_case = ~_has(some, _IN_SMALL_LETTERS) & _has(some, _THREE_WORDS) & _has(some, r"\p{Ll}")
     odd += is_title_case
     odd += np.asarray(pc.not_equal(pc.utf8_normalize(some, "NFC"), some), bool)
