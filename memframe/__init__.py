@@ -42,12 +42,12 @@ from memframe.secret import Secret
 
 if TYPE_CHECKING:
     from memframe import plot, service
-    from memframe.access import Access, open_access, wait_for_decision
+    from memframe.access import Access, open_access
     from memframe.apply import Run, apply_plan, create_memories, push_memories, resume_run, update_memories
     from memframe.archive import Changes, export_memories, load_archive, refresh_archive
     from memframe.audit import Audit, ChatJudge, audit_memories
     from memframe.cleanup import plan_cleanup
-    from memframe.client import Client, connect
+    from memframe.client import Client, connect, wait_for_decision
     from memframe.fleet import Fleet, FleetFolder, audit_fleet, export_fleet, load_fleet
     from memframe.journal import list_runs, purge_runs
     from memframe.load import (
@@ -69,12 +69,12 @@ if TYPE_CHECKING:
     from memframe.wire import AccessRequest, Credentials, OAuthTokens
 
 _ROOMS = {
-    "access": "Access open_access wait_for_decision",
+    "access": "Access open_access",
     "apply": "Run apply_plan create_memories push_memories resume_run update_memories",
     "archive": "Changes export_memories load_archive refresh_archive",
     "audit": "Audit ChatJudge audit_memories",
     "cleanup": "plan_cleanup",
-    "client": "Client connect",
+    "client": "Client connect wait_for_decision",
     "fleet": "Fleet FleetFolder audit_fleet export_fleet load_fleet",
     "journal": "list_runs purge_runs",
     "load": "iter_memories load_access_requests load_memories load_memory load_tag load_tags",

@@ -7,16 +7,13 @@ from collections.abc import Sequence
 import pandas as pd
 import pyarrow as pa
 
-from memframe.client import Client
+from memframe.client import Client, id_of
 from memframe.client.responses import require_same_id
 from memframe.display import html_card
 from memframe.envelope import Codec, Envelope
-from memframe.errors import AccessError, ConfigError, DecisionTimeout, Hint, check_kind
+from memframe.errors import AccessError, Hint, check_kind
 from memframe.frames import MEMORY_KINDS, FrameBuilder
 from memframe.wire import GET_CREDENTIALS, AccessRequest, Credentials
-
-MIN_POLL_S = 0.1
-"""Least seconds between polls: the service throttles more frequent ones."""
 
 MAX_KEPT_LOADS = 8
 """Loads that are kept as they are; with more, all become one, so that what is kept stays bounded."""
@@ -76,9 +73,9 @@ class Access:
         credentials = require_same_id(
             _fetch(self.client, self.request_id), what=GET_CREDENTIALS, user_id=self.user_id
         )
-        if credentials == self.credentials:
-            return Access(self.client, self.request_id, credentials, self.envelope)
-        envelope = self.envelope.rekey(credentials.encryption_key, credentials.key_version)
+        key, version = credentials.encryption_key, credentials.key_version
+        is_same = (key, version) == (self.credentials.encryption_key, self.credentials.key_version)
+        envelope = self.envelope if is_same else self.envelope.rekey(key, version)
         return Access(self.client, self.request_id, credentials, envelope)
 
     def keep_baseline(self, loaded: pd.DataFrame) -> None:
@@ -87,7 +84,7 @@ class Access:
         Columns are shared with the frame until one of the two is written to (pandas copies on write),
         and cells of tags are tuples, so this costs next to nothing.
         """
-        earlier = [_left_behind(load, loaded) for load in self._loads]
+        earlier = [_keep_older_states(load, loaded) for load in self._loads]
         self._loads = [*(load for load in earlier if len(load)), loaded.copy(deep=False)]
         if len(self._loads) > MAX_KEPT_LOADS:
             self.states()
@@ -114,7 +111,7 @@ class Access:
         return self._loads[0]
 
 
-def _left_behind(load: pd.DataFrame, loaded: pd.DataFrame) -> pd.DataFrame:
+def _keep_older_states(load: pd.DataFrame, loaded: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of an earlier load to keep: all, or, if the same rows were loaded again, their older states."""
     if pa.array(load.id) != pa.array(loaded.id):  # by Arrow, twenty times as fast as by pandas
         return load
@@ -157,7 +154,7 @@ def open_access(
     <memframe.Access to user ... at http://127.0.0.1:...>
     """
     check_kind("client", client, Client)
-    request_id = _id_of(request_id)
+    request_id = id_of(request_id)
     credentials = _fetch(client, request_id)
     envelope = Envelope(
         credentials.encryption_key,
@@ -169,16 +166,11 @@ def open_access(
     return Access(client, request_id, credentials, envelope)
 
 
-def _id_of(request: str | AccessRequest) -> str:
-    check_kind("request_id", request, AccessRequest, str)
-    return request.id if isinstance(request, AccessRequest) else request
-
-
 def _fetch(client: Client, request_id: str) -> Credentials:
     try:
         return client.credentials(request_id)
     except AccessError as refused:
-        raise with_state(client, request_id, refused) from None
+        raise explain_refusal(client, request_id, refused) from None
 
 
 _NEXT_STEP = {
@@ -189,7 +181,7 @@ _NEXT_STEP = {
 }
 
 
-def with_state(client: Client, request_id: str, refused: AccessError) -> AccessError:
+def explain_refusal(client: Client, request_id: str, refused: AccessError) -> AccessError:
     """Explain a refusal by the status of the access request."""
     request = client.access_request(request_id)
     since = f" since {request.updated_at:%Y-%m-%d %H:%M} UTC" if request.updated_at else ""
@@ -203,55 +195,3 @@ def with_state(client: Client, request_id: str, refused: AccessError) -> AccessE
 
 
 _WAIT = Hint("wait_for_decision() waits for it", "memframe request wait waits for it")
-
-
-def wait_for_decision(
-    client: Client, request_id: str | AccessRequest, *, timeout_s: float, poll_s: float = 5
-) -> AccessRequest:
-    """Poll an access request until the user has decided.
-
-    Parameters
-    ----------
-    client : Client
-    request_id : str or AccessRequest
-    timeout_s : float
-        Seconds after which to give up; 0 polls once.
-    poll_s : float
-        Seconds between polls.
-
-    Returns
-    -------
-    AccessRequest
-        The request with its decision: approved, rejected or revoked.
-
-    Raises
-    ------
-    DecisionTimeout
-        The request is still pending after ``timeout_s``. It stays open.
-
-    Examples
-    --------
-    >>> wait_for_decision(client, request_id, timeout_s=600).status
-    'approved'
-    """
-    check_kind("client", client, Client)
-    request_id = _id_of(request_id)
-    check_wait("timeout_s", timeout_s, least=0)
-    check_wait("poll_s", poll_s, least=MIN_POLL_S)
-    runtime = client.runtime
-    deadline = runtime.clock() + timeout_s
-    while (request := client.access_request(request_id)).status == "pending":
-        left = deadline - runtime.clock()
-        if left <= 0:
-            raise DecisionTimeout(
-                f"access request {request_id} is still pending after {timeout_s:g} s: ask the user to open the "
-                "dashboard, then wait again; the request stays open"
-            )
-        runtime.sleep(min(poll_s, left))
-    return request
-
-
-def check_wait(name: str, seconds: float, *, least: float) -> None:
-    """Refuse seconds that are too few, or not a number."""
-    if not seconds >= least:  # and not "<", which NaN would pass
-        raise ConfigError(f"{name}={seconds!r}: give seconds from {least:g}")

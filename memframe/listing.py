@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, closing
 from functools import partial
 from itertools import starmap
 from operator import attrgetter
-from typing import Any, Literal, SupportsIndex, TypeGuard
+from typing import Any, Literal, SupportsIndex
 
 import msgspec
 
@@ -72,14 +72,14 @@ class MemoryPages:
         self, query: Mapping[str, str], *, limit: int | None = None, page_size: PageSize = "auto"
     ) -> Generator[tuple[list[MemoryBlob], bool]]:
         """Yield the new records of each page, and whether they may hold lone surrogates."""
-        left = sys.maxsize if limit is None else _check_count("limit", limit, 0, "None for all memories")
+        left = sys.maxsize if limit is None else check_count("limit", limit, 0, ", or None for all memories")
         request = partial(self._access.client.request_page, query)
         n_empty = 0
         is_whole = False
         with closing(iter_pages(request, page_size=page_size, limit=limit)) as bodies:
             while left and (body := next(bodies, None)) is not None:
                 page = decode(body, MemoryPage, what=LIST_MEMORIES)
-                fresh = self._require_new(page.memory_blobs)
+                fresh = self._take_new(page.memory_blobs)
                 records = fresh[:left]
                 left -= len(records)
                 is_whole = not page.next_cursor and len(records) == len(fresh)
@@ -97,7 +97,7 @@ class MemoryPages:
                 del page, fresh, records
         self.complete = is_whole
 
-    def _require_new(self, records: list[MemoryBlob]) -> list[MemoryBlob]:
+    def _take_new(self, records: list[MemoryBlob]) -> list[MemoryBlob]:
         """Return the memories of a page that no page before had; refuse those of another user."""
         mine = self._access.user_id
         if not all(same_id(owner, mine) for owner in set(map(_OWNER_OF, records))):
@@ -166,7 +166,7 @@ def iter_pages(
     too large for the service (413) or for one response. Where the service clamps, pages are simply smaller. With a
     ``limit`` pages are no larger, and none is requested ahead that may not be needed.
     """
-    size = PAGE_SIZES[0] if page_size == "auto" else _check_count("page_size", page_size, 1, "'auto'")
+    size = PAGE_SIZES[0] if page_size == "auto" else check_count("page_size", page_size, 1, ", or 'auto'")
     size = size if limit is None else min(size, limit)
     may_shrink = page_size == "auto"
     body, size = _read_page(request, size, None, may_shrink)
@@ -179,7 +179,7 @@ def iter_pages(
         if cursor in cursors:
             raise ProtocolError(
                 f"{LIST_MEMORIES}: the cursor of page {len(cursors) + 1} repeats an earlier one, so the listing "
-                "has no end; nothing was returned, as it could not be complete. Tell the operator of the service"
+                "has no end, and the load is not complete. Tell the operator of the service"
             )
         cursors.add(cursor)
         with request(size, cursor) as read:
@@ -257,18 +257,13 @@ def cursor_of(body: SecretBytes) -> str | None:
     return decode(cursor, _Cursor, what=LIST_MEMORIES).next_cursor or None
 
 
-def _check_count(name: str, value: object, least: int, otherwise: str) -> int:
-    if is_count(value, at_least=least):
-        return operator.index(value)
-    raise ConfigError(f"{name}={value!r}: give a whole number from {least}, or {otherwise}")
+def check_count(name: str, value: object, least: int, otherwise: str = "") -> int:
+    """Return a whole number, of Python or NumPy, that is large enough; True and False are none.
 
-
-def is_count(value: object, *, at_least: int) -> TypeGuard[SupportsIndex]:
-    """Return True for a whole number, of Python or NumPy, that is large enough; True and False are none.
-
-    >>> is_count(3, at_least=1), is_count(3.0, at_least=1), is_count(True, at_least=1)
-    (True, False, False)
+    >>> check_count("workers", True, 1)
+    Traceback (most recent call last):
+    memframe.errors.ConfigError: workers=True: give a whole number from 1
     """
-    return (
-        isinstance(value, SupportsIndex) and not isinstance(value, bool) and operator.index(value) >= at_least
-    )
+    if isinstance(value, SupportsIndex) and not isinstance(value, bool) and operator.index(value) >= least:
+        return operator.index(value)
+    raise ConfigError(f"{name}={value!r}: give a whole number from {least}{otherwise}")

@@ -10,7 +10,6 @@ unsealed), ``n_repeated`` (ids that came twice and were dropped), ``complete`` (
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 
@@ -19,9 +18,9 @@ import pandas as pd
 from memframe.access import Access
 from memframe.client import Client
 from memframe.client.validation import memory_query
-from memframe.errors import ConfigError, check_kind
+from memframe.errors import check_kind
 from memframe.frames import MEMORY_KINDS, FrameBuilder, gc_paused, requests_frame, tags_frame
-from memframe.listing import MemoryPages, OnUndecryptable, PageSize, is_count
+from memframe.listing import MemoryPages, OnUndecryptable, PageSize, check_count
 from memframe.progress import Progress, ProgressOption
 
 
@@ -127,11 +126,10 @@ def iter_memories(
     [150, 150, 89]
     """
     check_kind("access", access, Access)
-    if not is_count(chunk_rows, at_least=1):
-        raise ConfigError(f"chunk_rows={chunk_rows!r}: give a whole number from 1")
+    chunk_rows = check_count("chunk_rows", chunk_rows, 1)
     pages = MemoryPages(access, on_undecryptable)
     query = memory_query(access.user_id, tags=tags, search=search, min_importance=min_importance)
-    return _iter_chunks(pages, query, limit, page_size, operator.index(chunk_rows), progress)
+    return _iter_chunks(pages, query, limit, page_size, chunk_rows, progress)
 
 
 def _iter_chunks(

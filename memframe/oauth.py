@@ -122,20 +122,20 @@ _REFUSALS = {
 }
 
 
-def _refusal_of(answer: Response, *, what: str, printable: Callable[[str], str]) -> MemframeError:
+def _refusal_of(response: Response, *, what: str, printable: Callable[[str], str]) -> MemframeError:
     """Make the error of a 4xx response of the token endpoint (RFC 6749, section 5.2)."""
-    texts = read_error_texts(answer.body.reveal())
+    texts = read_error_texts(response.body.reveal())
     error = texts.get("error")
-    if answer.status == 401 or error in {"invalid_client", "unauthorized_client"}:
+    if response.status == 401 or error in {"invalid_client", "unauthorized_client"}:
         return AuthError(
-            f"{what}: {answer.host} does not know this client: check client_id and client_secret, "
+            f"{what}: {response.host} does not know this client: check client_id and client_secret, "
             "and that they belong to this auth_url",
-            status=answer.status,
+            status=response.status,
             code=printable(error or "invalid_client"),
             endpoint=what,
         )
-    if error is None or answer.status == 429:
-        return to_service_error(answer, what=what, printable=printable)
+    if error is None or response.status == 429:
+        return to_service_error(response, what=what, printable=printable)
     return _refusal_error(printable(error), printable(texts.get("error_description", "")))
 
 
@@ -403,12 +403,12 @@ class OAuthFlow:
         }
         self._transport.mask(code, attempt and attempt.verifier)
         url = self.auth_url + wire.OAUTH_TOKEN
-        answer = self._transport.send("POST", url, data=_encode_form(form), headers=FORM_BODY)
+        response = self._transport.send("POST", url, data=_encode_form(form), headers=FORM_BODY)
         self._attempt = None  # used up, whatever the answer: a code works once
         what = f"POST {wire.OAUTH_TOKEN}"
-        if 400 <= answer.status < 500:
-            raise _refusal_of(answer, what=what, printable=self._transport.printable)
-        tokens = decode(self._transport.require_success(answer, what), OAuthTokens, what=what)
+        if 400 <= response.status < 500:
+            raise _refusal_of(response, what=what, printable=self._transport.printable)
+        tokens = decode(self._transport.require_success(response, what), OAuthTokens, what=what)
         self._transport.mask(tokens.memory_key, tokens.access_token, tokens.refresh_token)
         return tokens
 

@@ -26,9 +26,9 @@ from memframe.audit.secrets import find_secrets
 from memframe.display import number_of
 from memframe.errors import PlanError, check_kind
 from memframe.plan import Plan, plan_of
-from memframe.plan.cells import Cell, column_times, normalize, parse_times
+from memframe.plan.cells import Cell, column_times, is_held, normalize, parse_times
 from memframe.plan.change import FIELDS, Change, Label, Value, in_order, list_some
-from memframe.plan.changes import OnConflict, check_option, is_held, refuse_conflicts
+from memframe.plan.changes import OnConflict, check_option, refuse_conflicts
 from memframe.plan.current import CurrentMemory, iter_current, read_current
 from memframe.plan.edited_frame import EditedFrame, RowErrors
 from memframe.undo import format_date, without_repeats
@@ -82,7 +82,7 @@ def plan_restore(
     """
     check_kind("access", access, Access)
     check_option("on_conflict", on_conflict, OnConflict)
-    moment = access.client.runtime.now()
+    now = access.client.runtime.now()
     frame = _read(access, archive, key)
     found = _match(access, _memories_of(access, frame), frame.fields)
     asked = [_create(memory) for memory in found.gone]
@@ -101,7 +101,7 @@ def plan_restore(
         *([f"Left alone: {', '.join(left)}."] if left else []),
     ]
     changes += filter(None, differing)
-    return plan_of(access, _hide_secrets(changes), notes=notes, created_at=moment)
+    return plan_of(access, _hide_secrets(changes), notes=notes, created_at=now)
 
 
 class ArchivedMemory(Struct, frozen=True, kw_only=True):
@@ -125,7 +125,7 @@ class ArchivedMemory(Struct, frozen=True, kw_only=True):
         """True if the archive has the time of the last write."""
         return not np.isnat(self.updated_at)
 
-    def unlike(self, memory: CurrentMemory) -> tuple[str, ...]:
+    def find_differences(self, memory: CurrentMemory) -> tuple[str, ...]:
         """Find the fields that the service holds otherwise."""
         return tuple(name for name, cell in self.cells.items() if not is_held(name, cell, memory.value(name)))
 
@@ -204,7 +204,7 @@ def _match(access: Access, archived: Sequence[ArchivedMemory], fields: Sequence[
         row = left.pop(memory.id, None)
         if row is None:
             free.add(memory)
-        elif row.unlike(memory):
+        elif row.find_differences(memory):
             differing.append((row, memory))
         else:
             n_same += 1
@@ -221,12 +221,12 @@ def _match(access: Access, archived: Sequence[ArchivedMemory], fields: Sequence[
             found[place] = memory_id
     current = read_current(access, found.values())
     pairs = [(rest[place], current[memory_id]) for place, memory_id in found.items() if memory_id in current]
-    unlike = [(row, there) for row, there in pairs if row.unlike(there)]
+    unequal = [(row, there) for row, there in pairs if row.find_differences(there)]
     return _ArchiveMatch(
         gone=[row for place, row in enumerate(rest) if found.get(place) not in current],
-        differing=differing + unlike,
+        differing=differing + unequal,
         n_same=n_same,
-        n_renamed=n_renamed + len(pairs) - len(unlike),
+        n_renamed=n_renamed + len(pairs) - len(unequal),
         n_others=free.n_added - n_renamed - len(pairs),
     )
 
@@ -289,7 +289,7 @@ def _reconcile(archived: ArchivedMemory, memory: CurrentMemory, on_conflict: OnC
     """Make the change of a memory that is there and differs; None if the service's counts."""
     if on_conflict == "theirs":
         return None
-    names = archived.unlike(memory)
+    names = archived.find_differences(memory)
     values, errors = archived.values(names)
     before = in_order({name: memory.value(name) for name in names})
     (service_at,) = parse_times([memory.blob.updated_at])
@@ -429,10 +429,10 @@ def check_archive(access: Access, archive: Archive, *, key: Key | None = None) -
 
 def _find_unproven(archived: ArchivedMemory, memory: CurrentMemory) -> Iterator[str]:
     """Find the columns of which it is not shown that the archive holds what the service lists."""
-    unlike = archived.unlike(memory)
+    unequal = archived.find_differences(memory)
     for name in FIELDS:
         is_closed = name == "content" and memory.error is not None
-        if name not in archived.cells or is_closed or name in unlike:
+        if name not in archived.cells or is_closed or name in unequal:
             yield name
     if archived.tag_ids is not None and archived.tag_ids != {*(memory.blob.tag_ids or ())}:
         yield "tag_ids"

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from memframe.access import Access
 from memframe.address import same_service
-from memframe.apply import Run, StrPath, path_in, refuse_elsewhere
+from memframe.apply import Run, StrPath, journal_path, refuse_elsewhere
 from memframe.client.responses import same_id
 from memframe.envelope import Envelope
 from memframe.errors import Hint, JournalError, PlanError, SealError, check_kind
@@ -36,8 +36,6 @@ from memframe.plan.edited_frame import label_of
 from memframe.plan.plan import UTC_MINUTE
 from memframe.secret import Secret, as_secret
 from memframe.wire import MemoryBlob
-
-Fields = dict[str, Value]
 
 
 def plan_undo(access: Access, journal_or_run: StrPath | Run, *, rows: Iterable[object] | None = None) -> Plan:
@@ -80,19 +78,19 @@ def plan_undo(access: Access, journal_or_run: StrPath | Run, *, rows: Iterable[o
     """
     check_kind("access", access, Access)
     runtime = access.client.runtime
-    moment = runtime.now()
+    now = runtime.now()
     if isinstance(journal_or_run, Run) and not len(journal_or_run):
-        return plan_of(access, (), created_at=moment)  # it had nothing to do, and has no journal
+        return plan_of(access, (), created_at=now)  # it had nothing to do, and has no journal
     with Journal.open(
-        path_in(journal_or_run), runtime.open_local_cipher(), connect=runtime.connect
+        journal_path(journal_or_run), runtime.open_local_cipher(), connect=runtime.connect
     ) as journal:
         refuse_elsewhere(access, "journal", journal.header.base_url, journal.header.user_id)
         undone = _written_operations(journal.operations(), rows)
-        now = read_current(access, [str(operation.id) for operation in undone])
-        age, window = moment - journal.header.created_at, timedelta(days=access.client.restore_days)
+        current = read_current(access, [str(operation.id) for operation in undone])
+        age, window = now - journal.header.created_at, timedelta(days=access.client.restore_days)
         inverse = []
         for op in undone:
-            memory = now.get(str(op.id))
+            memory = current.get(str(op.id))
             if op.action == "patch":
                 inverse.append(_undo_patch(op, memory))
             elif op.action == "create" and memory is not None:
@@ -100,7 +98,7 @@ def plan_undo(access: Access, journal_or_run: StrPath | Run, *, rows: Iterable[o
             elif op.action == "delete" and memory is None:  # else it is there under its own id
                 inverse.append(_undo_delete(op.change, journal.backup(op.n), restores=age < window))
     changes = without_repeats(access, filter(None, inverse))
-    return plan_of(access, changes, created_at=moment)
+    return plan_of(access, changes, created_at=now)
 
 
 def _written_operations(operations: list[Operation], rows: Iterable[object] | None) -> list[Operation]:
@@ -121,34 +119,36 @@ def _written_operations(operations: list[Operation], rows: Iterable[object] | No
     return [operation for operation in operations if operation.state in WRITTEN]
 
 
-def _undo_patch(operation: Operation, now: CurrentMemory | None) -> Change | None:
+def _undo_patch(operation: Operation, memory: CurrentMemory | None) -> Change | None:
     """Set the old values, if the service still holds what the run wrote."""
     done = operation.change
     old = {name: done.before[name] for name in done.after if name in done.before}
-    if now is None:
+    if memory is None:
         return _make_change(done, "conflict", {}, old, "deleted since the run by someone else")
-    old = {name: value for name, value in old.items() if not same_value(name, now.value(name), value)}
-    present = {name: now.value(name) for name in old}
-    moved = _explain_changes(operation, now, old)
+    old = {name: old[name] for name in memory.find_differences(old)}
+    present = {name: memory.value(name) for name in old}
+    moved = _explain_changes(operation, memory, old)
     if moved:
         return _make_change(done, "conflict", present, old, moved)
     return _make_change(done, "patch", present, old, "undoes a patch") if old else None
 
 
-def _undo_create(operation: Operation, now: CurrentMemory) -> Change:
+def _undo_create(operation: Operation, memory: CurrentMemory) -> Change:
     """Delete what the run created, unless it was changed since."""
     done = operation.change
-    held = {name: now.value(name) for name in FIELDS if name != "content" or now.error is None}
-    moved = _explain_changes(operation, now, done.plain)
+    held = {name: memory.value(name) for name in FIELDS if name != "content" or memory.error is None}
+    moved = _explain_changes(operation, memory, done.plain)
     if moved:
-        return _make_change(done, "conflict", held, {}, moved, id=now.id)
-    sealed = None if now.error is None else now.sealed_digest
-    return _make_change(done, "delete", held, {}, "undoes a create", id=now.id, sealed=sealed)
+        return _make_change(done, "conflict", held, {}, moved, id=memory.id)
+    sealed = None if memory.error is None else memory.sealed_digest
+    return _make_change(done, "delete", held, {}, "undoes a create", id=memory.id, sealed=sealed)
 
 
 def _undo_delete(done: Change, blob: MemoryBlob | None, *, restores: bool) -> Change:
     """Create the deleted memory again; content that no key opened is sent as it was stored."""
-    held: Fields = {name: value for name, value in done.before.items() if value is not None and value != ()}
+    held: dict[str, Value] = {
+        name: value for name, value in done.before.items() if value is not None and value != ()
+    }
     is_sealed = done.sealed is not None
     if is_sealed:
         held["content"] = None if blob is None else blob.content
@@ -171,21 +171,20 @@ def format_date(at: np.datetime64) -> str:
 
 
 def _make_change(
-    done: Change, action: Action, before: Fields, after: Fields, reason: str, **more: Any
+    done: Change, action: Action, before: dict[str, Value], after: dict[str, Value], reason: str, **more: Any
 ) -> Change:
     """Make a change of the same memory, in the same group and with the same texts hidden."""
     same = {"row": done.row, "id": done.id, "group": done.group, "hidden": done.hidden}
     return Change(action=action, before=before, after=after, reason=reason, **(same | more))
 
 
-def _explain_changes(operation: Operation, now: CurrentMemory, names: Iterable[str]) -> str | None:
+def _explain_changes(operation: Operation, memory: CurrentMemory, names: Iterable[str]) -> str | None:
     """Name the fields that hold neither what the run wrote nor the form in which the service stored it."""
     written, kept = operation.change.after, operation.normalized
     moved = [
         name
-        for name in names
-        if not same_value(name, now.value(name), written[name])
-        and not (name in kept and same_value(name, now.value(name), kept[name]))
+        for name in memory.find_differences({name: written[name] for name in names})
+        if not (name in kept and same_value(name, memory.value(name), kept[name]))
     ]
     return f"changed since the run by someone else: {', '.join(moved)}" if moved else None
 
@@ -259,7 +258,7 @@ def plan_reseal(access: Access, *, old_keys: OldKeys | None = None) -> Plan:
     {}
     """
     check_kind("access", access, Access)
-    moment = access.client.runtime.now()
+    now = access.client.runtime.now()
     keys = [*_with_versions(old_keys)]
 
     @functools.cache
@@ -294,7 +293,7 @@ def plan_reseal(access: Access, *, old_keys: OldKeys | None = None) -> Plan:
         if content is None:
             change = replace(change, action="invalid", reason=f"{memory.error}; {missing}")
         records.append(change)
-    return plan_of(access, records, created_at=moment)
+    return plan_of(access, records, created_at=now)
 
 
 def _with_versions(old_keys: OldKeys | None) -> Iterator[tuple[int | None, Secret]]:

@@ -28,6 +28,10 @@ STATUSES: tuple[Status, ...] = get_args(Status)
 DEFAULT_LIMIT = 10
 """Memories on a page when a list call does not say how many."""
 
+MAX_SCORES = {"importance": 5.0, "confidence": 1.0}
+MAX_TAGS, MAX_TAG_CHARS = 100, 200
+"""Limits of a memory: the embedded service enforces them, and plans expect them of every service."""
+
 
 class Endpoint(NamedTuple):
     """Method and path of one call, relative to ``base_url``."""

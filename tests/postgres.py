@@ -47,7 +47,7 @@ def running_postgres(settings=QUICK):
     programs = _programs()
     if programs is None or find_spec("psycopg") is None:
         pytest.skip(WITHOUT)
-    folder = tempfile.mkdtemp(prefix="memframe-pg-", dir="/tmp")
+    folder = tempfile.mkdtemp(prefix="memframe-pg-", dir=_place())
     user = _unprivileged()
     who = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []} if user else {}
     if user:
@@ -79,6 +79,12 @@ cat >/dev/null # until whoever has started us closes the pipe, or ends
 rm -r "$2"
 """
 """Folder of the programs, folder of the server, its owner and settings: one server, from its making to its end."""
+
+
+def _place():
+    """A folder that every user may enter, with a name short enough for a socket in it."""
+    memory = "/dev/shm"  # noqa: S108 - only the folder of temporary folders
+    return memory if tempfile.gettempdir() == memory else "/tmp"  # noqa: S108 - as above
 
 
 def _programs():

@@ -52,13 +52,16 @@ def test_waiting_ends_with_any_decision(user, decision, monkeypatch):
     assert time.slept == [5, 5, 5]
 
 
-def test_only_time_running_out_raises(user, monkeypatch):
+@pytest.mark.parametrize(
+    ("timeout_s", "poll_s", "slept"), [(12, 5, [5, 5, 2]), (0.25, 0.01, [0.1, 0.1, 0.05])]
+)
+def test_only_time_running_out_raises(timeout_s, poll_s, slept, user, monkeypatch):
     request = user.ask()
     time = Time()
     monkeypatch.setattr(user.client, "runtime", Runtime(clock=time.clock, sleep=time.sleep))
     with pytest.raises(DecisionTimeout, match="stays open") as late:
-        mf.wait_for_decision(user.client, request.id, timeout_s=12, poll_s=5)
-    assert time.slept == [5, 5, 2]
+        mf.wait_for_decision(user.client, request.id, timeout_s=timeout_s, poll_s=poll_s)
+    assert time.slept == pytest.approx(slept)
     assert isinstance(late.value, TimeoutError)
 
 

@@ -145,7 +145,7 @@ PASSED = {
     "memory key: empty": (ask(""), "memory_key | empty | pass it as the service gave it"),
     "memory key: broken": (ask(MEMORY_KEY + HALF), "memory_key | not Unicode | pass it"),
     "wait: nan seconds": (wait(timeout_s=float("nan")), "timeout_s=nan | give seconds from 0"),
-    "wait: without a pause": (wait(poll_s=0), "poll_s=0 | give seconds from 0.1"),
+    "wait: without a pause": (wait(poll_s=0), "poll_s=0 | give seconds above 0"),
 }  # fmt: skip
 
 

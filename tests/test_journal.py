@@ -295,8 +295,8 @@ def test_runs_are_listed_with_their_state_and_counts(directory):
 
 def test_old_runs_are_purged_with_all_that_lay_beside_them(directory):
     old, young = stood(directory, 31), stood(directory, 29, run_id="second")
-    directory.mark_open(replace(HEADER, run_id="second"), young)
-    directory.mark_open(replace(HEADER, run_id="0b5e9e9c"), old)
+    directory.mark_unfinished(replace(HEADER, run_id="second"), young)
+    directory.mark_unfinished(replace(HEADER, run_id="0b5e9e9c"), old)
     gone = directory.purge_runs(NOW)
     assert gone.journal.tolist() == [old]
     assert [path.name for path in directory.folder.iterdir() if path.is_file()] == [young.name]
@@ -314,7 +314,7 @@ def test_days_are_a_number_from_0(directory, days):
 def test_a_note_that_disappears_while_runs_are_listed_is_no_fault(directory, monkeypatch):
     """Another process purges: after the names were read, and after the files were seen."""
     path = stood(directory, 40)
-    directory.mark_open(HEADER, path)
+    directory.mark_unfinished(HEADER, path)
     listed = type(path).glob
 
     def purged_meanwhile(folder, pattern):
@@ -419,7 +419,7 @@ def test_where_the_journal_stands_in_its_own_place_an_empty_note_is_not_missed(a
 
 def test_a_run_at_another_service_with_the_same_user_id_is_none_of_ours(directory):
     elsewhere = replace(HEADER, base_url="https://elsewhere.example.org/api/v1")
-    directory.mark_open(HEADER, directory.path_of(HEADER))
+    directory.mark_unfinished(HEADER, directory.path_of(HEADER))
     assert len(directory.unfinished(HEADER.base_url, HEADER.user_id.upper())) == 1
     assert not directory.unfinished(elsewhere.base_url, elsewhere.user_id)
 

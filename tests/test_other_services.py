@@ -7,6 +7,8 @@ import pytest
 
 import memframe as mf
 from memframe import wire
+from memframe.envelope import LAYOUTS, Envelope
+from memframe.secret import Secret
 from tests.faults import answered
 from tests.strangers import CREDENTIALS, EXCHANGE_CODE, MEMORY, PAGE, SECRETS, TAG, USER_ID
 
@@ -244,3 +246,24 @@ def test_the_reason_of_a_refusal_is_found_in_the_shapes_that_services_use(strang
     stranger.always(wire.LIST_TAGS, answered(400, body))
     with pytest.raises(mf.InvalidError, match=f"answered 400: {reason}"):
         stranger.client().tags(USER_ID)
+
+
+def test_a_service_may_date_an_update_before_the_creation(stranger):
+    times = {"created_at": "2026-02-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z"}
+    page(stranger, memory(**times))
+    stranger.answer(wire.GET_MEMORY, **times)
+    edited = load(stranger).assign(title="Green tea")
+    assert list(mf.plan_changes(opened(stranger), edited).changes.action) == ["patch"]
+
+
+# Content
+
+
+def test_each_row_of_a_store_that_several_programs_sealed_is_read_in_its_own_layout(stranger):
+    names = [name for name in LAYOUTS if name not in {"cbc-iv:ct", "openssl-salted"}]
+    keys = {"user_id": USER_ID, "key_version": CREDENTIALS["key_version"]}
+    writers = [Envelope(Secret(CREDENTIALS["encryption_key"]), **keys, write_format=name) for name in names]
+    page(stranger, *(memory(id=f"m{n}", content=writers[n % 9].seal(f"note {n}")) for n in range(27)))
+    loaded = load(stranger)
+    assert list(loaded["content"]) == [f"note {n}" for n in range(27)]
+    assert loaded["content_error"].isna().all()

@@ -18,8 +18,8 @@ from msgspec.structs import replace
 from memframe.apply.responses import ResponseKind, WriteResponse
 from memframe.frames import to_encodable
 from memframe.journal import Operation, State
-from memframe.plan import differs
-from memframe.plan.change import Action, Change, Fields, Value, same_value
+from memframe.plan import find_stale_fields
+from memframe.plan.change import Action, Change, Value, same_value
 from memframe.plan.current import CurrentMemory
 from memframe.wire import MemoryBlobResponse
 
@@ -125,12 +125,14 @@ def decide(operation: Operation, response: WriteResponse) -> tuple[Decision, Ope
 def decide_after_reading(operation: Operation, memory: CurrentMemory | None) -> tuple[Decision, Operation]:
     """Decide what follows from reading the memory of a patch or delete, and move the operation on."""
     action, change = operation.action, operation.change
-    moved_fields = differs(change, memory)
+    moved_fields = find_stale_fields(change, memory)
     reading: Reading = "as planned"
     if memory is None:
         reading = "gone"
     elif moved_fields:
-        reading = "as intended" if action == "patch" and not unlike(change.after, memory) else "moved"
+        reading = (
+            "as intended" if action == "patch" and not memory.find_differences(change.after) else "moved"
+        )
     decision = DECISIONS_AFTER_READING[action, reading]
     if operation.ambiguous:
         decision = DECISIONS_AFTER_READING_IF_AMBIGUOUS.get((action, reading), decision)
@@ -146,11 +148,6 @@ def decide_after_reading(operation: Operation, memory: CurrentMemory | None) -> 
 def state_unsent(ambiguous: bool) -> State:
     """Return the state of an operation that was taken up and is not being sent now."""
     return "unknown" if ambiguous else "planned"
-
-
-def unlike(fields: Fields, memory: CurrentMemory) -> tuple[str, ...]:
-    """Find the fields that the service holds otherwise."""
-    return tuple(name for name, value in fields.items() if not same_value(name, memory.value(name), value))
 
 
 def _normalized(change: Change, record: MemoryBlobResponse | None) -> dict[str, Value]:

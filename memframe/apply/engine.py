@@ -15,7 +15,7 @@ from itertools import islice
 
 from msgspec.structs import replace
 
-from memframe.access import Access, with_state
+from memframe.access import Access, explain_refusal
 from memframe.apply.decisions import Decision, decide, decide_after_reading, state_unsent
 from memframe.apply.operations import Groups, OperationLog
 from memframe.apply.preflight import refuse_rekeyed
@@ -86,7 +86,7 @@ class Engine:
         self._moved: dict[int, Operation] = {}
         """Operations that have moved on and are not in the journal yet."""
         self._backups: dict[int, MemoryBlob] = {}
-        self._trouble: set[int] = set()
+        self._undecided: set[int] = set()
         """Operations whose response is not plain success, until it was looked at: no worker begins another task."""
         self._failed: Counter[int] = Counter()
         self._ids = {*log.ids_before, *(op.new_id for op in log if op.new_id)}
@@ -186,7 +186,7 @@ class Engine:
     def _leaving(self) -> list[int]:
         """Take from the queue what may leave now: as many as are ahead of the workers once few of those are left."""
         leaving: list[int] = []
-        if self._pace.hold_s or self._trouble:
+        if self._pace.hold_s or self._undecided:
             return leaving
         n_busy, room = self._pool.n_busy, self._pace.limit - self._pool.n_busy
         if 1 < self._workers == self._pace.limit:
@@ -246,11 +246,11 @@ class Engine:
 
     def _send_if_fresh(self, operation: Operation, body: SecretBytes | None) -> Result:
         """Send an operation, in a worker, unless it should not be sent any more."""
-        if self._trouble or not self._is_fresh(operation.n):  # it waited for a worker
+        if self._undecided or not self._is_fresh(operation.n):  # it waited for a worker
             return None
         response = self._sender.send(operation, body)
         if response.kind != "done":
-            self._trouble.add(operation.n)
+            self._undecided.add(operation.n)
         return response
 
     def _commit(self, leaving: Iterable[int]) -> None:
@@ -288,7 +288,7 @@ class Engine:
                 self._take_back([n])
             elif self._decide(n, result) == "again" and self._may_try(n):
                 self._queue.appendleft(n)
-            self._trouble.discard(n)
+            self._undecided.discard(n)
         if self._pace.hold_s or self._pace.limit < self._workers:
             self._take_back(self._pool.recall())
         return len(completed)
@@ -308,7 +308,7 @@ class Engine:
             in_budget = self._pace.slow_down(response.wait_s)
         elif decision in {"again", "unknown"}:
             self._failed[n] += 1
-            if response.is_trouble:
+            if response.is_failure:
                 in_budget = self._pace.back_off(response.wait_s)
         if not in_budget:
             self._stop(response.error)
@@ -366,9 +366,9 @@ class Engine:
             counts = ", ".join(f"{n:,} {state}" for state, n in found.items())
             logger.info("Looked for writes that had no answer: %s.", counts)
         # What was sent too often stays unknown, though no listing shows it: it may come late.
-        tired = [op for op in creates if op.state == "planned" and not self._may_try(op.n)]
-        self._log.write([replace(op, state="unknown") for op in tired])
-        self._left_unknown |= {op.n for op in creates if op.state == "unknown"} | {op.n for op in tired}
+        exhausted = [op for op in creates if op.state == "planned" and not self._may_try(op.n)]
+        self._log.write([replace(op, state="unknown") for op in exhausted])
+        self._left_unknown |= {op.n for op in creates if op.state == "unknown"} | {op.n for op in exhausted}
 
     # -- what ends a run early
 
@@ -402,6 +402,6 @@ class Engine:
         if not isinstance(stopped, AccessError):
             return stopped
         try:
-            return with_state(self._access.client, self._access.request_id, stopped)
+            return explain_refusal(self._access.client, self._access.request_id, stopped)
         except MemframeError:
             return stopped

@@ -6,7 +6,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 from memframe.access import Access
-from memframe.apply.decisions import unlike
 from memframe.errors import JournalError
 from memframe.journal import SETTLED, STATUSES, WRITTEN, Journal, Operation, State, Status
 from memframe.plan import broken_dependencies
@@ -111,7 +110,7 @@ class Groups:
         """Say why a member of a group was never sent."""
         reason, group = self.block_reason(operation), operation.change.group
         if reason is None and group is not None:
-            undone = [op for op in self._keepers(group) if op.state not in WRITTEN]
+            undone = [op for op in self._others(group) if op.state not in WRITTEN]
             return f"held back until {undone[0].change.label} of its group is done" if undone else None
         return reason
 
@@ -125,15 +124,15 @@ class Groups:
         ready = [
             group
             for group in self._members.keys() - self._verified - self._reasons.keys()
-            if all(op.state in WRITTEN for op in self._keepers(group))
+            if all(op.state in WRITTEN for op in self._others(group))
         ]
-        keepers = [op for group in ready for op in self._keepers(group)]
+        keepers = [op for group in ready for op in self._others(group)]
         dependents = [op for group in ready for op in self._of(group) if op.change.depends_on]
         ids = {str(op.id) for op in keepers}.union(*(op.change.depends_on for op in dependents))
         current = read_current(access, ids) if ids else {}
         for op in keepers:
             memory = current.get(str(op.id))
-            if memory is None or unlike(op.change.after, memory):
+            if memory is None or memory.find_differences(op.change.after):
                 self._block(op, f"{op.change.label} of its group does not read back as it was written")
         for op in dependents:
             for memory_id, fields in broken_dependencies(op.change, current):
@@ -149,5 +148,5 @@ class Groups:
     def _of(self, group: int) -> list[Operation]:
         return [self._log[n] for n in self._members[group]]
 
-    def _keepers(self, group: int) -> list[Operation]:
+    def _others(self, group: int) -> list[Operation]:
         return [op for op in self._of(group) if op.action != "delete"]

@@ -81,7 +81,7 @@ def refuse_repeated(directory: RunDirectory, cipher: LocalCipher, plan: Plan) ->
         if away is None:
             raise PlanError(begun, hint=resume_hint(note.place) + ", and a new plan repeats it")
         look = "; if it is lost, check the memories first, as all or part of it may have been written; then "
-        hint = resume_hint(note.journal or "PATH") + look + _giving_up(note)
+        hint = resume_hint(note.journal or "PATH") + look + _forget_hint(note)
         raise PlanError(f"{begun}, and {away}", hint=hint)
     mine = {_target_key(change) for change in plan.writes}
     for note in directory.unfinished(plan.base_url, plan.user_id):
@@ -90,7 +90,7 @@ def refuse_repeated(directory: RunDirectory, cipher: LocalCipher, plan: Plan) ->
             raise PlanError(
                 f"an earlier run was cut short, and {len(shared):,} changes of this plan were or may be made by it, "
                 f"such as {shared[0].label}",
-                hint=resume_hint(note.place) + "; or " + _giving_up(note) + ", if they may be there twice",
+                hint=resume_hint(note.place) + "; or " + _forget_hint(note) + ", if they may be there twice",
             )
 
 
@@ -105,7 +105,7 @@ def _explain_absence(note: RunNote) -> str | None:
     return f"its journal is not at {note.journal}: bring it back, such as by plugging in its disk"
 
 
-def _giving_up(note: RunNote) -> Hint:
+def _forget_hint(note: RunNote) -> Hint:
     path = str(note.place)
     return Hint(
         f"purge_runs(journals=[{path!r}]) gives that run up",
@@ -124,7 +124,7 @@ def _unsettled_changes(note: RunNote, cipher: LocalCipher, plan: Plan) -> list[C
             f"a run for user {plan.user_id} at {plan.base_url} was cut short, and {_explain_absence(note) or unread}",
             hint=resume_hint("PATH")
             + "; "
-            + _giving_up(note)
+            + _forget_hint(note)
             + ", though what it has written may then be written twice",
         )
         refusal.errno = fault.errno

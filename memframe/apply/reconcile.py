@@ -20,7 +20,6 @@ import pandas as pd
 from msgspec.structs import replace
 
 from memframe.access import Access
-from memframe.apply.decisions import unlike
 from memframe.apply.operations import OperationLog
 from memframe.apply.run import Verification
 from memframe.client.responses import decode
@@ -58,11 +57,11 @@ class Reconciliation:
         Raises `MemframeError` if a listing did not come to its end; nothing follows from it.
         """
         digest_of = {} if rekeyed else self._digest_of
-        left, _ = self._adopt(access, unknown, digest_of)
+        left, _ = self._match_listed(access, unknown, digest_of)
         if not left:
             return
         self._sleep(self._settle_s)
-        left, undecided = self._adopt(access, left, digest_of)
+        left, undecided = self._match_listed(access, left, digest_of)
         odd = "there are new memories that cannot be decrypted: this may be one of them"
         self._log.write(
             replace(op, error=odd) if op.n in undecided else replace(op, state="planned") for op in left
@@ -91,7 +90,7 @@ class Reconciliation:
         before = self._log.ids_before
         return [memory for memory in iter_current(access) if memory.id not in before or memory.id in also]
 
-    def _adopt(
+    def _match_listed(
         self, access: Access, unknown: Sequence[Operation], digest_of: Mapping[int, str]
     ) -> tuple[list[Operation], set[int]]:
         """Take over the memories that a listing shows; return the creates that are left, and the undecided ones."""
@@ -117,13 +116,13 @@ class Reconciliation:
         for op in written:
             memory = current.get(str(op.id))
             if (op.action == "delete") is (memory is None) and not (
-                memory and unlike(op.change.plain, memory)
+                memory and memory.find_differences(op.change.plain)
             ):
                 continue
             what = "missing" if memory is None else "unlike"
             is_as_before = op.action == "create"
             if memory is not None:
-                is_as_before = not (is_as_before or unlike(op.change.before, memory))
+                is_as_before = not (is_as_before or memory.find_differences(op.change.before))
             found["undone" if op.n in self._earlier and is_as_before else what].append(str(op.id))
         new = [memory for memory in current.values() if memory.id not in self._log.ids_before]
         return Verification(
@@ -177,7 +176,7 @@ def _match_by_text(unknown: Sequence[Operation], free: Sequence[CurrentMemory]) 
     for is_exact in (True, False):
         for op in unknown:
             candidates = of_content[str(op.change.after["content"])]
-            fitting = (m for m in candidates if not (is_exact and unlike(op.change.plain, m)))
+            fitting = (m for m in candidates if not (is_exact and m.find_differences(op.change.plain)))
             if op.n not in found and (made := next(fitting, None)):
                 found[op.n] = made.id
                 candidates.remove(made)

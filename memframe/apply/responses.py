@@ -55,8 +55,8 @@ class WriteResponse(NamedTuple):
     record: MemoryBlobResponse | None = None  # where the answer has it whole
 
     @property
-    def is_trouble(self) -> bool:
-        """Tell trouble of the service from a success in words of its own."""
+    def is_failure(self) -> bool:
+        """True for a failure of the service, False for a success that it words in its own way."""
         return self.http_status is None or not _is_success(self.http_status)
 
 
@@ -79,11 +79,11 @@ class Sender:
             sent = with_memory_key(body, self._access.credentials.memory_key)
             request = {"data": sent, "headers": headers | JSON_BODY}
         try:
-            answer = client.send(endpoint, {"memory_id": target} if target else {}, **request)
+            response = client.send(endpoint, {"memory_id": target} if target else {}, **request)
         except MemframeError as failure:
             return classify_error(failure)
-        error = None if _is_success(answer.status) else client.to_error(answer, endpoint)
-        return classify(answer, error, action=action, id=target, user_id=self._access.user_id)
+        error = None if _is_success(response.status) else client.to_error(response, endpoint)
+        return classify(response, error, action=action, id=target, user_id=self._access.user_id)
 
 
 def with_memory_key(body: SecretBytes, memory_key: Secret) -> SecretBytes:
@@ -128,24 +128,24 @@ def _is_success(status: int) -> bool:
 
 
 def classify(
-    answer: Response,
+    response: Response,
     error: MemframeError | None,
     *,
     action: Action,
     id: str | None,  # noqa: A002 - what it is called on the wire
     user_id: str,
 ) -> WriteResponse:
-    """Classify the answer to a write of the memory `id`, None for a create; `error` is what it stands for outside 2xx.
+    """Classify the response to a write of the memory `id`, None for a create; outside 2xx `error` says why.
 
     >>> from memframe.secret import SecretBytes
     >>> from urllib3 import HTTPHeaderDict
     >>> def kind(status, body):
-    ...     answer = Response(status, HTTPHeaderDict(), SecretBytes(body), "example.org")
-    ...     return classify(answer, None, action="create", id=None, user_id="u1").kind
+    ...     response = Response(status, HTTPHeaderDict(), SecretBytes(body), "example.org")
+    ...     return classify(response, None, action="create", id=None, user_id="u1").kind
     >>> kind(201, b'{"id": "m1", "user_id": "u1"}'), kind(201, b'{"id": "m1", "us'), kind(503, b"")
     ('done', 'unclear', 'unclear')
     """
-    status = answer.status
+    status = response.status
     if not _is_success(status):
         code = getattr(error, "code", None) if status == HTTPStatus.CONFLICT else None
         kind = (
@@ -153,21 +153,21 @@ def classify(
             or _KIND_OF_STATUS.get(status)
             or _KIND_OF_CLASS.get(status // 100, "unclear")
         )
-        return WriteResponse(kind, None, status, error, retry_after_s(answer.headers))
+        return WriteResponse(kind, None, status, error, retry_after_s(response.headers))
     try:
-        is_done, record = _read_success(answer, action, id)
+        is_done, record = _read_success(response, action, id)
     except ProtocolError as broken:
         return WriteResponse("unclear", None, status, broken)
     if record and not (same_id(record.user_id, user_id) and (id is None or same_id(record.id, id))):
         wrong = ProtocolError(
-            f"{answer.host} answered the {action} of {id or 'a new memory'} with the record of another memory or "
+            f"{response.host} answered the {action} of {id or 'a new memory'} with the record of another memory or "
             "user, which was not kept: nothing more is sent. Ask the operator of the service to look at it"
         )
         return WriteResponse("wrong_record", None, status, wrong)
     found = record.id if record else id
     if is_done:
         return WriteResponse("done", found, status, record=record)
-    doubt = ProtocolError(f"{answer.host} answered {status}, which does not say that the {action} was done")
+    doubt = ProtocolError(f"{response.host} answered {status}, which does not say that the {action} was done")
     return WriteResponse("unclear", found, status, doubt, record=record)
 
 
@@ -180,26 +180,26 @@ class _Part(Struct, frozen=True):
 
 
 def _read_success(
-    answer: Response, action: Action, asked: str | None
+    response: Response, action: Action, asked: str | None
 ) -> tuple[bool, MemoryBlobResponse | None]:
-    """Read from an answer if the write is done, and the record in it.
+    """Return True if a response says that the write is done, and the record in it.
 
     A patch may be answered with no content at all, ``success``, or the id with the fields that were sent.
     """
     what = f"the {action}"
-    if answer.status not in _SUCCESSES[action]:
+    if response.status not in _SUCCESSES[action]:
         return False, None
     if action == "delete":
-        return not answer.body.reveal().strip() or decode(answer.body, Deleted, what=what).success, None
+        return not response.body.reveal().strip() or decode(response.body, Deleted, what=what).success, None
     if action == "patch":
-        if answer.status == HTTPStatus.NO_CONTENT:
+        if response.status == HTTPStatus.NO_CONTENT:
             return True, None
         with suppress(ProtocolError):
-            part = decode(answer.body, _Part, what=what)
+            part = decode(response.body, _Part, what=what)
             is_ours = part.success is True if part.id is None else same_id(part.id, str(asked))
             if is_ours and part.user_id is None and part.success is not False:
                 return True, None
-    record = decode(answer.body, MemoryBlobResponse, what=what)
+    record = decode(response.body, MemoryBlobResponse, what=what)
     return (True, record) if record.id.strip() else (False, None)
 
 

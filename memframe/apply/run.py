@@ -118,9 +118,16 @@ class Run(Struct, frozen=True, kw_only=True):
 
     @property
     def outcomes(self) -> pd.DataFrame:
-        """One row per change: ``row action id status http_status attempts error restores``."""
+        """One row per change: ``row action id status http_status attempts error``.
+
+        If the run brings deleted memories back, ``restores`` has their old ids.
+        """
         columns = {name: [getattr(result, name) for result in self.results] for name in COLUMNS}
-        return pd.DataFrame({name: pd.Series(columns[name], dtype=dtype) for name, dtype in COLUMNS.items()})
+        if not any(columns["restores"]):
+            del columns["restores"]
+        return pd.DataFrame(
+            {name: pd.Series(values, dtype=COLUMNS[name]) for name, values in columns.items()}
+        )
 
     @property
     def is_complete(self) -> bool:

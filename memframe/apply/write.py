@@ -113,7 +113,7 @@ def apply_plan(
         return Run(results=(), journal=None)
     runtime = access.client.runtime
     directory, cipher = RunDirectory(runtime.folder), runtime.open_local_cipher()
-    with directory.writing_to(plan.user_id):
+    with directory.lock_user(plan.user_id):
         refuse_repeated(directory, cipher, plan)
         renewed, current, ids_before = read_service_state(access, plan)
         read_at, begun_at = runtime.clock(), runtime.now()
@@ -193,10 +193,10 @@ def resume_run(
     check_kind("access", access, Access)
     check_options(workers, settle_s)
     runtime = access.client.runtime
-    path = path_in(journal)
+    path = journal_path(journal)
     directory, cipher = RunDirectory(runtime.folder), runtime.open_local_cipher()
     with (
-        directory.writing_to(access.user_id),
+        directory.lock_user(access.user_id),
         Journal.open(path, cipher, writes=True, connect=runtime.connect) as record,
     ):
         refuse_elsewhere(access, "journal", record.header.base_url, record.header.user_id)
@@ -204,7 +204,7 @@ def resume_run(
         return _carry_out(engine, access, directory, record, record.operations(), progress)
 
 
-def path_in(journal: StrPath | Run) -> Path:
+def journal_path(journal: StrPath | Run) -> Path:
     """Return the path of a journal, given as such or as its run."""
     check_kind("the run", journal, Run, str, PathLike, error=PlanError)
     path = journal.journal if isinstance(journal, Run) else expand_path(journal)
@@ -228,7 +228,7 @@ def _carry_out(
         log = OperationLog(journal, operations, bar)
         log.write(_cut_short(log))
         engine = engine_of(log)
-        directory.mark_open(header, path)
+        directory.mark_unfinished(header, path)
         try:
             verification, current, stopped = engine.run()
         except BaseException as cut_short:  # Ctrl-C above all: its traceback says how to go on
@@ -239,7 +239,7 @@ def _carry_out(
         update_baseline(access, log.with_state(*WRITTEN), current)
         counts = log.balance()
         if not (counts["planned"] or counts["unknown"]):
-            directory.mark_closed(header)
+            directory.mark_finished(header)
         return Run(results=tuple(log), journal=path, verification=verification, stopped=stopped)
 
 

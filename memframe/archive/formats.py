@@ -13,10 +13,11 @@ recognized by an unnamed first column, the index, or by lists as Python shows th
 from __future__ import annotations
 
 import csv
+import os
 import re
 from ast import literal_eval
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from itertools import chain, groupby, islice
 from pathlib import Path
@@ -201,25 +202,26 @@ def _open_csv(path: Path) -> OpenedFile:
 def _read_csv(path: Path, fields: Sequence[str], columns: Sequence[str]) -> pa.Table:
     kinds = {name: kind for name, kind in ARCHIVE_SCHEMA.items() if kind != NAMES.arrow}
     try:
-        return pa.csv.read_csv(
-            path,
-            read_options=pa.csv.ReadOptions(
-                # in one piece if possible, as no row may cross a block
-                block_size=min(max(path.stat().st_size, _MIN_BLOCK_BYTES), _MAX_BLOCK_BYTES),
-                column_names=fields,
-                skip_rows_after_names=1,
-            ),
-            parse_options=pa.csv.ParseOptions(newlines_in_values=True),
-            convert_options=pa.csv.ConvertOptions(
-                column_types={f: TEXT.arrow for f in fields if not NAMELESS.fullmatch(f)} | kinds,
-                include_columns=columns,
-                null_values=[""],
-                true_values=["true"],
-                false_values=["false"],
-                strings_can_be_null=True,
-                quoted_strings_can_be_null=False,
-            ),
-        )
+        with open_by_bytes(path) as file:
+            return pa.csv.read_csv(
+                file,
+                read_options=pa.csv.ReadOptions(
+                    # in one piece if possible, as no row may cross a block
+                    block_size=min(max(path.stat().st_size, _MIN_BLOCK_BYTES), _MAX_BLOCK_BYTES),
+                    column_names=fields,
+                    skip_rows_after_names=1,
+                ),
+                parse_options=pa.csv.ParseOptions(newlines_in_values=True),
+                convert_options=pa.csv.ConvertOptions(
+                    column_types={f: TEXT.arrow for f in fields if not NAMELESS.fullmatch(f)} | kinds,
+                    include_columns=columns,
+                    null_values=[""],
+                    true_values=["true"],
+                    false_values=["false"],
+                    strings_can_be_null=True,
+                    quoted_strings_can_be_null=False,
+                ),
+            )
     except (pa.ArrowInvalid, pa.ArrowKeyError) as error:  # its message quotes cells
         found = re.search(r"CSV column #(\d+)|Row #(\d+)", str(error))
         place = found[0] if found else "a row"
@@ -299,10 +301,18 @@ def header_in(metadata: Mapping[bytes, bytes]) -> ArchiveHeader | None:
     return read_metadata(metadata, HEADER, ArchiveHeader)
 
 
+def open_by_bytes(path: Path) -> pa.NativeFile:
+    """Open a file for Arrow, which refuses paths that are not UTF-8, and takes some with a colon for addresses."""
+    return pa.OSFile(os.fsencode(path))
+
+
 def read_footer(file: Path | BinaryIO) -> tuple[pa.Schema, dict[bytes, bytes]]:
     """Read the schema of a Parquet file, and the metadata in its footer."""
     try:
-        with pq.ParquetFile(file) as opened:
+        with (
+            open_by_bytes(file) if isinstance(file, Path) else nullcontext(file) as source,
+            pq.ParquetFile(source) as opened,
+        ):
             return opened.schema_arrow, opened.metadata.metadata or {}
     except DAMAGE as error:
         raise _unreadable(file, error) from None
@@ -322,7 +332,10 @@ def _open_parquet(path: Path) -> OpenedFile:
     def read(columns: Sequence[str]) -> Iterator[pa.Table]:
         try:
             # not as a dataset, which takes folder names for columns
-            with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            with (
+                open_by_bytes(path) as source,
+                pq.ParquetFile(source, page_checksum_verification=True) as file,
+            ):
                 stored = [name for name in columns if name in schema.names]
                 groups = (file.read_row_group(at, columns=stored) for at in range(file.num_row_groups))
                 for table in groups if file.num_row_groups else [file.read(columns=stored)]:

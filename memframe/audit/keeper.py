@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from memframe.audit.text import text_column
-from memframe.audit.tokenize import WRAPPER, WRAPPER_AFTER
+from memframe.audit.tokenize import WRAPPER, WRAPPER_AFTER, widen
 
 FILLED = ("title", "summary", "source", "importance", "confidence")
 """Fields that a kept copy takes over from the others if it has none."""
@@ -116,7 +116,9 @@ def oddness(texts: Sequence[str]) -> NDArray[np.float64]:
     odd = np.zeros(len(texts))
     for pattern, weight in _ODD:
         odd += weight * _has(column, pattern)
-    odd += _has(lower, WRAPPER) | _has(lower, WRAPPER_AFTER)
+    wrapper = f"(?:{WRAPPER})|(?:{WRAPPER_AFTER})"
+    if (wrapped := _has(lower, widen(wrapper))).any():
+        odd[wrapped] += _has(lower.filter(pa.array(wrapped)), wrapper)
     is_title_case = ~_has(column, _IN_SMALL_LETTERS) & _has(column, _THREE_WORDS) & _has(column, r"\p{Ll}")
     odd += is_title_case
     odd += np.asarray(pc.not_equal(pc.utf8_normalize(column, "NFC"), column), bool)

@@ -1,20 +1,15 @@
-"""`memframe login`, `logout` and `request`: keep credentials, ask users for access, and open an approved request."""
+"""`memframe login`, `logout` and `request`: keep credentials, and ask users for access."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import wraps
 from typing import Any
 
 import click
 
-from memframe.access import Access, open_access, wait_for_decision
 from memframe.cli.options import (
     REFUSED,
     SECONDS,
-    Command,
     Group,
     as_json,
     ask_secret,
@@ -23,7 +18,7 @@ from memframe.cli.options import (
     remark,
     show,
 )
-from memframe.client import Client, connect, connect_and_sign_in
+from memframe.client import Client, connect, connect_and_sign_in, wait_for_decision
 from memframe.client.responses import is_uuid
 from memframe.display import printable
 from memframe.oauth import OAuthFlow
@@ -31,39 +26,8 @@ from memframe.settings import remove_settings, store_settings
 from memframe.wire import AccessRequest
 
 
-def request_option(*, required: bool) -> Callable[[Command], Command]:
-    """Make the option that names the access request."""
-    return click.option(
-        "--request",
-        "request_id",
-        required=required,
-        envvar="MEMFRAME_REQUEST",
-        show_envvar=True,
-        metavar="ID",
-        help="Id of the approved access request, or its beginning; `memframe request list` shows the ids.",
-    )
-
-
-@contextmanager
-def open_request(request_id: str) -> Iterator[Access]:
-    """Open the access with the settings, and close its connections afterwards."""
-    with connect() as client:
-        yield open_access(client, _full_request_id(client, request_id))
-
-
-def access_required(command: Command) -> Command:
-    """Add the option that names the access request; the command gets the open access first."""
-
-    @request_option(required=True)
-    @wraps(command)
-    def with_access(request_id: str, **others: Any) -> None:
-        with open_request(request_id) as access:
-            command(access, **others)
-
-    return with_access
-
-
-def _full_request_id(client: Client, given: str) -> str:
+def full_request_id(client: Client, given: str) -> str:
+    """Return the id of the access request that is given by its id, or by the beginning of it."""
     if is_uuid(given):
         return given
     ids = (request.id for request in client.access_requests())
@@ -150,7 +114,7 @@ def request_new(reason: str, local: bool, wait_s: float | None) -> None:
 def request_wait(request_id: str, timeout_s: float) -> None:
     """Wait until the user has decided; prints the request, and ends with 5 if it is not approved."""
     with connect() as client:
-        decided = wait_for_decision(client, _full_request_id(client, request_id), timeout_s=timeout_s)
+        decided = wait_for_decision(client, full_request_id(client, request_id), timeout_s=timeout_s)
     _print_request(decided, must_be_approved=True)
 
 
@@ -161,7 +125,7 @@ def request_wait(request_id: str, timeout_s: float) -> None:
 def request_show(request_id: str) -> None:
     """Show one request with its current status."""
     with connect() as client:
-        _print_request(client.access_request(_full_request_id(client, request_id)))
+        _print_request(client.access_request(full_request_id(client, request_id)))
 
 
 @request_group.command("list")

@@ -10,7 +10,7 @@ import pandas as pd
 from memframe.access import Access
 from memframe.audit.result import records_of
 from memframe.audit.text import TEXT_FIELDS, mask_text
-from memframe.cli.connect import access_required
+from memframe.cli.access import access_required
 from memframe.cli.options import as_json, combine, example, full_id, remark, show, wants_json
 from memframe.client.responses import is_uuid
 from memframe.display import escape_invisible, number_of, printable

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
 from memframe.display import number_of, printable
 from memframe.errors import ConfigError, NotFoundError
@@ -75,7 +76,7 @@ def show(values: Any, words: str | Iterable[str] | None = None) -> None:
     Values that are text are JSON already. Secrets among values without words are shown only once, which is said.
     """
     if wants_json():
-        text = values if isinstance(values, str | bytes) else json.dumps(values)
+        text = values if isinstance(values, str | bytes) else json.dumps(values, default=msgspec.to_builtins)
         # JSON is UTF-8, whatever the encoding of the output
         click.echo(text.encode() if isinstance(text, str) else text)
     elif words is not None:

@@ -16,7 +16,7 @@ from memframe.archive.sealing import Reader
 from memframe.audit import CHECKS, SEVERITIES, Audit, ChatJudge, audit_memories
 from memframe.audit.findings import Check, Severity
 from memframe.audit.judge import JUDGE_LIMIT, JUDGED
-from memframe.cli.connect import open_request, request_option
+from memframe.cli.access import open_request, request_option
 from memframe.cli.options import (
     COUNT,
     FILE,

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, get_args
 
 import click
-import msgspec
 import pandas as pd
 
 from memframe.access import Access
@@ -20,7 +19,7 @@ from memframe.archive.formats import OPENERS, open_file, parts_of
 from memframe.archive.table import ARCHIVE_SCHEMA
 from memframe.cleanup import audit_again, plan_cleanup
 from memframe.cleanup.proposals import MAX_SHARE, Actions, read_actions
-from memframe.cli.connect import access_required, open_request, request_option
+from memframe.cli.access import access_required, open_request, request_option
 from memframe.cli.options import (
     CONFLICTS,
     COUNT,
@@ -240,7 +239,7 @@ def restore_command(
     """
     if check:
         found = check_archive(access, archive, key=key)
-        show(msgspec.json.encode(found), str(found))
+        show(found, str(found))
         sys.exit(0 if found.is_whole else CONFLICTS)
     plan = plan_restore(access, archive, key=key, on_conflict=on_conflict)
     check_size(plan.records, max_changes)
@@ -304,7 +303,8 @@ def _save_and_exit(plan: Plan, path: Path | None, request_id: str, *refused: str
         n_deletes = writable.counts.get("delete", 0)
         confirm = f" --confirm {n_deletes}" if n_deletes else ""
         command = f"memframe apply {shlex.quote(str(path))}{confirm} --request {request_id}"
-        remark(f"Kept in {path}{without}. To apply it: {command}")
+        advice = f"To apply it: {command}" if writable else "It changes nothing."
+        remark(f"Kept in {path}{without}. {advice}")
     if plan.counts.keys() & {*refused}:
         sys.exit(CONFLICTS)
 
@@ -385,7 +385,9 @@ def runs_command(days: float | None, journals: tuple[Path, ...]) -> None:
     if days is not None:
         remark(f"{number_of(len(purge_runs(older_than_days=days)), 'run', 'runs')} removed")
     runs = list_runs()
-    known = runs.astype({"journal": "str"}).to_json(orient="records", date_format="iso")
+    known = json.loads(runs.drop(columns="journal").to_json(orient="records", date_format="iso"))
+    for run, journal in zip(known, runs["journal"], strict=True):
+        run["journal"] = str(journal)  # by itself, as pandas takes paths in UTF-8 alone
     show(known, "\n".join(map(_format_run, runs.to_dict("records"))) or "no runs")
 
 
@@ -411,7 +413,7 @@ def _finish(run: Run, request_id: str) -> None:
         "stopped": run.stopped and str(run.stopped),
     }
     words = [str(run).removeprefix("<memframe.Run: ").removesuffix(">"), *_list_first(rows)]
-    show(msgspec.json.encode(values), words)
+    show(values, words)
     if run.journal is not None and not wants_json():
         is_open = any(one.status in {"planned", "unknown"} for one in left)
         purpose, verb = ("To resume", "resume") if is_open else ("To undo it", "undo")

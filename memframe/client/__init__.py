@@ -18,11 +18,21 @@ from memframe.client.retry import SharedRateLimiter
 from memframe.client.transport import JSON_BODY, Transport
 from memframe.client.validation import check_id, memory_query, of_user, refuse_unsendable
 from memframe.display import html_card
-from memframe.errors import MemframeError, NotFoundError, ProtocolError
+from memframe.errors import (
+    ConfigError,
+    DecisionTimeout,
+    MemframeError,
+    NotFoundError,
+    ProtocolError,
+    check_kind,
+)
 from memframe.runtime import Runtime
 from memframe.secret import Secret, SecretBytes, as_secret, as_secret_if_text
 from memframe.settings import find_client_settings
 from memframe.wire import AccessRequest, Credentials, MemoryBlob, MemoryBlobResponse
+
+MIN_POLL_S = 0.1
+"""Minimum seconds between polls: the service throttles more frequent ones."""
 
 T = TypeVar("T")
 
@@ -144,9 +154,9 @@ class Client:
         **ids: str,
     ) -> T:
         request = {"params": params} if body is None else {"data": wire.encode(body), "headers": JSON_BODY}
-        return decode(self._succeed(endpoint, ids, **request).body, kind, what=endpoint)
+        return decode(self._send_checked(endpoint, ids, **request).body, kind, what=endpoint)
 
-    def _succeed(self, endpoint: wire.Endpoint, ids: Mapping[str, str], **parts: Any) -> Response:
+    def _send_checked(self, endpoint: wire.Endpoint, ids: Mapping[str, str], **parts: Any) -> Response:
         response = self.send(endpoint, ids, **parts)
         named = f"{endpoint.method} {endpoint.fill(**ids)}"  # one of the ids may be wrong
         self._transport.require_success(response, endpoint, call=named)
@@ -201,7 +211,7 @@ class Client:
         AccessError
             The request is not approved, or belongs to another developer.
         """
-        response = self._succeed(wire.GET_CREDENTIALS, {"request_id": request_id})
+        response = self._send_checked(wire.GET_CREDENTIALS, {"request_id": request_id})
         keys = decode(response.body, Credentials, what=wire.GET_CREDENTIALS)
         days = response.headers.get(wire.RESTORE_DAYS, "")
         self.restore_days = int(days) if re.fullmatch(r"[0-9]{1,4}", days) else 0
@@ -295,7 +305,7 @@ class Client:
     def delete_memory_blob(self, user_id: str, memory_id: str) -> None:
         """Delete one memory permanently."""
         endpoint = wire.DELETE_MEMORY
-        response = self._succeed(endpoint, {"memory_id": memory_id}, params=of_user(user_id))
+        response = self._send_checked(endpoint, {"memory_id": memory_id}, params=of_user(user_id))
         body = response.body
         if body.reveal().strip() and not decode(body, wire.Deleted, what=endpoint).success:
             raise ProtocolError(
@@ -387,3 +397,63 @@ def connect_and_sign_in(
         client = connect(error.api_url, api_key=api_key, auth_url=auth_url)
         client.sign_in()
     return client
+
+
+def id_of(request: str | AccessRequest) -> str:
+    """Return the id of an access request, which may be given by its id."""
+    check_kind("request_id", request, AccessRequest, str)
+    return request.id if isinstance(request, AccessRequest) else request
+
+
+def wait_for_decision(
+    client: Client, request_id: str | AccessRequest, *, timeout_s: float, poll_s: float = 5
+) -> AccessRequest:
+    """Poll an access request until the user has decided.
+
+    Parameters
+    ----------
+    client : Client
+    request_id : str or AccessRequest
+    timeout_s : float
+        Seconds after which to give up; 0 polls once.
+    poll_s : float
+        Seconds between polls; fewer than 0.1 count as 0.1.
+
+    Returns
+    -------
+    AccessRequest
+        The request with its decision: approved, rejected or revoked.
+
+    Raises
+    ------
+    DecisionTimeout
+        The request is still pending after ``timeout_s``. It stays open.
+
+    Examples
+    --------
+    >>> wait_for_decision(client, request_id, timeout_s=600).status
+    'approved'
+    """
+    check_kind("client", client, Client)
+    request_id = id_of(request_id)
+    if not timeout_s >= 0:  # and not "<", which NaN would pass
+        raise ConfigError(f"timeout_s={timeout_s!r}: give seconds from 0")
+    poll_s = bound_poll(poll_s)
+    runtime = client.runtime
+    deadline = runtime.clock() + timeout_s
+    while (request := client.access_request(request_id)).status == "pending":
+        left = deadline - runtime.clock()
+        if left <= 0:
+            raise DecisionTimeout(
+                f"access request {request_id} is still pending after {timeout_s:g} s: ask the user to open the "
+                "dashboard, then wait again; the request stays open"
+            )
+        runtime.sleep(min(poll_s, left))
+    return request
+
+
+def bound_poll(poll_s: float) -> float:
+    """Return the seconds between polls, at least `MIN_POLL_S`; refuse none, or what is no number."""
+    if not poll_s > 0:  # and not "<=", which NaN would pass
+        raise ConfigError(f"poll_s={poll_s!r}: give seconds above 0")
+    return max(poll_s, MIN_POLL_S)

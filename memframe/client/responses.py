@@ -199,7 +199,16 @@ def same_id(one: str, other: str) -> bool:
     >>> same_id("m1", "M1")
     False
     """
-    return one == other or (one.lower() == other.lower() and is_uuid(one))
+    return one == other or canonical_id(one) == canonical_id(other)
+
+
+def canonical_id(text: str) -> str:
+    """Return one spelling of an id, as UUIDs have several.
+
+    >>> canonical_id("5F0C9B1E-93F3-4B6C-8C0A-0A4C6B8D2E11"), canonical_id("Ada")
+    ('5f0c9b1e-93f3-4b6c-8c0a-0a4c6b8d2e11', 'Ada')
+    """
+    return text.lower() if is_uuid(text) else text
 
 
 def is_uuid(text: str) -> bool:

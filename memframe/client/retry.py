@@ -1,4 +1,4 @@
-"""Retries of reads, and the rate limiter of runs.
+"""Retries of reads, and the rate limiter of a run of writes or of a fleet.
 
 On a 429 the limiter halves the number of requests in flight; every success raises it by a fraction, up to the number
 of workers. It waits as long as the service asks, else longer each time, with full jitter. Retries are paid from a
@@ -54,11 +54,11 @@ _WAITING = Retry(retry_after_max=MAX_RETRY_AFTER_S)
 
 
 BUDGET = 500.0
-COST_OF_TROUBLE = 14.0
+COST_OF_FAILURE = 14.0
 COST_OF_THROTTLING = 5.0
 """Retries without a success between them: some 35 after failures, 100 after a 429."""
 
-TROUBLE_S = 0.2, 5.0
+FAILURE_S = 0.2, 5.0
 THROTTLING_S = 1.0, 20.0
 """First and longest wait, in seconds, if the service asks for none."""
 
@@ -108,11 +108,11 @@ class RateLimiter:
         """Slow down after a 429; return False once the budget is spent."""
         if not self.hold_s:  # those in flight at the same time say the same thing
             self._limit = max(1.0, self._limit / 2)
-        return self._trouble(wait_s, THROTTLING_S, COST_OF_THROTTLING, "429")
+        return self._hold_back(wait_s, THROTTLING_S, COST_OF_THROTTLING, "429")
 
     def back_off(self, wait_s: float | None) -> bool:
         """Wait before the next request; return False once the budget is spent."""
-        return self._trouble(wait_s, TROUBLE_S, COST_OF_TROUBLE, "failed")
+        return self._hold_back(wait_s, FAILURE_S, COST_OF_FAILURE, "failed")
 
     def speed_up(self) -> None:
         """Speed up after a success."""
@@ -120,7 +120,7 @@ class RateLimiter:
         self._limit = min(float(self._workers), self._limit + 1 / self._limit)
         self._budget = BUDGET
 
-    def _trouble(self, wait_s: float | None, bounds_s: tuple[float, float], cost: float, why: str) -> bool:
+    def _hold_back(self, wait_s: float | None, bounds_s: tuple[float, float], cost: float, why: str) -> bool:
         if wait_s is None:
             first_s, longest_s = bounds_s
             wait_s = self._chance() * min(longest_s, first_s * 2**self._n_failures)

@@ -55,6 +55,9 @@ class Transport:
             "Accept-Encoding": "gzip, deflate",
         }
         self._retry = retry or read_retry()
+        self._retry_without_429 = self._retry.new(
+            status_forcelist={*self._retry.status_forcelist} - {TOO_MANY}
+        )
         self._limiters: list[SharedRateLimiter] = []
         self._pool_of = functools.cache(lambda _process: ConnectionPool(ca_bundle=trusted))
 
@@ -138,19 +141,19 @@ class Transport:
         failure: MemframeError
         is_read = method == "GET" if is_read is None else is_read
         limiter = self._limiter if method == "GET" else None
-        host, policy, n_broken = urlsplit(url).netloc, self._retry, 0
-        # a rate limiter repeats what was refused with 429, and a refused call for a token is not repeated
-        final = {TOO_MANY} if self._limiter or method != "GET" else set[int]()
+        # after a 429 the limiter repeats a read by its own count, and a call for a token is not repeated
+        retry = self._retry if method == "GET" and not limiter else self._retry_without_429
+        host, left, n_broken = urlsplit(url).netloc, retry, 0
         while True:
             attempt = functools.partial(self._attempt, method, url, pending, parts)
             try:
                 response = limiter.call(attempt, lambda r: retry_after_s(r.headers)) if limiter else attempt()
-                if not (is_read and policy.total and response.status in {*policy.status_forcelist} - final):
+                if not (is_read and left.total and response.status in left.status_forcelist):
                     return response
-                policy = _wait(policy, response)
+                left = _wait(left, response)
             except HTTPError as broken:
                 failure, n_broken = to_no_answer_error(host, broken, is_read=is_read), n_broken + 1
-                policy = self._retry  # a service that broke off begins anew
+                left = retry  # a service that broke off begins anew
                 n_attempts = READ_ATTEMPTS if is_read else 1
                 cause = type(broken).__name__
                 logger.info("No answer from %s (%s), attempt %d of %d.", host, cause, n_broken, n_attempts)

@@ -44,11 +44,11 @@ class Opened(NamedTuple):
 class Envelope:
     """Seal and open the content of one user under one key.
 
-    Layouts with a mark (ours, JWE, Fernet, JSON) are known by it. Among the others ``"auto"`` takes
-    the first that authenticates and stays with it: content in another one is an error which names
-    it. Content that does not look sealed at all passes as plain text and is counted. A name reads
-    that layout alone; a list reads all its layouts, each row in any of them, tried in that order.
-    Layouts without authentication are read only by name, and never written.
+    Layouts with a mark (ours, JWE, Fernet, JSON) are known by it. Among the others ``"auto"`` reads each row in
+    the one that authenticates, trying first what the row before it was in. Content that does not look sealed
+    at all passes as plain text and is counted. A name reads that layout alone; a list reads all its layouts,
+    each row in any of them, tried in that order. Layouts without authentication are read only by name, and
+    never written.
 
     Writing takes ``write_format``, else the first authenticated layout that was read (ours only where
     nothing else was), else the first authenticated one that ``content_format`` names, else ours.
@@ -118,13 +118,13 @@ class Envelope:
         if write_format is not None or any(isinstance(layout, str) for layout in layouts):
             check_key(key)
         readers = [layout if isinstance(layout, Layout) else self._bind(layout) for layout in layouts]
-        provable = [reader for reader in readers if isinstance(reader, Authenticated)]
+        self._provable = provable = [reader for reader in readers if isinstance(reader, Authenticated)]
         self._readers = provable if self._auto else readers
         self._unmarked = [reader for reader in self._readers if not reader.marked]
         self._writer = None if write_format is None else self._writable(write_format)
         self._named = None if self._auto or not provable else provable[0]
         self._mutex = threading.Lock()
-        self._locked: Layout | None = None
+        self._first: Layout | None = None
         self._read: Authenticated | None = None
         self._last_read: tuple[Layout, Form] | None = None
         self._forms: dict[str, Form] = {}
@@ -133,15 +133,23 @@ class Envelope:
         return f"<Envelope of user {self._user_id}, key_version {self._key_version}>"
 
     def rekey(self, key: Secret, key_version: int) -> Envelope:
-        """Return an envelope for the same user and formats under another key."""
-        return Envelope(
-            key, user_id=self._user_id, key_version=key_version, content_format=self.content_format
+        """Return an envelope under another key for the same user and formats, which writes what this one would."""
+        rekeyed = Envelope(
+            key,
+            user_id=self._user_id,
+            key_version=key_version,
+            content_format=self.content_format,
+            write_format=None if self._writer is None else self._writer.name,
         )
+        if self._read:
+            rekeyed._read = next(reader for reader in rekeyed._provable if reader.name == self._read.name)
+            rekeyed._forms = dict(self._forms)
+        return rekeyed
 
     @property
     def layout(self) -> str | None:
-        """Name of the layout that the content turned out to be in; None before any was opened."""
-        known = self._locked or self._read or (self._last_read and self._last_read[0])
+        """Name of the first layout, unmarked if there is one, that the content was in; None before any was opened."""
+        known = self._first or self._read or (self._last_read and self._last_read[0])
         return None if known is None else known.name
 
     @property
@@ -191,7 +199,7 @@ class Envelope:
                     continue
                 opened[index] = self._as_plain(text)
                 if opened[index] is None:
-                    tried = [each for each in self._readers if each.marked or self._locked in (None, each)]
+                    tried = sorted(self._readers, key=lambda reader: reader is not self._first)
                     errors[index] = reason_for(text, readers=tried, known=self._known)
                 else:
                     n_plain += 1
@@ -217,26 +225,24 @@ class Envelope:
 
     def _open_one(self, text: str) -> bytes | None:
         marked = [reader for reader in self._readers if reader.marked and reader.fits(text)]
-        for layout in marked or ([self._locked] if self._locked else self._unmarked):
+        for layout in marked or self._unmarked:
             read = layout.read(text)
             if read is not None:
-                return read.plain if self._accept(layout, read) else None
+                self._learn(layout, read)
+                return read.plain
         return None
 
-    def _accept(self, layout: Layout, read: Read) -> bool:
-        """Record the layout that opened a text; return False if another thread locked a different one."""
+    def _learn(self, layout: Layout, read: Read) -> None:
+        """Record the layout and the form that a text was in, for the texts after it and for writing."""
         if not read.plain:  # without a ciphertext two layouts can be the same bytes: nothing is learned
-            return True
+            return
         with self._mutex:
             if self._auto and not layout.marked:
-                self._locked = self._locked or layout
-                if self._locked is not layout:
-                    return False
+                self._first = self._first or layout
             if isinstance(layout, Authenticated) and (self._read is None or self._read.name == OWN):
                 self._read = layout
             self._last_read = layout, read.form
             self._forms[layout.name] = read.form
-        return True
 
     def _as_plain(self, text: str) -> bytes | None:
         if self._plain == "never":

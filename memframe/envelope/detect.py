@@ -171,7 +171,7 @@ def every_layout() -> list[str]:
     ]
 
 
-class Reading(NamedTuple):
+class ParsedFormat(NamedTuple):
     """Parsed ``content_format``."""
 
     auto: bool
@@ -179,24 +179,24 @@ class Reading(NamedTuple):
     layouts: Sequence[str | Layout]
 
 
-def read_format(content_format: str | Sequence[str] | Codec) -> Reading:
+def read_format(content_format: str | Sequence[str] | Codec) -> ParsedFormat:
     """Parse a ``content_format``.
 
     >>> read_format(["gcm-iv:tag:ct", "plain"])
-    Reading(auto=False, plain='unless sealed', layouts=['gcm-iv:tag:ct'])
+    ParsedFormat(auto=False, plain='unless sealed', layouts=['gcm-iv:tag:ct'])
     """
     if content_format == "auto":
-        return Reading(True, "unless sealed", list(LAYOUTS))
+        return ParsedFormat(True, "unless sealed", list(LAYOUTS))
     if isinstance(content_format, str | Sequence):
         names = [content_format] if isinstance(content_format, str) else list(content_format)
         if not names or "auto" in names or not all(isinstance(name, str) for name in names):
             raise ConfigError('a list of content formats holds the names of layouts; "auto" stands alone')
         layouts = [name for name in names if name != PLAIN]
         if len(layouts) == len(names):
-            return Reading(False, "never", layouts)
-        return Reading(False, "unless sealed" if layouts else "always", layouts)
+            return ParsedFormat(False, "never", layouts)
+        return ParsedFormat(False, "unless sealed" if layouts else "always", layouts)
     if all(callable(getattr(content_format, turn, None)) for turn in ("seal", "open")):
-        return Reading(False, "never", [CodecLayout(content_format)])
+        return ParsedFormat(False, "never", [CodecLayout(content_format)])
     raise ConfigError(
         "content_format is a name, a list of names, or an object with seal(text) and open(text), "
         f"not {type(content_format).__name__}"

@@ -338,15 +338,20 @@ _JSON_KEYS = (
     ("data", "ciphertext", "content", "encrypted", "encryptedData", "ct"),
     ("tag", "authTag", "auth_tag"),
 )
-_ALGORITHM_KEYS = ("alg", "algorithm")
 _ALGORITHMS = ("aes-256-gcm", "AES-256-GCM", "AES-GCM", "A256GCM")
+_JSON_CONSTANTS: dict[str, tuple[str | int, ...]] = {
+    "alg": _ALGORITHMS,
+    "algorithm": _ALGORITHMS,
+    "v": (1, "1"),
+    "version": (1, "1"),
+}
 
 
 def json(name: str, cipher: Aead) -> Parted:
-    """Make the layout of a JSON object with nonce, ciphertext and tag, and perhaps the name of the algorithm.
+    """Make the layout of a JSON object with nonce, ciphertext and tag, and perhaps algorithm and version 1.
 
     Any other key, and white space that some writer does not put there, is refused: nothing would notice
-    its change. The frame holds its keys in their order, and the algorithm.
+    its change. The frame holds its keys in their order, algorithm and version.
     """
     return Parted(name, cipher, _split_json, _join_json, marked=True)
 
@@ -355,17 +360,18 @@ def _split_json(text: str) -> Parts | None:
     if not (text.startswith("{") and text.endswith("}")) or "\r" in text:
         return None
     try:
-        fields = msgspec.json.decode(text, type=dict[str, str])
+        fields = msgspec.json.decode(text, type=dict[str, str | int])
     except (msgspec.DecodeError, UnicodeEncodeError):
         return None
     named = [[key for key in keys if key in fields] for keys in _JSON_KEYS]
-    algorithms = {key: fields[key] for key in _ALGORITHM_KEYS if fields.get(key) in _ALGORITHMS}
-    if any(len(keys) != 1 for keys in named) or len(fields) != len(named) + len(algorithms):
+    constants = {key: fields[key] for key, known in _JSON_CONSTANTS.items() if fields.get(key) in known}
+    if any(len(keys) != 1 for keys in named) or len(fields) != len(named) + len(constants):
         return None
-    return [fields[key] for (key,) in named], dict.fromkeys(fields, "") | algorithms
+    texts = [value for (key,) in named if isinstance(value := fields[key], str)]
+    return (texts, dict.fromkeys(fields, "") | constants) if len(texts) == len(named) else None
 
 
-def _join_json(texts: Sequence[str], frame: dict[str, str] | None) -> str:
+def _join_json(texts: Sequence[str], frame: dict[str, str | int] | None) -> str:
     frame = frame or {keys[0]: "" for keys in _JSON_KEYS}
     sealed = {key: text for keys, text in zip(_JSON_KEYS, texts, strict=True) for key in keys}
     return msgspec.json.encode({key: sealed.get(key, text) for key, text in frame.items()}).decode()
@@ -478,9 +484,10 @@ def _decrypt_cbc(aes: AES, iv: bytes, data: bytes) -> Read | None:
 
 
 class OpenSsl(Layout):
-    """``openssl enc -aes-256-cbc -md md5 -a`` and CryptoJS: base64 of ``Salted__``, salt, ciphertext.
+    """``openssl enc -aes-256-cbc -a`` and CryptoJS: base64 of ``Salted__``, salt, ciphertext.
 
-    The passphrase is the hexadecimal text of the key; one round of MD5 makes key and nonce of it.
+    The passphrase is the hexadecimal text of the key; one round of MD5 (CryptoJS and OpenSSL before 1.1) or of SHA-256
+    makes key and nonce of it.
     """
 
     marked = True
@@ -500,11 +507,15 @@ class OpenSsl(Layout):
         mark, salt, data = raw[:8], raw[8:16], raw[16:]
         if mark != b"Salted__" or not data or len(data) % _BLOCK_BYTES:
             return None
-        derived = digest = b""
-        while len(derived) < 48:  # EVP_BytesToKey: chained digests
-            digest = hashlib.md5(digest + self._passphrase + salt, usedforsecurity=False).digest()
-            derived += digest
-        return _decrypt_cbc(AES(derived[:32]), derived[32:48], data)
+        for digest_name in ("md5", "sha256"):
+            derived = digest = b""
+            while len(derived) < 48:  # EVP_BytesToKey: chained digests
+                salted = digest + self._passphrase + salt
+                digest = hashlib.new(digest_name, salted, usedforsecurity=False).digest()
+                derived += digest
+            if read := _decrypt_cbc(AES(derived[:32]), derived[32:48], data):
+                return read
+        return None
 
 
 class Codec(Protocol):

@@ -13,7 +13,6 @@ findings last: an existing folder is complete.
 
 from __future__ import annotations
 
-import operator
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -30,10 +29,11 @@ import pandas as pd
 import pyarrow.parquet as pq
 from msgspec.structs import replace
 
-from memframe.archive.formats import raise_write_errors
+from memframe.archive.formats import open_by_bytes, raise_write_errors
 from memframe.archive.sealing import Reader
 from memframe.audit.findings import findings_frame
 from memframe.client import Client
+from memframe.client.responses import canonical_id
 from memframe.client.retry import RateLimiter, SharedRateLimiter
 from memframe.display import html_card
 from memframe.errors import ConfigError, FrameError, check_kind
@@ -48,12 +48,11 @@ from memframe.fleet.work import (
     UserResult,
     Work,
     approved_and_revoked,
-    canonical_id,
     outcomes_frame,
     process_user,
     revoked_result,
 )
-from memframe.listing import is_count
+from memframe.listing import check_count
 from memframe.progress import Progress, ProgressOption
 
 if TYPE_CHECKING:
@@ -123,14 +122,18 @@ class FleetFolder:
     def outcomes(self) -> pd.DataFrame:
         """One row per user: ``user_id request_id status n_rows error``, as of the last run."""
         path = self.path / _OUTCOMES
-        return pd.read_parquet(path).astype(DTYPES) if path.exists() else outcomes_frame([])
+        if not path.exists():
+            return outcomes_frame([])
+        with path.open("rb") as file:
+            return pd.read_parquet(file).astype(DTYPES)
 
     @property
     def findings(self) -> pd.DataFrame:
         """The findings of all users, with ``user_id`` as the first column; read from the files each time."""
         frames = []
         for folder in self._folders(FINDINGS):
-            frame = pq.ParquetFile(folder / FINDINGS_FILE).read().to_pandas()
+            with open_by_bytes(folder / FINDINGS_FILE) as file:
+                frame = pq.ParquetFile(file).read().to_pandas()
             user_id = unquote(folder.name.removeprefix(_PREFIX))
             frame.insert(0, "user_id", pd.Series(user_id, index=frame.index, dtype="str"))
             frames.append(frame)
@@ -142,7 +145,8 @@ class FleetFolder:
         """Count findings by severity, without having all of them in memory."""
         counts: Counter[str] = Counter()
         for folder in self._folders(FINDINGS):
-            counts.update(pq.ParquetFile(folder / FINDINGS_FILE).read(["severity"])["severity"].to_pylist())
+            with open_by_bytes(folder / FINDINGS_FILE) as file:
+                counts.update(pq.ParquetFile(file).read(["severity"])["severity"].to_pylist())
         return counts
 
     def forget(self, user_ids: Iterable[str]) -> list[str]:
@@ -196,7 +200,7 @@ class FleetFolder:
                     f"{self.path} holds {found} archives, and {work.archive} ones are asked for: choose another folder."
                 )
 
-    def done(self, users: Iterable[FleetUser], kinds: Sequence[str]) -> dict[FleetUser, UserResult]:
+    def find_complete(self, users: Iterable[FleetUser], kinds: Sequence[str]) -> dict[FleetUser, UserResult]:
         """Return complete users, with their results of earlier runs; a run that was killed has written none."""
         before: dict[Any, Any] = {
             row.user_id: row for row in self.outcomes.itertuples() if row.status == "done"
@@ -216,9 +220,9 @@ class FleetFolder:
         """Count the memories of a user from the files alone."""
         findings = self._place(FINDINGS, user_id) / FINDINGS_FILE
         if findings.exists():
-            return int(pq.read_metadata(findings).metadata[N_ROWS])
+            return int(_read_metadata(findings).metadata[N_ROWS])
         parts = self._place(MEMORIES, user_id).glob("*.parquet")
-        return sum(pq.read_metadata(part).num_rows for part in parts)
+        return sum(_read_metadata(part).num_rows for part in parts)
 
     def save(self, result: UserResult) -> None:
         """Move the files of a user to their place, findings last."""
@@ -231,6 +235,11 @@ class FleetFolder:
                     for place, data in files.items():
                         with atomic_file(fresh / place.removeprefix(f"{kind}/")) as file:
                             file.write(data)
+
+
+def _read_metadata(path: Path) -> pq.FileMetaData:
+    with open_by_bytes(path) as file:
+        return pq.read_metadata(file)
 
 
 class RunOptions(TypedDict):
@@ -252,7 +261,7 @@ def fill_folder(
         approved, gone = approved_and_revoked(client.access_requests())
         folder.forgotten = folder.forget(user.user_id for user in gone if user.user_id)
         folder.check_form(work)
-        finished_before = folder.done(approved, work.kinds)
+        finished_before = folder.find_complete(approved, work.kinds)
         folder.n_before = len(finished_before)
         missing = [user for user in approved if user not in finished_before]
         results = [*finished_before.values(), *map(revoked_result, gone)]
@@ -308,12 +317,10 @@ def process_users(
     client: Client, users: Sequence[FleetUser], work: Work, **how: Unpack[RunOptions]
 ) -> Iterator[UserResult]:
     """Yield results in any order, with a progress display."""
-    scheduler, workers = how["scheduler"], how["workers"]
-    if not is_count(workers, at_least=1):
-        raise ConfigError(f"workers={workers!r}: give a whole number from 1")
+    scheduler, workers = how["scheduler"], check_count("workers", how["workers"], 1)
     with Progress(how["progress"], total=len(users), text="users") as bar:
         if scheduler == "threads":
-            results = process_in_threads(client, users, work, workers=operator.index(workers))
+            results = process_in_threads(client, users, work, workers=workers)
         elif hasattr(scheduler, "scheduler_info"):
             results = _cluster().process_on_cluster(scheduler, client, users, work)
         else:

@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from traceback import extract_tb
 from typing import Literal
-from uuid import UUID
 
 import msgspec
 import pandas as pd
@@ -27,6 +26,7 @@ from memframe.archive.table import ARCHIVE_SCHEMA, frame_of
 from memframe.audit import audit_memories
 from memframe.audit.findings import Check
 from memframe.client import Client
+from memframe.client.responses import canonical_id
 from memframe.display import number_of
 from memframe.errors import AccessError, MemframeError
 from memframe.load import load_tags
@@ -65,18 +65,6 @@ def approved_and_revoked(requests: Iterable[AccessRequest]) -> tuple[list[FleetU
     open_to_us = {canonical_id(user.user_id) for user in approved if user.user_id}
     revoked = users_with(requests, "revoked")
     return approved, [user for user in revoked if canonical_id(user.user_id or "") not in open_to_us]
-
-
-def canonical_id(user_id: str) -> str:
-    """Return one spelling of a user's id, as UUIDs have several.
-
-    >>> canonical_id("5F0C9B1E-0000-4000-8000-000000000001"), canonical_id("Ada")
-    ('5f0c9b1e-0000-4000-8000-000000000001', 'Ada')
-    """
-    try:
-        return str(UUID(user_id))
-    except ValueError:
-        return user_id
 
 
 def _decided_at(request: AccessRequest | None) -> datetime:

@@ -1,8 +1,8 @@
 """The journal of one run: an SQLite file with every intent on the disk before its request leaves, contents sealed.
 
-In the open are states, counts, ids and addresses. Changes, requests, backups and errors are sealed with the local data
-key, each bound to its place and to the header of its run. The memory key and the token are never in it: they are put
-in when a request leaves.
+In the open are states, counts, addresses, and the ids of the run, its plan, its access request and its user. Changes
+with the ids of memories, requests, backups and errors are sealed with the local data key, each bound to its place and
+to the header of its run. The memory key and the token are never in it: they are put in when a request leaves.
 """
 
 from __future__ import annotations
@@ -158,11 +158,16 @@ class Journal:
     """The journal of one run, open. Made by `create` and `open`; used by one thread."""
 
     def __init__(
-        self, path: Path, header: Header, cipher: LocalCipher, database: sqlite3.Connection, text: bytes
+        self,
+        path: Path,
+        header: Header,
+        cipher: LocalCipher,
+        database: sqlite3.Connection,
+        header_bytes: bytes,
     ) -> None:
         self.path, self.header = path, header
         self._cipher, self._database, self._process = cipher, database, os.getpid()
-        self._bound = b"\0" + hashlib.sha256(text).digest()
+        self._bound = b"\0" + hashlib.sha256(header_bytes).digest()
 
     def __repr__(self) -> str:
         return f"<memframe journal {self.path}>"
@@ -190,10 +195,10 @@ class Journal:
                 hint = resume_hint(path) + "; a new run needs another path"
                 raise JournalError(f"{path} already exists", hint=hint) from None
         try:
-            text = msgspec.json.encode(header)
+            header_bytes = msgspec.json.encode(header)
             with _open_database(connect, path, writes=True) as database:
-                journal = cls(path, header, cipher, database, text)
-                journal._fill(entries, ids_before, text)
+                journal = cls(path, header, cipher, database, header_bytes)
+                journal._fill(entries, ids_before, header_bytes)
                 return journal
         except BaseException:  # Ctrl-C as well: what was never begun is not left behind
             remove(path)
@@ -211,8 +216,8 @@ class Journal:
         if not _size_of(path):  # perhaps being made just now: a lock on it would stop that
             raise _never_began(path)
         with _open_database(connect, path, writes=writes) as database:
-            header, text = _read_header(database, path)
-            journal = cls(path, header, cipher, database, text)
+            header, header_bytes = _read_header(database, path)
+            journal = cls(path, header, cipher, database, header_bytes)
             if cipher.keys:  # everything sealed here is bound to this very header
                 mark = journal._read("SELECT value FROM header WHERE name = 'mark'")
                 if not mark:

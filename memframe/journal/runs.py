@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 
 import pandas as pd
 
-from memframe.client.responses import same_id
+from memframe.client.responses import canonical_id
 from memframe.errors import ConfigError, JournalError
 from memframe.files import atomic_file, private_folder, process_lock, raise_os_errors_as
 from memframe.frames import TIME_DTYPE
@@ -83,13 +83,13 @@ class RunDirectory:
         here = (RunNote(path, journal=path) for path in self.folder.glob(f"*-{plan_id[:12]}-*{ENDING}"))
         return next(self.notes(f"*.{plan_id}.*"), None) or next(here, None)
 
-    def writing_to(self, user_id: str) -> AbstractContextManager[None]:
+    def lock_user(self, user_id: str) -> AbstractContextManager[None]:
         """Lock the memories of one user: one process of this machine writes them at a time."""
         digest = hashlib.sha256(user_id.encode()).hexdigest()
         what = f"the right to write the memories of user {user_id}"
         return process_lock(self.folder / f"{digest[:16]}.lock", what=what)
 
-    def mark_open(self, header: Header, path: Path) -> None:
+    def mark_unfinished(self, header: Header, path: Path) -> None:
         """Record that a run begins or resumes, and where its journal is; on the disk when this returns.
 
         Raises `JournalError` if the note cannot be written.
@@ -102,7 +102,7 @@ class RunDirectory:
         }
         self._write(self._open / _name_of(header), fields)
 
-    def mark_closed(self, header: Header) -> None:
+    def mark_finished(self, header: Header) -> None:
         """Record that nothing of the run is left to do."""
         name = _name_of(header)
         with suppress(FileNotFoundError):  # given up by another process
@@ -154,13 +154,13 @@ class RunDirectory:
             old = [one for one in self._entries() if one["created_at"] <= limit]
             going = [one for one in old if one["journal"].parent in own and one["state"] != "running"]
         for entry in going:
-            self.give_up(entry["journal"])
+            self.forget(entry["journal"])
         for note in self.notes() if journals is None else ():
             if note.is_purged and (_changed_at(note.file) or limit) <= limit:
                 note.file.unlink(missing_ok=True)
         return _frame(going)
 
-    def give_up(self, path: Path) -> None:
+    def forget(self, path: Path) -> None:
         """Remove a journal, if it is there, and the notes on its runs.
 
         Raises `JournalError` if it cannot be removed.
@@ -233,9 +233,9 @@ def owner_of(base_url: str, user_id: str) -> str:
     """Return the digest that names the owner of a run: the same where `same_service` and `same_id` see the same."""
     parts = urlsplit(base_url)
     service = f"http:{parts.path}" if parts.scheme == "http" else base_url
-    lower = user_id.lower()
-    user = lower if same_id(user_id, lower) else user_id
-    return hashlib.sha256(f"{service}\0{user}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return hashlib.sha256(f"{service}\0{canonical_id(user_id)}".encode("utf-8", "surrogatepass")).hexdigest()[
+        :32
+    ]
 
 
 def _name_of(header: Header) -> str:

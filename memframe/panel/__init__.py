@@ -79,7 +79,7 @@ class Panel(VBox):  # type: ignore[misc]  # ipywidgets has no types
     content_format : str, list of str or codec
         As in `open_access`.
     poll_s : float
-        Seconds between the first polls of a pending request; the interval grows later.
+        Seconds between the first polls of a pending request, at least 0.1; the interval grows later.
 
     Attributes
     ----------

@@ -3,6 +3,14 @@
 from memframe.plan.cells import NULL
 from memframe.plan.changes import plan_changes
 from memframe.plan.deletes import plan_deletes
-from memframe.plan.plan import Plan, broken_dependencies, differs, plan_of
+from memframe.plan.plan import Plan, broken_dependencies, find_stale_fields, plan_of
 
-__all__ = ["NULL", "Plan", "broken_dependencies", "differs", "plan_changes", "plan_deletes", "plan_of"]
+__all__ = [
+    "NULL",
+    "Plan",
+    "broken_dependencies",
+    "find_stale_fields",
+    "plan_changes",
+    "plan_deletes",
+    "plan_of",
+]

@@ -21,6 +21,7 @@ from memframe.client.validation import refuse_unsendable
 from memframe.errors import ConfigError
 from memframe.frames import MEMORY_KINDS, NAMES, NUMBER, TEXT, TIME
 from memframe.plan.change import Value, same_value
+from memframe.wire import MAX_SCORES, MAX_TAG_CHARS, MAX_TAGS
 
 _TIME = pd.DatetimeTZDtype("us", "UTC")
 
@@ -28,9 +29,6 @@ Mask = NDArray[np.bool_]
 
 TEXTS = frozenset(name for name, kind in MEMORY_KINDS.items() if kind is TEXT)
 LISTS = frozenset(name for name, kind in MEMORY_KINDS.items() if kind is NAMES)
-TOP_OF_SCORE = {"importance": 5.0, "confidence": 1.0}
-MAX_TAGS, MAX_TAG_CHARS = 100, 200
-"""Of a memory, as services take them."""
 
 LIST_TYPES = (tuple, list, np.ndarray, set, frozenset)
 
@@ -71,11 +69,12 @@ def read_cell(field: str, cell: Any) -> Cell:
     """
     is_list = field in LISTS
     kind = "text" if field in TEXTS else "a list of names" if is_list else "a number"
+    hint = " such as ('tea',); load_archive reads the lists in CSV files" if is_list else ""
     nothing: Value = () if is_list else None
     if isinstance(cell, str):
         if cell == NULL:
             return Cell(nothing)
-        return Cell(str(cell)) if field in TEXTS else Cell(nothing, f"{field} is text, not {kind}")
+        return Cell(str(cell)) if field in TEXTS else Cell(nothing, f"{field} is text, not {kind}{hint}")
     if is_list and isinstance(cell, LIST_TYPES):
         found = sorted(cell, key=str) if isinstance(cell, set | frozenset) else cell
         names = [name for name in found if isinstance(name, str) or pd.isna(name) is not True]
@@ -86,7 +85,7 @@ def read_cell(field: str, cell: Any) -> Cell:
     if pd.isna(cell) is True:
         return Cell(nothing, is_null=True)
     is_number = isinstance(cell, numbers.Real | Decimal) and not isinstance(cell, bool | np.bool)
-    if field in TOP_OF_SCORE and is_number:
+    if field in MAX_SCORES and is_number:
         return Cell(float(str(cell) if isinstance(cell, np.float32 | np.float16) else cell))
     return Cell(nothing, f"{field} is {type(cell).__name__}, not {kind}")
 
@@ -110,7 +109,7 @@ def _value_error(field: str, value: Value) -> str | None:
     except ConfigError as refused:
         return str(refused)
     if isinstance(value, float):
-        top = TOP_OF_SCORE[field]
+        top = MAX_SCORES[field]
         return None if 0 <= value <= top else f"{field} is {value:g}, outside 0 to {top:g}"
     names = value if isinstance(value, tuple) else ()
     if "\0" in (value if isinstance(value, str) else "".join(names)):
@@ -173,13 +172,26 @@ def _differ(mine: NDArray[Any], base: NDArray[Any]) -> Mask:
 
 
 def is_rounded(mine: NDArray[Any] | float, held: NDArray[Any] | float) -> Mask | np.bool:
-    """Find scores that equal those held when cut to ten decimals, which is what `DataFrame.to_json` writes.
+    """Find scores that equal those held but for what pandas does to them in files.
+
+    `DataFrame.to_json` cuts them to ten decimals, `read_json` misses the last bits of some.
 
     >>> is_rounded(np.array([0.3333333333, 0.333, 0.5]), np.array([1 / 3, 1 / 3, np.nan]))
     array([ True, False, False])
+    >>> is_rounded(0.6000000000000001, 0.6)
+    np.True_
     """
-    cut: Mask | np.bool = (np.abs(np.subtract(mine, held)) < 1.01e-10) & (np.round(mine, 10) == mine)
+    apart = np.abs(np.subtract(mine, held))
+    cut: Mask | np.bool = ((apart < 1.01e-10) & (np.round(mine, 10) == mine)) | (
+        apart <= 5e-16 * np.abs(held)
+    )
     return cut
+
+
+def is_held(name: str, cell: Cell, held: Value) -> bool:
+    """Return True if a cell is what the service holds, apart from decimals that a file has cut or changed."""
+    is_score = isinstance(cell.value, float) and isinstance(held, float | int)
+    return same_value(name, cell.value, held) or (is_score and bool(is_rounded(cell.value, held)))  # type: ignore[arg-type]
 
 
 _LISTS = {tuple, list, np.ndarray}
@@ -197,7 +209,7 @@ def _cells_differ(name: str, mine: pd.Series[Any], base: pd.Series[Any]) -> Mask
 
 def _same_cell(name: str, cell: object, was: object) -> bool:
     read = read_cell(name, cell)
-    return read.error is None and same_value(name, read.value, read_cell(name, was).value)
+    return read.error is None and is_held(name, read, read_cell(name, was).value)
 
 
 # -- clearing

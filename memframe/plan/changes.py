@@ -21,7 +21,7 @@ import pandas as pd
 from memframe.access import Access
 from memframe.display import number_of
 from memframe.errors import Hint, PlanError, check_kind
-from memframe.plan.cells import Cell, is_rounded, normalize
+from memframe.plan.cells import Cell, is_held, normalize
 from memframe.plan.change import WRITES, Change, Fields, Label, Value, in_order, list_some, same_value
 from memframe.plan.current import CurrentMemory, read_current
 from memframe.plan.edited_frame import Edit, EditedFrame, RowErrors, find_edits
@@ -108,14 +108,14 @@ def plan_changes(
     creates = [builder.create(edit) for edit in found if edit.id is None]
     edits = [(edit, builder.values(edit)) for edit in found if edit.id is not None]
     errors.raise_if_any("the frame")
-    moment = access.client.runtime.now()
-    now = read_current(access, [str(edit.id) for edit, _ in edits], n_known=len(states) or None)
-    records = [*builder.changes(edits, now), *creates]
+    now = access.client.runtime.now()
+    current = read_current(access, [str(edit.id) for edit, _ in edits], n_known=len(states) or None)
+    records = [*builder.changes(edits, current), *creates]
     errors.raise_if_any("the frame")
     refuse_conflicts(records, on_conflict)
     check_size(records, max_changes)
     notes = [*_iter_notes(frame, [edit.place for edit in found if edit.id is None]), *builder.notes]
-    return plan_of(access, records, notes=notes, created_at=moment)
+    return plan_of(access, records, notes=notes, created_at=now)
 
 
 def _iter_notes(frame: EditedFrame, new: Sequence[int]) -> Iterator[str]:
@@ -241,37 +241,44 @@ class ChangeBuilder:
         return Change(action="create", row=edit.row, after=in_order(self._values(edit.row, given, {})))
 
     def changes(
-        self, edits: Sequence[tuple[Edit, dict[str, Value] | None]], now: Mapping[str, CurrentMemory]
+        self, edits: Sequence[tuple[Edit, dict[str, Value] | None]], current: Mapping[str, CurrentMemory]
     ) -> Iterator[Change]:
         """Make the changes of edits; each comes with the values to send if its row was loaded."""
-        times = self._compare_times([edit for edit, mine in edits if mine is None and edit.id in now], now)
+        times, odd = self._compare_times(
+            [edit for edit, mine in edits if mine is None and edit.id in current], current
+        )
         for edit, mine in edits:
-            memory = now.get(str(edit.id))
-            change = (
-                self._gone(edit, mine)
-                if memory is None
-                else self._merge(edit, mine, memory, *times.get(memory.id, ()))
-            )
+            memory = current.get(str(edit.id))
+            if memory is None:
+                change = self._gone(edit, mine)
+            elif mine is None:
+                change = self._merge_unloaded(edit, memory, *times[memory.id])
+            else:
+                change = self._merge_loaded(edit, mine, memory)
             if change is not None:
                 yield change
+            elif edit.place in odd and self._on_conflict != "theirs":  # nothing but the time was edited
+                cause = "updated_at is read-only, and of no state that the memory was in"
+                self._errors.add(edit.row, cause)
 
     def _compare_times(
-        self, edits: Sequence[Edit], now: Mapping[str, CurrentMemory]
-    ) -> dict[str, tuple[np.datetime64, np.datetime64]]:
-        """Return ``updated_at`` of rows that were not loaded, and of the service, by id."""
+        self, edits: Sequence[Edit], current: Mapping[str, CurrentMemory]
+    ) -> tuple[dict[str, tuple[np.datetime64, np.datetime64]], set[int]]:
+        """Return ``updated_at`` of rows that were not loaded, and of the service, by id.
+
+        Return also the places of rows with a time that is of no state of their memories.
+        """
         if not edits:
-            return {}
-        places, blobs = np.array([edit.place for edit in edits]), [now[str(edit.id)].blob for edit in edits]
+            return {}, set()
+        places, blobs = (
+            np.array([edit.place for edit in edits]),
+            [current[str(edit.id)].blob for edit in edits],
+        )
         created, created_at = self._frame.times("created_at", places, [blob.created_at for blob in blobs])
         updated, updated_at = self._frame.times("updated_at", places, [blob.updated_at for blob in blobs])
-        odd = {  # of NaT all comparisons are false
-            "created_at is read-only, and not the service's": (created < created_at) | (created > created_at),
-            "updated_at is read-only, and of no state that the memory was in": (updated < created_at)
-            | (updated > updated_at),
-        }
-        for cause, are_odd in odd.items():
-            for place in places[are_odd]:
-                self._errors.add(self._frame.label(place), cause)
+        for place in places[(created < created_at) | (created > created_at)]:  # of NaT both are false
+            self._errors.add(self._frame.label(place), "created_at is read-only, and not the service's")
+        odd = (updated > updated_at) | ((updated < created_at) & (updated < updated_at))
         if "tag_ids" in self._frame:
             cells = self._frame.cells("tag_ids", places)
             n = sum(
@@ -284,42 +291,48 @@ class ChangeBuilder:
             if n:
                 memories = number_of(n, "memory", "memories")
                 self.notes.append(f"Not written, as the service sets it by the tags: tag_ids of {memories}")
-        return dict(zip((blob.id for blob in blobs), zip(updated, updated_at, strict=True), strict=True))
+        times = zip(updated, updated_at, strict=True)
+        return dict(zip((blob.id for blob in blobs), times, strict=True)), {*places[odd].tolist()}
 
-    def _merge(
+    def _merge_loaded(self, edit: Edit, mine: dict[str, Value], memory: CurrentMemory) -> Change | None:
+        sent, conflicts = three_way(mine, edit.base, {name: memory.value(name) for name in mine})
+        reason = f"{', '.join(conflicts)} changed at the service since it was loaded"
+        return self._make_change(edit, mine, memory, sent, conflicts, reason)
+
+    def _merge_unloaded(
+        self, edit: Edit, memory: CurrentMemory, row_at: np.datetime64, service_at: np.datetime64
+    ) -> Change | None:
+        """Merge a row of a state that was not loaded: all its cells that the service does not hold may be edits."""
+        theirs = {name: memory.value(name) for name in edit.cells}
+        is_of_now, is_dated = np.isnat(row_at) or row_at == service_at, not np.isnat(row_at)
+        skips = self._on_null == "skip" or (self._on_null == "raise" and not is_dated)
+        cells = {
+            name: cell
+            for name, cell in edit.cells.items()
+            if not (is_held(name, cell, theirs[name]) or (cell.is_null and skips))
+        }
+        if is_of_now or self._on_conflict == "mine":
+            mine = self._values(edit.row, cells, theirs)
+        else:
+            mine = {name: cell.value for name, cell in cells.items()}  # all of them conflicts
+        sent, conflicts = three_way(mine, theirs if is_of_now else None, theirs)
+        reason = explain_difference(conflicts, row_at, service_at) if conflicts else None
+        return self._make_change(edit, mine, memory, sent, conflicts, reason)
+
+    def _make_change(
         self,
         edit: Edit,
-        mine: dict[str, Value] | None,
+        mine: Mapping[str, Value],
         memory: CurrentMemory,
-        row_at: np.datetime64 = NO_TIME,
-        service_at: np.datetime64 = NO_TIME,
+        sent: tuple[str, ...],
+        conflicts: tuple[str, ...],
+        reason: str | None,
     ) -> Change | None:
-        theirs = {name: memory.value(name) for name in edit.cells}
-        base: Fields | None = edit.base
-        if mine is None:
-            is_of_now, is_dated = np.isnat(row_at) or row_at == service_at, not np.isnat(row_at)
-            skips = self._on_null == "skip" or (self._on_null == "raise" and not is_dated)
-            cells = {
-                name: cell
-                for name, cell in edit.cells.items()
-                if not (is_held(name, cell, theirs[name]) or (cell.is_null and skips))
-            }
-            base = theirs if is_of_now else None
-            if is_of_now or self._on_conflict == "mine":
-                mine = self._values(edit.row, cells, theirs)
-            else:
-                mine = {name: cell.value for name, cell in cells.items()}  # all of them conflicts
-        sent, conflicts = three_way(mine, base, theirs)
         is_conflict = bool(conflicts) and self._on_conflict in ("raise", "mark")
         names = conflicts if is_conflict else sent + conflicts if self._on_conflict == "mine" else sent
         if not names:
             return None
-        reason = None
-        if is_conflict and edit.base is None:
-            reason = explain_difference(names, row_at, service_at)
-        elif is_conflict:
-            reason = f"{', '.join(names)} changed at the service since it was loaded"
-        elif memory.error:
+        if memory.error and not is_conflict:
             cause = (
                 f"it could not be decrypted ({memory.error}); after a change of key, open the access again"
             )
@@ -328,9 +341,9 @@ class ChangeBuilder:
             action="conflict" if is_conflict else "patch",
             row=edit.row,
             id=edit.id,
-            before=in_order({name: theirs[name] for name in names}),
+            before=in_order({name: memory.value(name) for name in names}),
             after=in_order({name: mine[name] for name in names}),
-            reason=reason,
+            reason=reason if is_conflict else None,
         )
 
     def _gone(self, edit: Edit, mine: dict[str, Value] | None) -> Change | None:
@@ -348,9 +361,3 @@ class ChangeBuilder:
                 action="conflict", row=edit.row, id=edit.id, after=in_order(mine or {}), reason=reason
             )
         return None
-
-
-def is_held(name: str, cell: Cell, held: Value) -> bool:
-    """Return True if a cell is what the service holds, apart from decimals that a file has cut."""
-    is_score = isinstance(cell.value, float) and isinstance(held, float | int)
-    return same_value(name, cell.value, held) or (is_score and bool(is_rounded(cell.value, held)))  # type: ignore[arg-type]

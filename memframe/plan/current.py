@@ -17,7 +17,7 @@ from memframe.client.validation import memory_query
 from memframe.errors import NotFoundError
 from memframe.frames import to_encodable
 from memframe.listing import PAGE_SIZES, MemoryPages
-from memframe.plan.change import Value
+from memframe.plan.change import Fields, Value, same_value
 from memframe.wire import MemoryBlob
 
 N_READERS = 8
@@ -52,6 +52,10 @@ class CurrentMemory(Struct, frozen=True):
             return self.content
         value: Value = to_encodable(getattr(self.blob, field))
         return tuple(dict.fromkeys(value or ())) if field == "tags" else value  # type: ignore[arg-type]  # names
+
+    def find_differences(self, fields: Fields) -> tuple[str, ...]:
+        """Find the fields that have other values here."""
+        return tuple(name for name, value in fields.items() if not same_value(name, self.value(name), value))
 
     @property
     def sealed_digest(self) -> str:

@@ -11,7 +11,7 @@ import pandas as pd
 from memframe.access import Access
 from memframe.errors import PlanError, check_kind
 from memframe.plan.cells import cells_of, differs_in, read_cell
-from memframe.plan.change import FIELDS, Change, Label, same_value
+from memframe.plan.change import FIELDS, Change, Label
 from memframe.plan.changes import OnConflict, check_option, explain_difference, refuse_conflicts
 from memframe.plan.current import CurrentMemory, read_current
 from memframe.plan.edited_frame import EditedFrame, RowErrors
@@ -62,7 +62,7 @@ def plan_deletes(
     check_kind("access", access, Access)
     check_option("on_conflict", on_conflict, OnConflict)
     errors = RowErrors()
-    frame, seen = _frame_of(frame_or_ids)
+    frame, given_as = _frame_of(frame_or_ids)
     frame.check_users(access, errors)
     frame.check_ids(errors, once=False)
     first_of: dict[str, int] = {}
@@ -71,24 +71,24 @@ def plan_deletes(
         if memory_id is None:
             errors.add(frame.label(row), "it has no id")
     errors.raise_if_any("the deletes")
-    moment, baseline = access.client.runtime.now(), access.baseline()
-    now = read_current(access, first_of, n_known=len(baseline) or None)
+    now, baseline = access.client.runtime.now(), access.baseline()
+    current = read_current(access, first_of, n_known=len(baseline) or None)
     for memory_id, row in first_of.items():
-        if memory_id not in now:
+        if memory_id not in current:
             errors.add(frame.label(row), f"there is no memory with the id {memory_id}")
     errors.raise_if_any("the deletes")
-    reasons = _find_changed(frame, first_of, baseline, now) if seen == "rows" and first_of else {}
+    reasons = _find_changed(frame, first_of, baseline, current) if given_as == "rows" and first_of else {}
     records = []
     for memory_id, row in first_of.items():
-        change = delete_of(None if seen == "ids" else frame.label(row), now[memory_id])
+        change = delete_of(None if given_as == "ids" else frame.label(row), current[memory_id])
         if memory_id in reasons and on_conflict in ("raise", "mark"):
             names, reason = reasons[memory_id]
-            before = {name: now[memory_id].value(name) for name in names}
+            before = {name: current[memory_id].value(name) for name in names}
             change = Change(action="conflict", row=change.row, id=memory_id, before=before, reason=reason)
         if memory_id not in reasons or on_conflict != "theirs":
             records.append(change)
     refuse_conflicts(records, on_conflict)
-    return plan_of(access, records, created_at=moment)
+    return plan_of(access, records, created_at=now)
 
 
 def _frame_of(given: Any) -> tuple[EditedFrame, Literal["rows", "labelled ids", "ids"]]:
@@ -111,8 +111,11 @@ def _frame_of(given: Any) -> tuple[EditedFrame, Literal["rows", "labelled ids", 
 
 
 def _find_changed(
-    frame: EditedFrame, row_of: Mapping[str, int], baseline: pd.DataFrame, now: Mapping[str, CurrentMemory]
-) -> dict[str, tuple[list[str], str]]:
+    frame: EditedFrame,
+    row_of: Mapping[str, int],
+    baseline: pd.DataFrame,
+    current: Mapping[str, CurrentMemory],
+) -> dict[str, tuple[tuple[str, ...], str]]:
     """Find memories that changed since they were chosen, by id: the changed fields, and the reason of the conflict.
 
     They are compared with the baseline, or else with the row itself, unless it has the time of the current state.
@@ -125,7 +128,7 @@ def _find_changed(
     loaded = {name: cells_of(base[name]) for name in FIELDS}
     cells = {name: frame.cells(name, rows) for name in frame.fields}
     row_at, service_at = frame.times(
-        "updated_at", rows, [now[memory_id].blob.updated_at for memory_id in ids]
+        "updated_at", rows, [current[memory_id].blob.updated_at for memory_id in ids]
     )
     found = {}
     for n, memory_id in enumerate(ids):
@@ -135,7 +138,7 @@ def _find_changed(
             continue
         else:
             seen = {name: column[n].value for name, column in cells.items() if not column[n].is_null}
-        names = [f for f, value in seen.items() if not same_value(f, value, now[memory_id].value(f))]
+        names = current[memory_id].find_differences(seen)
         reason = f"{', '.join(names)} changed at the service since it was loaded"
         if names and not is_loaded[n]:
             reason = explain_difference(names, row_at[n], service_at[n])

@@ -232,7 +232,16 @@ class Edit(Struct, frozen=True):
 
 
 def find_edits(frame: EditedFrame, states: pd.DataFrame, errors: RowErrors) -> list[Edit]:
-    """Find the rows that differ from what was loaded, rows of a state that was not loaded, and new rows.
+    """Find the rows that make a memory, or may change one.
+
+    ==================================================  ========================================
+    row                                             an edit
+    ==================================================  ========================================
+    of a loaded state, going by ``updated_at``      if a cell differs from it and the newest
+    of another state of a memory that was loaded    if a cell differs from the newest
+    of a memory that was not loaded                 maybe: the service is asked
+    new, without an id                              always
+    ==================================================  ========================================
 
     What cannot be an edit is added to the errors: read-only cells that changed, cells of another type.
     """
@@ -244,19 +253,17 @@ def find_edits(frame: EditedFrame, states: pd.DataFrame, errors: RowErrors) -> l
     base = newest[[name for name in MEMORY_KINDS if name in frame or name in ("created_at", "content_error")]]
     if len(rows) < len(base) or (at[rows] != np.arange(len(rows))).any():
         base = base.take(at[rows])
-    differs = {name: differs_in(name, frame.column(name, rows), base[name]) for name in frame.fields}
-    is_known, is_odd = _compare_states(frame, rows, base, older, differs, errors)
+    differs, is_of_state, is_odd = _compare_states(frame, rows, base, older, errors)
     is_edited = np.logical_or.reduce([is_odd, *differs.values()])
     for row in rows[is_edited & base["content_error"].notna().to_numpy()]:
         cause = "its content could not be decrypted (see content_error): it can be deleted, but not changed"
         errors.add(frame.label(row), cause)
-    known = np.flatnonzero(is_edited & is_known)
-    beside = {name: (mask[known], base[name].take(known)) for name, mask in differs.items()}
+    loaded = np.flatnonzero(is_edited & is_of_state)
+    beside = {name: (mask[loaded], base[name].take(loaded)) for name, mask in differs.items()}
+    unloaded = np.concatenate([rows[is_edited & ~is_of_state], np.flatnonzero((at < 0) & ~is_new)])
     edits = [
-        *_read_edits(frame, rows[known], beside),
-        *_read_edits(
-            frame, np.concatenate([rows[is_edited & ~is_known], np.flatnonzero((at < 0) & ~is_new)])
-        ),
+        *_read_edits(frame, rows[loaded], beside),
+        *_read_edits(frame, unloaded),
         *_read_edits(frame, np.flatnonzero(is_new)),
     ]
     for edit in edits:
@@ -267,36 +274,33 @@ def find_edits(frame: EditedFrame, states: pd.DataFrame, errors: RowErrors) -> l
 
 
 def _compare_states(
-    frame: EditedFrame,
-    rows: Rows,
-    base: pd.DataFrame,
-    older: pd.DataFrame,
-    differs: Mapping[str, Mask],
-    errors: RowErrors,
-) -> tuple[Mask, Mask]:
-    """Find the rows that are of a loaded state, and those whose ``updated_at`` is of no state at all.
+    frame: EditedFrame, rows: Rows, base: pd.DataFrame, older: pd.DataFrame, errors: RowErrors
+) -> tuple[dict[str, Mask], Mask, Mask]:
+    """Compare rows of loaded memories with the newest state of each, ``base``, or the older one that they are of.
 
-    Cells equal to an earlier state that was loaded are no edits, and are taken out of ``differs``.
+    Returns by column which cells differ; which rows are of a loaded state; and which have an ``updated_at`` that no
+    state of the memory can have.
     """
-    is_known, is_odd = np.ones(len(rows), dtype=bool), np.zeros(len(rows), dtype=bool)
+    differs = {name: differs_in(name, frame.column(name, rows), base[name]) for name in frame.fields}
+    is_of_state, is_odd = np.ones(len(rows), dtype=bool), np.zeros(len(rows), dtype=bool)
     if "updated_at" in frame:
         mine = frame.column("updated_at", rows)
         at = column_times(mine)
-        is_known = ~differs_in("updated_at", mine, base["updated_at"])
+        is_of_state = ~differs_in("updated_at", mine, base["updated_at"])
         is_odd = (at > column_times(base["updated_at"])) | (at < column_times(base["created_at"]))
-    is_newest = is_known.all()
-    _refuse_read_only(frame, rows[is_known], base if is_newest else base[is_known], errors)
-    if len(older) and not is_newest:
-        places = np.flatnonzero(~is_known)
-        ids = pd.Series(frame.ids, dtype=object).take(rows[places])
-        known = pd.MultiIndex.from_arrays([older.id.astype(object), column_times(older.updated_at)])
-        earlier = known.get_indexer(pd.MultiIndex.from_arrays([ids, at[places]]))
-        found, beside = places[earlier >= 0], older.take(earlier[earlier >= 0])
+    are_newest = is_of_state.all()
+    _refuse_read_only(frame, rows[is_of_state], base if are_newest else base[is_of_state], errors)
+    if len(older) and not are_newest:
+        others = np.flatnonzero(~is_of_state)
+        ids = pd.Series(frame.ids, dtype=object).take(rows[others])
+        states = pd.MultiIndex.from_arrays([older.id.astype(object), column_times(older.updated_at)])
+        state_of = states.get_indexer(pd.MultiIndex.from_arrays([ids, at[others]]))
+        of_older, beside = others[state_of >= 0], older.take(state_of[state_of >= 0])
         for name, mask in differs.items():
-            mask[found] &= differs_in(name, frame.column(name, rows[found]), beside[name])
-        _refuse_read_only(frame, rows[found], beside, errors)
-        is_known[found] = True
-    return is_known, is_odd
+            mask[of_older] &= differs_in(name, frame.column(name, rows[of_older]), beside[name])
+        _refuse_read_only(frame, rows[of_older], beside, errors)
+        is_of_state[of_older] = True
+    return differs, is_of_state, is_odd
 
 
 def _refuse_read_only(frame: EditedFrame, rows: Rows, base: pd.DataFrame, errors: RowErrors) -> None:

@@ -26,7 +26,7 @@ from memframe.display import number_of
 from memframe.errors import PlanError, StalePlanError
 from memframe.files import atomic_file, raise_os_errors_as
 from memframe.keystore import open_local_cipher
-from memframe.plan.change import FIELDS, WRITES, Action, Change, format_counts, list_some, mask, same_value
+from memframe.plan.change import FIELDS, WRITES, Action, Change, format_counts, list_some, mask
 from memframe.plan.current import CurrentMemory
 from memframe.plan.render import count_actions, on_one_line, render_diff, render_plan_html
 from memframe.versions import package_version
@@ -293,7 +293,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
             n_own = len(change.before.keys() | ({"content"} if change.sealed is not None else set()))
             n_own += sum(map(len, change.depends_on.values()))
             n_fields += n_own
-            fields = differs(change, current.get(change.id or ""))
+            fields = find_stale_fields(change, current.get(change.id or ""))
             if fields:
                 n_moved += n_own if fields == GONE else len(fields)
                 moved.append(f"{change.label} {'is gone' if fields == GONE else ', '.join(fields)}")
@@ -353,7 +353,7 @@ GONE = ("id",)
 """Takes the place of fields for a memory that was deleted."""
 
 
-def differs(change: Change, memory: CurrentMemory | None) -> tuple[str, ...]:
+def find_stale_fields(change: Change, memory: CurrentMemory | None) -> tuple[str, ...]:
     """Find the fields of a change that differ at the service from the state that it was made from.
 
     ``("id",)`` stands for a memory that is gone; a create has none.
@@ -362,16 +362,16 @@ def differs(change: Change, memory: CurrentMemory | None) -> tuple[str, ...]:
     --------
     >>> from memframe.wire import MemoryBlob
     >>> change = Change(action="patch", id="m1", before={"title": "tea"}, after={"title": "Tea"})
-    >>> differs(change, CurrentMemory(MemoryBlob(id="m1", user_id="u1", title="coffee")))
+    >>> find_stale_fields(change, CurrentMemory(MemoryBlob(id="m1", user_id="u1", title="coffee")))
     ('title',)
-    >>> differs(change, None)
+    >>> find_stale_fields(change, None)
     ('id',)
     """
     if change.id is None:
         return ()
     if memory is None:
         return GONE
-    moved = {name for name, value in change.before.items() if not same_value(name, memory.value(name), value)}
+    moved = {*memory.find_differences(change.before)}
     if change.sealed is not None:
         moved = moved - {"content"} if change.sealed == memory.sealed_digest else moved | {"content"}
     return tuple(name for name in FIELDS if name in moved)
@@ -387,6 +387,8 @@ def broken_dependencies(
     [('m1', ('id',))]
     """
     for memory_id, needed in change.depends_on.items():
-        fields = differs(Change(action="patch", id=memory_id, before=needed), current.get(memory_id))
+        fields = find_stale_fields(
+            Change(action="patch", id=memory_id, before=needed), current.get(memory_id)
+        )
         if fields:
             yield memory_id, fields

@@ -156,6 +156,10 @@ def _refuse(source: Input) -> None:
 
 def _unknown(source: Input) -> FrameError:
     """Return the error for what no reader knows; it names the keys of an object, or of the first one in a list."""
+    if source.documents and all(each.form == "text" and not each.value.strip() for each in source.documents):
+        return FrameError(
+            f"{source.name} is empty, so of no known format: check the path, or export it again"
+        )
     values = [document.value for document in source.documents[:1] if document.form in ("json", "lines")]
     first = values[0][0] if values and isinstance(values[0], list) and values[0] else next(iter(values), None)
     if not isinstance(first, dict):

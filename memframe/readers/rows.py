@@ -15,8 +15,8 @@ import pandas as pd
 from memframe.display import number_of
 from memframe.errors import ConfigError, FrameError
 from memframe.frames import MEMORY_KINDS, READ, TEXT, FrameBuilder, replace_surrogates, to_encodable
-from memframe.plan.cells import MAX_TAG_CHARS, MAX_TAGS
 from memframe.readers.source import Damage
+from memframe.wire import MAX_TAG_CHARS, MAX_TAGS
 
 MAX_COLUMNS = 200
 """Columns beside those of a memory."""

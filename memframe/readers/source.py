@@ -149,6 +149,8 @@ def _open_zip(data: bytes, name: str) -> Input:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             members = [member for member in archive.infolist() if not member.is_dir()]
             opened = [member for member in members if _is_opened(member.filename)]
+            if any(member.filename == "xl/workbook.xml" for member in members):
+                raise FrameError(f"{name} is an Excel workbook: save its sheet as CSV UTF-8.")
             _check_size(sum(member.file_size for member in opened), len(members), name)
             for member in opened:
                 _check_ratio(member.file_size, member.compress_size, name)

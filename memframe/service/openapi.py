@@ -128,11 +128,11 @@ BODY_BOUNDS: dict[str, dict[str, Any]] = {
     "expires_in": {"minimum": validation.MIN_TOKEN_LIFETIME_S, "maximum": validation.MAX_TOKEN_LIFETIME_S},
     "reason": {**_ANY_TEXT, "maxLength": validation.MAX_REASON_CHARS},
     **dict.fromkeys(("user_id", "content", "title", "summary", "source"), _ANY_TEXT),
-    "importance": {"minimum": 0, "maximum": validation.MAX_IMPORTANCE},
-    "confidence": {"minimum": 0, "maximum": validation.MAX_CONFIDENCE},
+    "importance": {"minimum": 0, "maximum": wire.MAX_SCORES["importance"]},
+    "confidence": {"minimum": 0, "maximum": wire.MAX_SCORES["confidence"]},
     "tags": {
-        "maxItems": validation.MAX_TAGS,
-        "items": {"pattern": r"^[^,\u0000]*[^,\s\u0000][^,\u0000]*$", "maxLength": validation.MAX_NAME_CHARS},
+        "maxItems": wire.MAX_TAGS,
+        "items": {"pattern": r"^[^,\u0000]*[^,\s\u0000][^,\u0000]*$", "maxLength": wire.MAX_TAG_CHARS},
     },
 }
 """Of the fields of bodies. A keyword binds only values of its type: null stays allowed beside ``anyOf``."""

@@ -21,7 +21,7 @@ from msgspec import UNSET
 
 from memframe.address import check_url
 from memframe.errors import ConfigError, ConflictError, InvalidError
-from memframe.wire import DEFAULT_LIMIT, Status
+from memframe.wire import DEFAULT_LIMIT, MAX_SCORES, MAX_TAG_CHARS, MAX_TAGS, Status
 
 TRANSITIONS: dict[Status, tuple[Status, ...]] = {
     "pending": ("approved", "rejected"),
@@ -36,8 +36,6 @@ MIN_TOKEN_LIFETIME_S = 60
 MAX_TOKEN_LIFETIME_S = 86_400
 
 MAX_LIMIT = 1000
-MAX_IMPORTANCE = 5.0
-MAX_CONFIDENCE = 1.0
 MAX_IMPORTANCE_FILTER = 1.0
 
 MAX_PENDING = 100
@@ -48,7 +46,6 @@ MAX_NAME_CHARS = 200
 MAX_EMAIL_CHARS = 320
 MIN_PASSWORD_CHARS = 8
 MAX_PASSWORD_CHARS = 1024
-MAX_TAGS = 100
 MAX_USER_TAGS = 10_000
 """Tags of one user, over all memories."""
 
@@ -129,7 +126,7 @@ def parse_tags(text: str | None) -> tuple[str, ...]:
 
 def check_score(value: float | None, name: str) -> float | None:
     """Check an importance from 0 to 5 or a confidence from 0 to 1; None is allowed."""
-    top = MAX_CONFIDENCE if name == "confidence" else MAX_IMPORTANCE
+    top = MAX_SCORES[name]
     if value is not None and not (math.isfinite(value) and 0 <= value <= top):
         raise invalid(f"{name} must be a number from 0 to {top:g}", f"invalid_{name}")
     return value
@@ -172,7 +169,7 @@ def check_tag_names(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _check_tag_name(name: str) -> str:
-    name = check_text(name, "a tag name", max_chars=MAX_NAME_CHARS).strip()
+    name = check_text(name, "a tag name", max_chars=MAX_TAG_CHARS).strip()
     if not name or "," in name:
         raise invalid("a tag name must not be blank or contain a comma", "invalid_tag")
     return name

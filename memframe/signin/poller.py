@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from threading import Event, RLock, Thread
 
-from memframe.access import MIN_POLL_S, check_wait
+from memframe.client import bound_poll
 from memframe.errors import MemframeError
 from memframe.signin import SignIn
 from memframe.signin.state import POLLING_STEPS, Failure, State
@@ -80,14 +80,13 @@ class Poller:
         clock: Callable[[], float] = time.monotonic,
         random: Callable[[], float] = random.random,
     ) -> None:
-        check_wait("poll_s", poll_s, least=MIN_POLL_S)
         self.idle = Event()
         self.idle.set()
         self.is_watching = False
         self.next_check_at: datetime | None = None
         self._sign_in = sign_in
         self._changed = changed
-        self._poll_s = poll_s
+        self._poll_s = bound_poll(poll_s)
         self._watch_s = watch_s
         self._clock = clock
         self._random = random

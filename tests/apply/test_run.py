@@ -20,7 +20,7 @@ from memframe.apply.decisions import (
 )
 from memframe.apply.reconcile import match
 from memframe.apply.responses import ResponseKind, WriteResponse, classify_error
-from memframe.apply.run import COLUMNS, Run, Verification
+from memframe.apply.run import Run, Verification
 from memframe.journal import STATUSES, Operation
 from memframe.plan.change import WRITES, Change
 from memframe.plan.current import CurrentMemory
@@ -188,11 +188,7 @@ OUTCOMES = (
 
 def test_the_frame_of_outcomes_always_has_the_same_columns_and_dtypes():
     full, empty = (Run(results=results, journal=None).outcomes for results in (OUTCOMES, ()))
-    assert (
-        list(full.columns)
-        == list(COLUMNS)
-        == ["row", "action", "id", "status", "http_status", "attempts", "error", "restores"]
-    )
+    assert list(full.columns) == ["row", "action", "id", "status", "http_status", "attempts", "error"]
     pd.testing.assert_series_equal(full.dtypes, empty.dtypes)
     assert full.row.tolist() == [0, "b", 2]
 

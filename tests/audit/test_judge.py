@@ -228,10 +228,15 @@ def bad_replies(stub):
     }
 
 
+@pytest.fixture(scope="module")
+def plain():
+    """What an audit finds without a judge."""
+    return mf.audit_memories(frame_of(TEXTS)).findings
+
+
 @pytest.mark.parametrize("name", list(bad_replies(type("Stub", (), {"base_url": "", "silence": None}))))
-def test_a_bad_answer_leaves_questions_unanswered(name):
+def test_a_bad_answer_leaves_questions_unanswered(name, plain):
     memories = frame_of(TEXTS)
-    plain = mf.audit_memories(memories).findings
     with ChatStub() as stub:
         stub.otherwise, problem, n_requests = bad_replies(stub)[name]
         judge = chat(stub, next(MODELS), timeout_s=0.3 if name == "silence" else 10)

@@ -1,5 +1,8 @@
 """What commands need: settings of the running service, a folder for files, and a runner."""
 
+import os
+import sys
+
 import pytest
 from click.testing import CliRunner
 
@@ -36,3 +39,15 @@ def folder(tmp_path, monkeypatch):
 def on_request(call, access):
     """Calls a command on the user's memories."""
     return lambda *arguments, **given: call(*arguments, "--request", access.request_id, **given)
+
+
+@pytest.fixture
+def latin_folder(folder, monkeypatch):
+    """A folder whose name is in Latin-1, as old disks have them; commands run in it."""
+    if sys.platform != "linux":
+        pytest.skip("names of files are UTF-8 here")
+    path = folder / os.fsdecode(b"M\xfcnchen")
+    path.mkdir()
+    monkeypatch.setenv("XDG_STATE_HOME", str(path / "state"))
+    monkeypatch.chdir(path)
+    return path

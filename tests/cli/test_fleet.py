@@ -54,6 +54,15 @@ def test_an_audit_counts_its_findings_and_may_end_with_6(proxy, tmp_path):
     call("audit", tmp_path / "fleet", "--fail-on", worst, code=6)
 
 
+def test_a_path_that_is_not_utf_8_is_one_like_any_other(proxy, latin_folder):
+    for command in ("export", "audit"):
+        for n_before in (0, 3):
+            done = call(command, latin_folder / command, "--json")
+            assert json.loads(done.stdout)["n_before"] == n_before
+    call("forget", latin_folder / "audit")
+    assert len(FleetFolder(latin_folder / "audit").findings)
+
+
 def test_what_goes_wrong_is_named(village, proxy, tmp_path):
     def interrupted(request, forward):
         signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)

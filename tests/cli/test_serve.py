@@ -106,8 +106,9 @@ def test_an_error_of_database_or_system_is_a_message(data, monkeypatch):
     assert list_fails("No space left")
 
 
-def test_a_service_starts_without_what_the_client_needs():
-    code = "import sys; import memframe.cli.serve, memframe.cli.service; print(*sys.modules)"
+@pytest.mark.parametrize("modules", ["memframe.cli.serve, memframe.cli.service", "memframe.cli.connect"])
+def test_a_service_and_signing_in_start_without_what_frames_need(modules):
+    code = f"import sys; import {modules}; print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
     assert not {"pandas", "pyarrow", "matplotlib"} & set(run.stdout.split())
 

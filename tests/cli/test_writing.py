@@ -65,6 +65,24 @@ def test_a_table_of_ones_own_becomes_new_memories(on_request, access, memories, 
     assert pd.isna(loaded.title["likes milk"])
 
 
+@pytest.mark.parametrize("name", ["m.parquet", "m.csv", "m.jsonl", "m.json", "m", "m.md"])
+def test_a_path_that_is_not_utf_8_is_one_like_any_other(on_request, call, memories, latin_folder, name):
+    path = latin_folder / name
+    on_request("export", path)
+    on_request("restore", path, "--check")
+    if path.suffix != ".md":
+        on_request("export", path, "--refresh")
+        call("audit", "--archive", path)
+    on_request("plan", path, "--delete", "--out", latin_folder / "a.plan")
+    done = on_request(
+        "apply", latin_folder / "a.plan", "--confirm", 3, "--journal", latin_folder / "j", "--json"
+    )
+    assert json.loads(done.stdout)["journal"] == str(latin_folder / "j")
+    assert [run["journal"] for run in json.loads(call("runs", "--json").stdout)] == [str(latin_folder / "j")]
+    assert "3 done" in call("runs").stdout
+    on_request("undo", latin_folder / "j", "--out", latin_folder / "u.plan")
+
+
 def by_pandas(frame, path):
     if path.endswith(".jsonl"):
         frame.to_json(path, orient="records", lines=True, date_format="iso", date_unit="us")
@@ -325,5 +343,7 @@ def test_a_sealed_archive_is_planned_with_the_key_of_a_file(on_request, access, 
     Path("key.txt").write_text(access.credentials.encryption_key.reveal())
     Path("other.txt").write_text("0123456789abcdef" * 4)
     planned = ("plan", "sealed.parquet", "--key-file")
-    assert "nothing to do" in on_request(*planned, "key.txt").stdout
+    unedited = on_request(*planned, "key.txt", "--out", "none.plan")
+    assert "nothing to do" in unedited.stdout
+    assert unedited.stderr == "Kept in none.plan. It changes nothing.\n"
     assert "does not open" in on_request(*planned, "other.txt", code=1).stderr

@@ -1,6 +1,9 @@
 """Plain text among sealed content, the names of formats, and codecs of one's own."""
 
+import json
 import os
+import shutil
+import subprocess
 
 import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -123,3 +126,34 @@ class TestCodecs:
                 attempt("Likes tea")
             assert "tea" not in str(caught.value)
             assert caught.value.__context__ is None
+
+
+class TestSpellings:
+    """What other programs put around sealed content, or derive from the key, beyond the golden files."""
+
+    @pytest.mark.parametrize(
+        ("change", "is_read"),
+        [
+            ({"v": 1}, True),
+            ({"version": "1", "alg": "A256GCM"}, True),
+            ({"v": 2}, False),
+            ({"v": True}, False),
+            ({"tag": 1}, False),
+            ({"else": "x"}, False),
+        ],
+    )
+    def test_json_may_name_algorithm_and_version_and_is_written_alike(
+        self, change, is_read, envelope, sealed_as
+    ):
+        text = json.dumps(json.loads(sealed_as("gcm-json")) | change)
+        reader = envelope()
+        assert reader.open_many([text]).plain == [b"Likes tea" if is_read else None]
+        if is_read:
+            assert json.loads(reader.seal("Likes tea")).items() >= change.items()
+
+    @pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl")
+    @pytest.mark.parametrize("digest", ["md5", "sha256"])
+    def test_what_openssl_seals_is_read_by_name_with_either_digest(self, digest, envelope, key):
+        command = ["openssl", "enc", "-aes-256-cbc", "-a", "-md", digest, "-pass", f"pass:{key.hex()}"]
+        made = subprocess.run(command, input="Likes tea", capture_output=True, check=True, text=True)
+        assert envelope("openssl-salted").open(made.stdout) == "Likes tea"

@@ -210,6 +210,16 @@ def test_times_are_read_only(writers, moment, name, was_loaded):
         mf.plan_changes(access, edited)
 
 
+@pytest.mark.parametrize("moment", ["2020-01-01T00:00:00Z", "2050-01-01T00:00:00Z"])
+@pytest.mark.parametrize("was_loaded", [True, False])
+def test_a_row_of_any_other_time_than_the_service_has_conflicts_where_it_differs(writers, moment, was_loaded):
+    edited = writers.edited(title="Green tea", updated_at=pd.Timestamp(moment))
+    access = writers.access if was_loaded else writers.stranger()
+    plan = mf.plan_changes(access, edited, on_conflict="mark")
+    assert plan.changes[["row", "action"]].to_numpy().tolist() == [["a", "conflict"]]
+    assert "which side changed it cannot be told" in plan.changes.reason[0]
+
+
 @pytest.mark.parametrize("was_loaded", [True, False])
 def test_times_may_be_cut_to_milliseconds_as_json_has_them(writers, was_loaded):
     edited = writers.edited(title="green")

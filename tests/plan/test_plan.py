@@ -12,7 +12,7 @@ from msgspec.structs import replace
 import memframe as mf
 from memframe.errors import JournalError, PlanError, StalePlanError
 from memframe.keystore import open_local_cipher
-from memframe.plan import Plan, differs
+from memframe.plan import Plan, find_stale_fields
 from memframe.plan.change import ACTIONS, FIELDS, Change
 from memframe.plan.current import CurrentMemory
 from memframe.plan.plan import MARK, SEALED_FOR
@@ -236,7 +236,7 @@ SEALED = Change(action="delete", id="m1", before={"title": "t"}, sealed=stored(c
     ],
 )
 def test_a_plan_is_judged_by_what_its_fields_mean_and_by_the_seal(change, now, fields):
-    assert differs(change, now) == fields
+    assert find_stale_fields(change, now) == fields
 
 
 def test_a_stale_plan_is_refused_with_counts_and_names():

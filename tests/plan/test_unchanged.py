@@ -57,6 +57,11 @@ def through_file(name, *changes, **options):
 LINES = {"orient": "records", "lines": True}
 
 
+def through_read_json(memories, folder):
+    memories.to_json(folder / "mine.jsonl", **LINES, date_format="iso")
+    return pd.read_json(folder / "mine.jsonl", lines=True)
+
+
 def regrouped(memories, folder):
     columns = [name for name in memories.columns if name not in {"id", "tags"}]
     grouped = memories.explode("tags").groupby("id", as_index=False, sort=True)
@@ -77,6 +82,7 @@ ROADS = {
     "Parquet to Arrow dtypes": through_arrow,
     "our Parquet": through_archive(".parquet"),
     "our JSON Lines": through_archive(".jsonl"),
+    "JSON that pandas reads": through_read_json,
     "our CSV": through_archive(".csv"),
     "a Parquet of pandas, sorted": through_file("mine.parquet", lambda m: m.sort_values("content")),
     "a Parquet of pandas, by id": through_file("mine.parquet", lambda m: m.set_index("id")),

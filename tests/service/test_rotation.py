@@ -47,7 +47,9 @@ def test_a_new_master_key_changes_nothing_that_applications_hold(backend, tmp_pa
         gone = grant.create("Likes tea", title="Tea")
         grant.delete(gone["id"])
         before, api_key = grant.credentials(), local.api_key
-        refused = rotate(tmp_path, database)
+        with pytest.MonkeyPatch.context() as impatient:
+            impatient.setattr("memframe.service.store.engine.SESSION_END_POLLS", 1)
+            refused = rotate(tmp_path, database)
         assert refused.exit_code == 1
         assert "the database is in use; stop the service" in refused.stderr
         assert grant.ids(searchQuery="cello") == [kept["id"]], "and it goes on"

@@ -67,7 +67,7 @@ class Stage:
 
     def clear(self):
         """No journal of an earlier scenario."""
-        RunDirectory(self.folder).give_up(self.journal)
+        RunDirectory(self.folder).forget(self.journal)
 
     def access(self, version=1):
         credentials = Credentials(USER_ID, Secret("mk_1"), Secret(KEYS[version]), version)

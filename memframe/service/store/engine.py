@@ -173,7 +173,9 @@ def naming_database_errors(engine: Engine) -> Iterator[None]:
 def name_of(engine: Engine) -> str:
     """Return the address of a database for messages, with passwords masked."""
     masked = {name: "***" for name in engine.url.query if "password" in name.lower()}
-    shown = engine.url.update_query_dict(masked).render_as_string(hide_password=True)
+    url = engine.url.update_query_dict(masked)
+    database = url.database and url.database.encode(errors="replace").decode()  # a path may be no UTF-8
+    shown = url.set(database=database).render_as_string(hide_password=True)
     return f"the database {shown.replace('%2A%2A%2A', '***')}"
 
 
