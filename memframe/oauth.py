@@ -76,7 +76,11 @@ def code_in(pasted: Secret, attempt: Attempt | None) -> Secret:
             "to after you allowed access",
             code="link_pasted",
         )
-    states = fields.get("state", [])
+    errors, states = fields.get("error"), fields.get("state", [])
+    if (
+        errors and not codes and not states
+    ):  # some servers leave it out of a refusal, which gives nothing away
+        raise _refusal_error(printable(errors[0]), printable("".join(fields.get("error_description", []))))
     is_ours = attempt and len(states) == 1 and hmac.compare_digest(states[0].encode(), attempt.state.encode())
     if attempt is None or not is_ours:
         raise OAuthError(
@@ -89,7 +93,7 @@ def code_in(pasted: Secret, attempt: Attempt | None) -> Secret:
             "the pasted address comes from a different OAuth server; open the link again, and check auth_url",
             code="issuer_mismatch",
         )
-    if errors := fields.get("error"):
+    if errors:
         raise _refusal_error(printable(errors[0]), printable("".join(fields.get("error_description", []))))
     if len(codes) != 1:
         raise OAuthError(
@@ -102,7 +106,8 @@ def code_in(pasted: Secret, attempt: Attempt | None) -> Secret:
 
 def _parse(pasted: Secret) -> tuple[list[Secret], dict[str, list[str]]]:
     """Split a redirected address into codes and other fields; nothing is raised where the code is in the open."""
-    text = pasted.reveal().strip()
+    # As mails and terminals quote and wrap it.
+    text = re.sub(r"\s*[\r\n]\s*", "", pasted.reveal().strip()).strip("\"'<>")
     _, mark, query = text.partition("?")
     fields = parse_qs((query if mark else text).partition("#")[0])
     return [Secret(code) for code in fields.pop("code", [])], fields

@@ -38,7 +38,7 @@ Archive = str | PathLike[str] | pd.DataFrame
 
 
 def plan_restore(
-    access: Access, archive: Archive, *, key: Key | None = None, on_conflict: OnConflict = "mark"
+    access: Access, archive: Archive, *, key: Key | None = None, on_conflict: OnConflict = "theirs"
 ) -> Plan:
     """Plan to restore what an archive contains and the service lacks. Nothing is written.
 
@@ -52,7 +52,8 @@ def plan_restore(
         The key to a sealed archive, as in `load_archive`; by default that of the access.
     on_conflict : {"raise", "mark", "mine", "theirs"}
         How to treat memories that differ from the archive: as an error; as a change with action "conflict",
-        which can be reviewed but not applied; by taking the archive's version; or by keeping the service's.
+        which can be reviewed but not applied; by taking the archive's version; or, by default, by keeping the
+        service's.
 
     Returns
     -------

@@ -300,6 +300,8 @@ CONSENTS = {
     "no code": refused_consent("http://127.0.0.1/callback?state=s1", "no code", "copy the address"),
     "two codes": refused_consent(f"?code={CODE}&code={CODE}&state=s1", "no code", "copy the address"),
     "denied": refused_consent("?error=access_denied&state=s1", "did not allow access", "can be opened again"),
+    "denied without a state": refused_consent("?error=access_denied", "did not allow access", "can be opened again"),
+    "denied with another state": refused_consent("?error=access_denied&state=s2", "state is missing", "newest link"),
     "an error nobody knows": refused_consent(
         "?error=%1b[2Jodd&error_description=why&state=s1", "odd", "why", "Open the link again"
     ),

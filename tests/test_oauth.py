@@ -57,6 +57,14 @@ def test_a_state_of_ones_own_comes_back(user):
     assert flow.exchange(redirected).memory_key
 
 
+@pytest.mark.parametrize("around", ["<{}>", '"{}"', " {}#_=_\n"])
+def test_an_address_may_be_pasted_as_a_mail_or_a_terminal_quotes_and_wraps_it(around, user):
+    flow = user.flow()
+    redirected = user.person.authorize(flow.authorization_url())
+    wrapped = redirected.replace("&", "&\r\n  ", 1)
+    assert flow.exchange(around.format(wrapped)).memory_key
+
+
 def test_without_pkce_a_client_with_a_secret_still_gets_its_tokens(user):
     flow = user.flow(pkce=False)
     address = flow.authorization_url()

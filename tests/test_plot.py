@@ -196,6 +196,12 @@ def test_overview_has_all_pictures_and_says_of_what(sample):
     assert figure.get_suptitle() == "389 memories, 2020-02-03 to 2026-05-02"
     assert len(figure.axes) == 5
     drawn(figure)
+    zero = pd.to_datetime(["1970-01-01", "2026-01-01", "2026-01-02"], utc=True).as_unit("us")
+    assert (
+        plot.overview(sample.head(3).assign(created_at=zero))
+        .get_suptitle()
+        .endswith("2026-01-01 to 2026-01-02")
+    )
 
 
 @pytest.mark.parametrize("draw", ALL)

@@ -140,7 +140,8 @@ def test_an_archive_of_another_account_is_matched_by_what_it_says(
     assert len(mf.plan_restore(foreign, path, key=key)) == 0
     first = mf.load_memories(foreign, progress=False).query("content == 'water'")
     mf.update_memories(foreign, first.assign(title="of their own"), **QUIET)
-    assert mf.plan_restore(foreign, path, key=key).counts == {"conflict": 1}, "not twice with another title"
+    marked = mf.plan_restore(foreign, path, key=key, on_conflict="mark")
+    assert marked.counts == {"conflict": 1}, "not twice with another title"
 
 
 def test_frames_restore_too_and_say_what_they_cannot(access, memories):
@@ -209,7 +210,7 @@ def test_secrets_of_an_archive_are_restored_and_not_shown(access, backup):
     rows = mf.load_archive(backup)
     archived = rows.assign(content=f"The wifi password is {secret}.")
     delete(access, rows.iloc[2:])
-    plan = mf.plan_restore(access, archived)
+    plan = mf.plan_restore(access, archived, on_conflict="mark")
     assert plan.counts == {"conflict": 2, "create": 2}
     shown = plan.diff() + plan.to_json() + plan._repr_html_() + str(plan.changes.to_dict())
     assert "The wifi password is" in shown
@@ -246,17 +247,19 @@ def test_whatever_happened_since_nothing_is_lost_or_doubled(service, gone, edite
             mf.update_memories(access, memories.iloc[sorted(edited)].assign(source="edited"), **QUIET)
         if gone:
             delete(access, memories.iloc[sorted(gone)])
-        plan = mf.plan_restore(access, path)
+        marked = mf.plan_restore(access, path, on_conflict="mark")
         conflicts, creates = edited & of_archive - gone, gone & of_archive
-        assert plan.counts == {
+        assert marked.counts == {
             name: len(rows) for name, rows in (("create", creates), ("conflict", conflicts)) if rows
         }
-        applied(access, plan.without("conflict"))
+        plan = mf.plan_restore(access, path)
+        assert plan.records == marked.without("conflict").records
+        applied(access, plan)
         after = mf.load_memories(access, progress=False)
         assert set(after.id) == set(memories.id[[n for n in range(4) if n not in gone - of_archive]])
         assert set(after.id[after.source == "edited"]) == {memories.id[n] for n in edited - gone}
         archived = mf.load_archive(path).set_index("id")
         back = after[after.id.isin(memories.id[sorted(creates)])].set_index("id")
         pd.testing.assert_frame_equal(back[list(FIELDS)], archived.loc[back.index, list(FIELDS)])
-        assert len(mf.plan_restore(access, path, on_conflict="theirs")) == 0
+        assert len(mf.plan_restore(access, path)) == 0
     user.close()

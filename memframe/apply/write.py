@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from functools import partial
@@ -28,9 +29,9 @@ from memframe.apply.reconcile import update_baseline
 from memframe.apply.run import Run
 from memframe.display import number_of
 from memframe.envelope import Envelope
-from memframe.errors import JournalError, PlanError, check_kind, resume_hint
+from memframe.errors import Hint, JournalError, PlanError, check_kind, resume_hint
 from memframe.files import expand_path
-from memframe.journal import KEPT_DAYS, WRITTEN, Entry, Header, Journal, Operation, RunDirectory
+from memframe.journal import KEPT_DAYS, STATUSES, WRITTEN, Entry, Header, Journal, Operation, RunDirectory
 from memframe.plan import Plan, plan_changes
 from memframe.plan.change import list_some
 from memframe.plan.changes import OnConflict, OnNull
@@ -231,8 +232,12 @@ def _carry_out(
         directory.mark_unfinished(header, path)
         try:
             verification, current, stopped = engine.run()
-        except BaseException as cut_short:  # Ctrl-C above all: its traceback says how to go on
-            hint = resume_hint(path)
+        except (
+            BaseException
+        ) as cut_short:  # Ctrl-C above all: its traceback says where it stands and how to go on
+            n_of = Counter(operation.status for operation in log)
+            stand = ", ".join(f"{n_of[status]:,} {status}" for status in STATUSES if n_of[status])
+            hint = Hint(f"{stand}; ", f"{stand}; ") + resume_hint(path)
             cut_short.add_note(f"The run is recorded in its journal: {hint.python}.")
             cut_short.hint = hint  # type: ignore[attr-defined]  # of any exception, for the command line
             raise

@@ -223,8 +223,12 @@ def _read_csv(path: Path, fields: Sequence[str], columns: Sequence[str]) -> pa.T
                 ),
             )
     except (pa.ArrowInvalid, pa.ArrowKeyError) as error:  # its message quotes cells
-        found = re.search(r"CSV column #(\d+)|Row #(\d+)", str(error))
+        found = re.search(r"CSV column #(\d+)|Row #\d+", str(error))
         place = found[0] if found else "a row"
+        if found and found[1]:
+            name = fields[int(found[1])]
+            kind = "number" if kinds.get(name) == pa.float64() else "time" if name in kinds else "value"
+            place = f"a cell of the column {name} is not a {kind}"
         raise FrameError(
             f"{path} is not as exported ({place}): another program changed or truncated it."
         ) from None
@@ -246,8 +250,9 @@ def _restore(path: Path, name: str, column: pa.ChunkedArray, is_of_pandas: bool)
         try:
             cells.append(None if cell is None else decoder.decode(cell))
         except msgspec.MsgspecError:  # its message may quote the cell
-            raise wrong_column(
-                path, name, 'text that is not a list, which is written ["tea", "home"] or as pandas does'
+            raise FrameError(
+                f'The column {name} of {path} holds text that is not a list: write ["tea", "home"] with the quotes '
+                "doubled, as CSV wants it, or let pandas write the file."
             ) from None
     return pa.chunked_array([cells], type=NAMES.arrow)
 

@@ -349,8 +349,8 @@ def _choose_columns(path: Path, names: Sequence[str], columns: Sequence[str] | N
         raise FrameError(
             f"{path} has no column {', '.join(missing)}: "
             + (
-                "it is not an archive of memories; choose with columns=, or read it with pandas. Was id the index "
-                "of the frame, write frame.reset_index()."
+                "it is not an archive of memories; choose with columns=, or read it with pandas. If id was the "
+                "index of the frame, write frame.reset_index()."
                 if columns is None
                 else f"it has {', '.join(names)}."
             )

@@ -132,8 +132,8 @@ def check_share(findings: pd.DataFrame, deletes: Iterable[str], n_memories: int,
     confirmed = -(-100 * n_deleted // n_memories) / 100
     part = f"{n_deleted:,} of {number_of(n_memories, 'memory', 'memories')} ({100 * n_deleted / n_memories:.1f} %)"
     raise PlanError(
-        f"{part} would be deleted on wording alone ({checks}), and there may be facts among them: look at these "
-        "findings and leave out what is to stay",
+        f"{part} would be deleted on wording alone ({checks}), and there may be facts among them: review "
+        "these findings and exclude what should stay",
         hint=Hint(
             f"then confirm with max_share={confirmed:g}", f"then confirm with --max-share {confirmed:g}"
         )

@@ -466,7 +466,7 @@ def overview(memories: pd.DataFrame) -> Figure:
     for draw in (timeline, tags, sources, scores, lengths):
         draw(memories, ax=panels[draw.__name__])
     moments = read_times(memories, "created_at")
-    days = np.unique(moments[~np.isnat(moments)].astype("datetime64[D]"))
+    days = np.unique(moments[(moments >= FIRST) & (moments < LAST)].astype("datetime64[D]"))
     span = f", {days[0]} to {days[-1]}" if len(days) > 1 else ""
     headline = f"{number_of(len(memories), 'memory', 'memories')}{span}"
     figure.suptitle(headline, x=0.01, ha="left", fontsize=14, fontweight="bold")

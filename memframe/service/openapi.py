@@ -1,5 +1,7 @@
 """The OpenAPI document at ``/schema/openapi.json``, made from the endpoints, their handlers and the structs of `wire`.
 
+The path is the host's, and also the API's.
+
 Summaries are the first lines of the handlers' docstrings. `OPERATIONS` has what
 a handler does not tell, and the tables below it what a struct does not tell: the bounds of bodies and parameters, and
 what answers always have (the structs allow more, as they also read other services' answers).
@@ -22,6 +24,7 @@ from memframe import wire
 from memframe.secret import Secret
 from memframe.service import validation
 from memframe.service.api import API_ROUTES, ApiRequest, route_of
+from memframe.service.deployment import API_PREFIX
 from memframe.service.http_errors import PROBLEM_TYPE
 from memframe.service.store.memories import RESTORABLE
 
@@ -260,6 +263,6 @@ def _encode_document(base_url: str) -> bytes:
     return msgspec.json.encode(make_openapi_document(base_url))
 
 
-@get(OPENAPI_PATH, sync_to_thread=False)
+@get([OPENAPI_PATH, API_PREFIX + OPENAPI_PATH], sync_to_thread=False)
 def get_openapi_document(request: ApiRequest) -> Response[bytes]:
     return Response(_encode_document(request.app.state.addresses.base_url), media_type=MediaType.JSON)

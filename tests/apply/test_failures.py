@@ -598,6 +598,7 @@ def test_30_ctrl_c_leaves_an_honest_journal_and_goes_on_its_way(n_done):
     with pytest.raises(KeyboardInterrupt) as caught:
         play.run()
     assert str(STAGE.journal) in caught.value.__notes__[0]
+    assert f"{'1 done, ' * n_done}1 unknown, {3 - n_done} planned; " in caught.value.__notes__[0]
     with mf.journal.Journal.open(STAGE.journal, STAGE.vault) as journal:
         assert journal.counts() == {"sending": 1, "planned": 3 - n_done} | ({"done": 1} if n_done else {})
     sent = {one.key: one.body for one in play.world.sent("POST")}

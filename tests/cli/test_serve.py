@@ -15,6 +15,7 @@ import requests
 
 from memframe.cli import COMMANDS, main
 from memframe.cli.options import Group
+from memframe.service import run_local
 from memframe.service.deployment import open_deployment
 from tests.cli.conftest import invoke
 
@@ -210,3 +211,9 @@ for start in ("memframe.service.run_local()", "from memframe.demo import SampleS
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
     assert done.stdout.count("needs the library uvicorn: pip install 'memframe[service]'") == 2
+
+
+def test_data_may_lie_in_a_folder_whose_name_is_not_utf_8(latin_folder):
+    with run_local(data=latin_folder / "data") as local:
+        assert local.base_url
+    assert "developer" in invoke("service", "list", "--data", latin_folder / "data").stdout

@@ -288,7 +288,10 @@ def test_a_run_that_is_stopped_says_how_to_go_on(on_request, proxy, notes, acces
     proxy.script(CREATE_MEMORY, passed, interrupted)
     stopped = on_request("apply", notes, "--journal", "notes.journal", "--workers", "1", code=1)
     way_on = "memframe resume notes.journal continues it"
-    assert stopped.stderr == f"Error: stopped: {way_on}\n"
+    stand, _, rest = stopped.stderr.removeprefix("Error: stopped: ").partition("; ")
+    assert rest == f"{way_on}\n"
+    counts = {status: int(n) for n, status in (part.split() for part in stand.split(", "))}
+    assert (sum(counts.values()), counts["done"] >= 1, counts["planned"] > 0) == (12, True, True)
     on_request("resume", "notes.journal")
     assert contents(access) == {"tea", "coffee", "water", *(f"note {n}" for n in range(12))}
 

@@ -17,6 +17,7 @@ ENDPOINTS = [value for value in vars(wire).values() if isinstance(value, wire.En
 def document(service):
     answer = requests.get(f"{service.auth_url}/schema/openapi.json", timeout=5)
     assert answer.headers["content-type"].startswith("application/json")
+    assert requests.get(f"{service.base_url}/schema/openapi.json", timeout=5).content == answer.content
     return answer.json()
 
 
