@@ -62,8 +62,8 @@ _choosing = combine(
         type=LocalPath(exists=True),
         help="Audit a file, folder or archive from another memory system instead.",
     ),
-    click.option("--format", "form", default="auto", help="Of --file, where several formats fit."),
-    click.option("--zone", help="Of times in --file that name none, such as Europe/Paris."),
+    click.option("--format", "form", default="auto", help="Format of --file, if several fit."),
+    click.option("--zone", help="Time zone of times in --file that name none, such as Europe/Paris."),
     key_file_option,
 )
 _judging = combine(

@@ -1,8 +1,8 @@
 """Serve the application with uvicorn, with bounds on what a client may send, hold and delay.
 
 Uvicorn bounds neither the headers of a request, nor the time in which it must arrive, nor the connections of one
-address; `BoundedProtocol` does. Its refusals (400, 408, 431, 503) are plain text, with the protective headers of every
-other answer.
+address; `BoundedProtocol` does. Its refusals (400, 408, 431, 503) are problems like those of the application, with the
+same protective headers.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.supervisors import Multiprocess
 
 from memframe.errors import ConfigError
-from memframe.service.http_errors import CLOSED_POLICY, protective_headers
+from memframe.service.http_errors import CLOSED_POLICY, PROBLEM_TYPE, problem_body, protective_headers
 from memframe.service.throttle import group_address
 
 BACKLOG = 2048
@@ -34,6 +34,13 @@ STOP_TIMEOUT_S = 5
 
 HEAD_BYTES = 65_536
 """Of request line and headers together; also of trailers, and of the extension of a chunk."""
+
+REFUSAL_CODES = {
+    400: "invalid_http",
+    408: "request_timeout",
+    431: "headers_too_large",
+    503: "too_many_connections",
+}
 
 MAX_PIPELINED = 16
 """Requests of a connection that wait for the answer to the one before them."""
@@ -144,7 +151,7 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         self._uncounted_bytes += len(data)
         super().data_received(data)
-        if self._uncounted_bytes > HEAD_BYTES and not self.transport.is_closing():
+        if self._uncounted_bytes > HEAD_BYTES and not (self._refused or self.transport.is_closing()):
             self._refuse_head()
 
     def on_message_begin(self) -> None:
@@ -232,11 +239,10 @@ class BoundedProtocol(HttpToolsProtocol):
             if waiting.response_started or self.pipeline:
                 self.transport.close()
                 return
-        head = (
-            b"content-type: text/plain; charset=utf-8\r\ncontent-length: %d\r\nconnection: close\r\n%b%b\r\n"
-        )
-        headers = head % (len(message), header, self._bounds.headers)
-        self.transport.write(STATUS_LINE[status] + headers + message.encode())
+        body = problem_body(status, REFUSAL_CODES[status], message)
+        head = b"content-type: %b\r\ncontent-length: %d\r\nconnection: close\r\n%b%b\r\n"
+        headers = head % (PROBLEM_TYPE.encode(), len(body), header, self._bounds.headers)
+        self.transport.write(STATUS_LINE[status] + headers + body)
         self.flow.pause_reading()
         self.transport.write_eof()
 

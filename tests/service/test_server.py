@@ -1,6 +1,7 @@
 """A process that serves for days does for each request what has to be done, and keeps nothing for silent clients."""
 
 import gc
+import json
 import socket
 from contextlib import ExitStack, closing, contextmanager
 from urllib.parse import urlsplit
@@ -249,14 +250,24 @@ def test_one_address_holds_a_bounded_number_of_connections_and_a_proxy_any(tmp_p
 
 @pytest.mark.asvs("3.4.1", "3.4.3", "3.4.4")
 @pytest.mark.parametrize(
-    ("sent", "status"), [(HEAD + b"x: " + b"y" * 70_000, 431), (b"nonsense\r\n\r\n", 400), (HEAD, 408)]
+    ("sent", "status"),
+    [
+        (HEAD + b"x: " + b"y" * 70_000, 431),
+        (HEAD + b"x: " + b"y" * 70_000 + b"\r\n\r\n", 431),
+        (b"nonsense\r\n\r\n", 400),
+        (HEAD, 408),
+    ],
 )
-def test_a_refusal_before_the_application_has_the_headers_of_every_answer(local, monkeypatch, sent, status):
+def test_a_refusal_before_the_application_is_like_every_other(local, monkeypatch, caplog, sent, status):
     monkeypatch.setattr(server, "HEAD_TIMEOUT_S", 0.3)
     with connected(local) as connection:
         connection.sendall(sent)
         answer = answered(connection)
     assert status_of(answer) == status
+    assert b"content-type: application/problem+json" in answer
+    problem = json.loads(answer.partition(b"\r\n\r\n")[2])
+    assert (problem["status"], set(problem)) == (status, {"title", "status", "detail", "code"})
+    assert "Fatal error" not in caplog.text
     assert b"content-security-policy: default-src 'none'; " in answer
     assert b"x-content-type-options: nosniff" in answer
     assert b"strict-transport-security" not in answer, "over plain http it would be ignored"
