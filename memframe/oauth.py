@@ -77,9 +77,7 @@ def code_in(pasted: Secret, attempt: Attempt | None) -> Secret:
             code="link_pasted",
         )
     errors, states = fields.get("error"), fields.get("state", [])
-    if (
-        errors and not codes and not states
-    ):  # some servers leave it out of a refusal, which gives nothing away
+    if errors and not codes and not states:  # some servers leave the state out of a refusal
         raise _refusal_error(printable(errors[0]), printable("".join(fields.get("error_description", []))))
     is_ours = attempt and len(states) == 1 and hmac.compare_digest(states[0].encode(), attempt.state.encode())
     if attempt is None or not is_ours:
@@ -106,7 +104,7 @@ def code_in(pasted: Secret, attempt: Attempt | None) -> Secret:
 
 def _parse(pasted: Secret) -> tuple[list[Secret], dict[str, list[str]]]:
     """Split a redirected address into codes and other fields; nothing is raised where the code is in the open."""
-    # As mails and terminals quote and wrap it.
+    # mails and terminals quote and wrap it
     text = re.sub(r"\s*[\r\n]\s*", "", pasted.reveal().strip()).strip("\"'<>")
     _, mark, query = text.partition("?")
     fields = parse_qs((query if mark else text).partition("#")[0])

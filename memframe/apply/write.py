@@ -232,9 +232,8 @@ def _carry_out(
         directory.mark_unfinished(header, path)
         try:
             verification, current, stopped = engine.run()
-        except (
-            BaseException
-        ) as cut_short:  # Ctrl-C above all: its traceback says where it stands and how to go on
+        except BaseException as cut_short:
+            # Ctrl-C above all: its traceback says where the run stands, and how to go on
             n_of = Counter(operation.status for operation in log)
             stand = ", ".join(f"{n_of[status]:,} {status}" for status in STATUSES if n_of[status])
             hint = Hint(f"{stand}; ", f"{stand}; ") + resume_hint(path)
