@@ -216,7 +216,7 @@ def test_the_log_has_requests_and_events_and_nothing_of_what_they_hold(tmp_path)
         browser.send(browser.form("/logout"))
         requests.get(shown["auth_url"] + "/healthz", timeout=20)
         first = list(logged(process, lambda entry: entry.get("path") == "/healthz"))
-        grant.call.get("/memory-blobs/her-diary", user_id="ada")
+        grant.call.get("/memory-blobs/her-diary", user_id="lovelace")
         grant.call.get("/her-diary")
         where = urlsplit(shown["auth_url"])
         lines = ["POST /api/v1/auth/token HTTP/1.1", f"Host: {where.netloc}", "Content-Length: 100", "", "{"]
@@ -252,7 +252,16 @@ def test_the_log_has_requests_and_events_and_nothing_of_what_they_hold(tmp_path)
     closed = [json.loads(line) for line in done.stderr.splitlines()]
     assert events(closed, names) == [("account closed", None, "user", None)]
     written = json.dumps([first, second, closed])
-    canaries = [grant.email, "nobody@", "her diary", "her-diary", "ada", "password", grant.memory_key, "mfk_"]
+    canaries = [
+        grant.email,
+        "nobody@",
+        "her diary",
+        "her-diary",
+        "lovelace",
+        "password",
+        grant.memory_key,
+        "mfk_",
+    ]
     canaries += [shown["api_key"], shown["client_secret"], grant.call.token]
     assert [canary for canary in canaries if canary in written] == []
 
