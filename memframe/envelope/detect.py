@@ -40,6 +40,9 @@ _MARKS = re.compile(
     r"|U2FsdGVkX1"  # OpenSSL's Salted__
     r'|\{\s*"(data|ciphertext|content|encrypted|encryptedData|ct)"\s*:\s*"[A-Za-z0-9+/=_-]{22,}'
 )
+_ADDRESS = re.compile(r"(?:^|\s)[a-z][a-z0-9+.-]{1,14}://")
+"""Scheme of an address, shorter than a nonce in base64, which may be followed by ``://`` too: a colon, then base64."""
+
 _JSON_FIELD = re.compile(r'"(iv|nonce|tag|authTag|auth_tag)"\s*:\s*"[A-Za-z0-9+/=_-]{16,}')
 
 
@@ -51,7 +54,7 @@ def looks_sealed(text: str, *, among_sealed: bool) -> bool:
     - it begins with a mark of ours, of JWE, Fernet or OpenSSL, or is JSON with a nonce or tag in it;
     - or it is as long as a nonce and a tag, all but one in a hundred of its characters (and one more)
       are those of base64, hexadecimal, colons and full stops, and small letters, capitals and digits
-      are mixed as in random bytes. Prose has a space every few letters; an address has its ``://``.
+      are mixed as in random bytes. Prose has a space every few letters; an address begins with its scheme.
 
     Short or damaged content can pass for plain by that. Empty text always does. ``among_sealed``, where other content
     of the same user was sealed, a single word, a long text without the mix and any JSON object look sealed too.
@@ -63,7 +66,7 @@ def looks_sealed(text: str, *, among_sealed: bool) -> bool:
     if _MARKS.match(text) or is_sealed_json or (among_sealed and text.startswith("{")):
         return True
     n_foreign = len(_SPELLED.sub("", text))
-    if "://" in text or n_foreign > 1 + len(text) // 100:
+    if _ADDRESS.search(text) or n_foreign > 1 + len(text) // 100:
         return False
     if among_sealed and (n_foreign == 0 or len(text) >= _SHORTEST):
         return bool(text)

@@ -151,7 +151,7 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         self._uncounted_bytes += len(data)
         super().data_received(data)
-        if self._uncounted_bytes > HEAD_BYTES and not (self._refused or self.transport.is_closing()):
+        if self._uncounted_bytes > HEAD_BYTES and not self.transport.is_closing():
             self._refuse_head()
 
     def on_message_begin(self) -> None:
@@ -227,10 +227,12 @@ class BoundedProtocol(HttpToolsProtocol):
         self._refuse(431, f"The request target and headers are longer than {HEAD_BYTES:,} bytes; send fewer.")
 
     def _refuse(self, status: int, message: str, header: bytes = b"") -> None:
-        """Answer, unless an earlier answer is being sent, and close.
+        """Answer once, unless an earlier answer is being sent, and close.
 
         The connection is closed by the timer: one that is closed at once, with bytes unread, may lose the answer.
         """
+        if self._refused:
+            return
         self._refused = True
         waiting: RequestResponseCycle | None = self.cycle
         if waiting and not waiting.response_complete:

@@ -42,6 +42,16 @@ class TestPlainText:
         assert opened.plain == [None] * 3
         assert all("wrong key or damage" in reason for reason in opened.errors.values())
 
+    @pytest.mark.parametrize(
+        "sealed",
+        [
+            "RNpyhAbnx3GEuxx7://bRb89mAhrBgfZ8lvMpVA==:gZzYk55p9wrZpA==",
+            "abcdefghijklmnop:gZzYk55p9wrZpA==://bRb89mAhrBgfZ8lvMpVA==",
+        ],
+    )
+    def test_base64_after_a_colon_is_not_taken_for_an_address(self, sealed, envelope):
+        assert envelope().open_many([sealed]).plain == [None]
+
     def test_among_sealed_content_a_single_word_is_taken_for_damage(self, envelope, sealed_as):
         opened = envelope().open_many(["Vegetarian", "Likes tea, hates coffee.", sealed_as("jwe")])
         assert opened.plain == [None, b"Likes tea, hates coffee.", b"Likes tea"]
