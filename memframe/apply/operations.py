@@ -110,7 +110,7 @@ class Groups:
         """Say why a member of a group was never sent."""
         reason, group = self.block_reason(operation), operation.change.group
         if reason is None and group is not None:
-            undone = [op for op in self._others(group) if op.state not in WRITTEN]
+            undone = [op for op in self._prerequisites(group) if op.state not in WRITTEN]
             return f"held back until {undone[0].change.label} of its group is done" if undone else None
         return reason
 
@@ -124,13 +124,13 @@ class Groups:
         ready = [
             group
             for group in self._members.keys() - self._verified - self._reasons.keys()
-            if all(op.state in WRITTEN for op in self._others(group))
+            if all(op.state in WRITTEN for op in self._prerequisites(group))
         ]
-        keepers = [op for group in ready for op in self._others(group)]
+        prerequisites = [op for group in ready for op in self._prerequisites(group)]
         dependents = [op for group in ready for op in self._of(group) if op.change.depends_on]
-        ids = {str(op.id) for op in keepers}.union(*(op.change.depends_on for op in dependents))
+        ids = {str(op.id) for op in prerequisites}.union(*(op.change.depends_on for op in dependents))
         current = read_current(access, ids) if ids else {}
-        for op in keepers:
+        for op in prerequisites:
             memory = current.get(str(op.id))
             if memory is None or memory.find_differences(op.change.after):
                 self._block(op, f"{op.change.label} of its group does not read back as it was written")
@@ -148,5 +148,5 @@ class Groups:
     def _of(self, group: int) -> list[Operation]:
         return [self._log[n] for n in self._members[group]]
 
-    def _others(self, group: int) -> list[Operation]:
+    def _prerequisites(self, group: int) -> list[Operation]:
         return [op for op in self._of(group) if op.action != "delete"]

@@ -235,8 +235,8 @@ def _carry_out(
         except BaseException as cut_short:
             # Ctrl-C above all: its traceback says where the run stands, and how to go on
             n_of = Counter(operation.status for operation in log)
-            stand = ", ".join(f"{n_of[status]:,} {status}" for status in STATUSES if n_of[status])
-            hint = Hint(f"{stand}; ", f"{stand}; ") + resume_hint(path)
+            so_far = ", ".join(f"{n_of[status]:,} {status}" for status in STATUSES if n_of[status])
+            hint = Hint(f"{so_far}; ", f"{so_far}; ") + resume_hint(path)
             cut_short.add_note(f"The run is recorded in its journal: {hint.python}.")
             cut_short.hint = hint  # type: ignore[attr-defined]  # of any exception, for the command line
             raise

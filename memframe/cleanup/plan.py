@@ -32,7 +32,7 @@ from memframe.cleanup.redact import Redacted, redact_memories, search_memories
 from memframe.display import number_of
 from memframe.errors import PlanError
 from memframe.plan.cells import cells_of, normalize, read_cell
-from memframe.plan.change import FIELDS, Change, Fields, Label, Value, list_some, same_value
+from memframe.plan.change import FIELDS, Change, Fields, Label, Value, list_some
 from memframe.plan.current import CurrentMemory, read_current
 from memframe.plan.deletes import delete_of
 from memframe.plan.edited_frame import EditedFrame, label_of
@@ -56,13 +56,6 @@ class DraftRow(Struct, frozen=True, kw_only=True, dict=True):
     def current(self) -> dict[str, Value]:
         """All fields as the service holds them now."""
         return {name: self.stored.value(name) for name in FIELDS} if self.stored else {}
-
-
-def find_differing(fields: Mapping[str, Value], others: Mapping[str, Value]) -> tuple[str, ...]:
-    """Find the fields that have another value in others, in their usual order."""
-    return tuple(
-        name for name in FIELDS if name in fields and not same_value(name, fields[name], others.get(name))
-    )
 
 
 class AuditedMemories:
@@ -238,7 +231,7 @@ def _find_conflicts(findings: pd.DataFrame, rows: Mapping[str, DraftRow]) -> dic
         audited = {name: value for name, value in row.audited.items() if name in fields}
         if row.stored is None:
             gone[memory_id] = ()
-        elif names := find_differing(audited, row.current):
+        elif names := row.stored.find_differences(audited):
             changed[memory_id] = names
     return changed | gone
 
@@ -323,8 +316,8 @@ class CleanupBuilder:
         self._group_of = {keeper: n for n, keeper in enumerate(sorted(self._held, key=self._place_of))}
         self._after: dict[str, dict[str, Value]] = {}
         for memory_id, fields in draft.kept.items():
-            changed = find_differing(fields, draft.rows[memory_id].current)
-            if changed:
+            stored = draft.rows[memory_id].stored
+            if stored and (changed := stored.find_differences(fields)):
                 self._after[memory_id] = {name: fields[name] for name in changed}
 
     def changes(self) -> list[Change]:

@@ -1,4 +1,7 @@
-"""The option that names an access request, and the access that commands get by it."""
+"""The option that names an access request, and the access that commands get by it.
+
+Apart from `memframe.cli.connect`, whose commands start without pandas.
+"""
 
 from __future__ import annotations
 
