@@ -12,8 +12,7 @@ import pandas as pd
 Check = Literal[
     "exact_duplicate",
     "near_duplicate",
-    "changed_value",
-    "superseded",
+    "version",
     "stale",
     "secret",
     "personal_data",

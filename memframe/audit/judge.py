@@ -46,7 +46,7 @@ _MAX_OLDER = 5
 _MAX_REASON = 300
 _MAX_FAILURES = 3
 _MAX_KEPT = 20_000
-_PROMISE = {"superseded": 3.0, "changed_value": 3.0, "near_duplicate": 1.0}
+_PROMISE = {"version": 3.0, "near_duplicate": 1.0}
 """How early a pair is asked about that a rule has named, added to its score from 0 to 1."""
 
 _WITH_CUE = 2.0
@@ -272,7 +272,8 @@ def _draft_questions(
     age = {memory_id: place for place, memory_id in enumerate(oldest_first)}
     groups: defaultdict[str, dict[str, float]] = defaultdict(dict)
     is_merge = (findings["check"] == "near_duplicate") & (findings["action"] == "merge")
-    related = findings[findings["check"].isin(["superseded", "changed_value"]) | is_merge]
+    is_version = (findings["check"] == "version") & (findings["action"] == "review")
+    related = findings[is_version | is_merge]
     columns = (related[name] for name in ("id", "related_id", "score", "check"))
     for one, other, score, check in zip(*columns, strict=True):
         if one in age and other in age and one != other:
@@ -359,9 +360,8 @@ _NOT_TRUE = ("replaced", "contradicts")
 _AFTER: Mapping[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("junk", "review"): (("lasting",), "none"),
     ("near_duplicate", "merge"): ((*_NOT_TRUE, *_NOT_SO), "review"),
-    ("superseded", "review"): (_NOT_SO, "none"),
-    ("changed_value", "review"): (_NOT_SO, "none"),
-    ("superseded", "none"): (_NOT_TRUE, "review"),
+    ("version", "review"): (_NOT_SO, "none"),
+    ("version", "none"): (_NOT_TRUE, "review"),
 }
 """By check and action of a finding: the verdicts after which its action is another one."""
 
@@ -369,8 +369,8 @@ _AFTER: Mapping[tuple[str, str], tuple[tuple[str, ...], str]] = {
 def apply_judgement(findings: pd.DataFrame, judgement: Judgement) -> pd.DataFrame:
     """Return findings with what a judge has said: more for review, never a delete or a merge.
 
-    A merge of near duplicates becomes ``review`` unless the judge calls them the same. Superseded facts and changed
-    values that the judge finds both true, and junk that it finds lasting, are proposed no more. What the judge alone
+    A merge of near duplicates becomes ``review`` unless the judge calls them the same. Versions that the judge
+    finds both true, and junk that it finds lasting, are proposed no more. What the judge alone
     has found is of a kind that begins with ``judged_``.
     """
     if not judgement.is_used:
@@ -389,7 +389,7 @@ def apply_judgement(findings: pd.DataFrame, judgement: Judgement) -> pd.DataFram
         actions.append(after if verdict_of.get(pair) in verdicts else action)
         known.append((check.endswith("duplicate"), pair))
     frames = [findings.assign(action=actions)]
-    for check, wanted in (("superseded", _NOT_TRUE), ("near_duplicate", ("same",))):
+    for check, wanted in (("version", _NOT_TRUE), ("near_duplicate", ("same",))):
         is_duplicate, named = check == "near_duplicate", set(known)
         is_new = [
             verdict in wanted and (is_duplicate, pair) not in named

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from memframe.audit.candidates import Embed, find_candidates
-from memframe.audit.changed_values import find_changed_values
 from memframe.audit.duplicates import find_exact_duplicates, find_near_duplicates
 from memframe.audit.evidence import FINDERS, withhold
 from memframe.audit.fields import find_missing, find_scores, find_sealed, find_tags
@@ -30,8 +29,8 @@ from memframe.audit.result import Audit
 from memframe.audit.secrets import find_secrets
 from memframe.audit.similarity.cluster import similar_pairs
 from memframe.audit.stale import find_stale
-from memframe.audit.superseded import find_superseded
 from memframe.audit.text import MAX_CHARACTERS, TEXT_FIELDS, are_too_long, with_all_columns
+from memframe.audit.versions import find_versions
 from memframe.display import number_of
 from memframe.errors import ConfigError, FrameError, check_kind
 from memframe.frames import READ, gc_paused
@@ -154,8 +153,7 @@ def all_checks(
     return {
         "exact_duplicate": lambda _: find_exact_duplicates(whole),
         "near_duplicate": lambda _: find_near_duplicates(related(), pairs=pairs()),
-        "changed_value": lambda _: find_changed_values(related(), pairs=pairs()),
-        "superseded": lambda _: find_superseded(related(), pairs=pairs(), now=moment),
+        "version": lambda _: find_versions(related(), pairs=pairs(), now=moment),
         "stale": lambda _: find_stale(whole, now=moment),
         "secret": find_secrets,
         "personal_data": find_personal_data,
@@ -263,7 +261,7 @@ def _describe_unchecked(memories: pd.DataFrame, parts: Mapping[str, pd.DataFrame
     if n_long := int(too_long["content"].sum()):
         yield (
             f"Contents longer than {MAX_CHARACTERS:,} characters, in {number_of(n_long, 'memory', 'memories')}, for "
-            "junk, near duplicates, changed values and superseded facts."
+            "junk, near duplicates and versions."
         )
     for findings in parts.values():
         yield from findings.attrs.get("not_checked", ())

@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 
 from memframe.audit.candidates import Cue, Nearest, find_cues, nearest_older
 from memframe.audit.evidence import SensitiveTexts, quote_words
-from memframe.audit.findings import findings_frame
 from memframe.audit.keeper import age_order
 from memframe.audit.lexicon import CALENDAR, LIGHT, class_of, is_name, is_place, without_accents
-from memframe.audit.similarity.cluster import SimilarPairs, similar_pairs
+from memframe.audit.similarity.cluster import Link, SimilarPairs
 from memframe.audit.similarity.minhash import distinct
 from memframe.audit.text import text_column
 from memframe.audit.tokenize import SPLIT_WORD, Words, words_of
@@ -94,39 +93,12 @@ class _Weights:
         return fsum(self._weights.get(name, 1.0) for name in names)
 
 
-def find_superseded(
-    memories: pd.DataFrame, *, now: pd.Timestamp | None = None, pairs: SimilarPairs | None = None
-) -> pd.DataFrame:
-    """Find older memories that a newer one of the same user says no longer hold; each is proposed for review.
-
-    One row an older memory: ``id``, with the newer one, which replaces no other, as ``related_id``; ``score`` is how
-    likely that is. The kind is that of the words by which the newer one says so: ``switched`` («from X to
-    Y»), ``no_longer``, ``used_to``, ``instead``, ``replaced``, ``ended`` («quit X»), ``changed_to`` and ``correction``.
+def find_replacements(chosen: pd.DataFrame, pairs: SimilarPairs) -> list[Link]:
+    """Find texts that a newer one of the same user says no longer hold, each with the one that says so.
 
     It says little: what was so before has to stand in both memories, in a word that few others have. A fact that a
-    newer one merely contradicts («vegetarian», «steak»), or that it changes in other words, is not found: for these
-    `memframe.audit.candidates` ranks the nearest older memories, to be read by a person or a judge.
-
-    Parameters
-    ----------
-    memories : DataFrame
-        Columns as `load_memories` has them; rows without content are left out.
-    now : Timestamp, optional
-        Leaves out what memories created later would replace.
-    pairs : SimilarPairs, optional
-        Of the same frame, where other checks have them already.
-
-    Examples
-    --------
-    >>> from memframe.frames import MEMORY_KINDS
-    >>> texts = ["Ada lives in Leeds.", "Ada no longer lives in Leeds.", "Ada likes tea."]
-    >>> memories = pd.DataFrame({"id": ["m1", "m2", "m3"], "content": texts}, columns=list(MEMORY_KINDS))
-    >>> find_superseded(memories)[["kind", "id", "related_id", "action"]]
-            kind  id related_id  action
-    0  no_longer  m1         m2  review
+    newer one merely contradicts («vegetarian», «steak»), or that it changes in other words, is not found.
     """
-    pairs = similar_pairs(memories) if pairs is None else pairs
-    chosen = memories.iloc[pairs.rows]
     texts, age = text_column(chosen, "content"), age_order(chosen)
     lists = _name_lists(chosen)
     changes = (
@@ -134,25 +106,13 @@ def find_superseded(
         for change in _find_replacements(texts, age, pairs)
         if lists[change.older] is None or lists[change.older] != lists[change.newer]
     )
-    found = _best_of_each(changes, age)
-    if now is not None:
-        known = (chosen["created_at"].isna() | (chosen["created_at"] <= now)).to_numpy()
-        found = [change for change in found if known[change.newer]]
-    ids, sensitive = chosen["id"].tolist(), SensitiveTexts(texts)
-    rows = pairs.rows
-    found.sort(key=lambda change: (rows[change.newer], -change.score, rows[change.older]))
-    return findings_frame(
-        check="superseded",
-        kind=[change.cue.kind for change in found],
-        severity="low",
-        id=[ids[change.older] for change in found],
-        field="content",
-        related_id=[ids[change.newer] for change in found],
-        group=pd.factorize(np.array([change.newer for change in found], np.int64))[0].tolist(),
-        score=[change.score for change in found],
-        evidence=[_describe_evidence(change, texts, sensitive) for change in found],
-        action="review",
-    )
+    sensitive = SensitiveTexts(texts)
+    return [
+        Link(
+            change.older, change.newer, "replaced", change.score, _describe_evidence(change, texts, sensitive)
+        )
+        for change in _best_of_each(changes, age)
+    ]
 
 
 def _describe_evidence(change: _Replacement, texts: pa.Array, sensitive: SensitiveTexts) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from os import PathLike
 
 import pandas as pd
@@ -39,7 +40,7 @@ def plan_cleanup(
     keeps its id and dates only if the service can restore it, as the displays of the plan say.
 
     - delete: copies that add nothing, empty rows and heartbeats. Findings that rest on wording (all other junk,
-      superseded and stale facts) are for review, and deleted only if ``actions={"junk": "delete"}`` or a
+      versions and stale facts) are for review, and deleted only if ``actions={"junk": "delete"}`` or a
       similar argument requests it.
     - merge: near-duplicates, repeats, and copies with more fields than the memory that is kept. It takes over
       all tags, and missing titles, summaries, sources and scores. A memory is left alone if a name, a number, a
@@ -135,5 +136,7 @@ def _select_known(findings: pd.DataFrame, audited: AuditedMemories) -> pd.DataFr
 
 
 def _changed_pairs(findings: pd.DataFrame) -> set[frozenset[str]]:
-    changed = findings[(findings["check"] == "changed_value") & findings["related_id"].notna()]
-    return {frozenset(pair) for pair in zip(changed["id"], changed["related_id"], strict=True)}
+    """Pair all versions of one memory: each may hold a value that the others do not."""
+    versions = findings[(findings["check"] == "version") & findings["group"].notna()]
+    groups = versions.groupby("group")["id"]
+    return {frozenset(pair) for _, ids in groups for pair in combinations(ids, 2)}

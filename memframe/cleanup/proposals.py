@@ -31,8 +31,7 @@ POSSIBLE: Mapping[Check, tuple[Proposal, ...]] = MappingProxyType(
     {
         "exact_duplicate": ("delete", "merge"),
         "near_duplicate": ("merge",),
-        "changed_value": (),  # which of two values is right, or whether both are, no program knows
-        "superseded": ("delete",),
+        "version": ("delete",),  # of the older ones: whether both are true, no program knows
         "stale": ("delete",),
         "secret": ("redact", "delete"),
         "personal_data": ("redact", "delete"),

@@ -213,7 +213,7 @@ def _date_numbers(dates: NDArray[np.datetime64]) -> NDArray[np.float64]:
 SEVERITIES = {"high": VERMILION, "medium": SERIES[1], "low": BLUE, "info": GREY}
 """Colours of severities, the worst first."""
 
-_DUPLICATES = {"exact_duplicate": BLUE, "near_duplicate": SERIES[1], "changed_value": VERMILION}
+_DUPLICATES = {"exact_duplicate": BLUE, "near_duplicate": SERIES[1], "version": VERMILION}
 _SIZES = (2, 3, 4, 5, 10, 20, 50)
 """Smallest cluster of each bar."""
 

@@ -64,17 +64,11 @@ CHECKS = {
         "says nearly the same as another",
         "say nearly the same as another",
     ),
-    "changed_value": CheckWords(
-        "Changed values",
-        "The same sentence with a different number, date, name or a “not”; never merged.",
-        "differs from another in one value",
-        "differ from another in one value",
-    ),
-    "superseded": CheckWords(
-        "Superseded facts",
-        "Older facts that a newer one seems to replace.",
-        "seems to be replaced by a newer one",
-        "seem to be replaced by newer ones",
+    "version": CheckWords(
+        "Versions",
+        "Older wordings and states of a memory, with the newest of each; never merged.",
+        "has a newer version",
+        "have newer versions",
     ),
     "stale": CheckWords(
         "Stale memories",
