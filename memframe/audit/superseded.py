@@ -163,7 +163,7 @@ def _find_replacements(texts: pa.Array, age: Rows, pairs: SimilarPairs) -> Itera
     weights = _Weights(words)
     for row, older in zip(near.newer.tolist(), near.older.tolist(), strict=True):
         if oldest[older] != row and len(contents[older]) <= _MAX_CHARACTERS:
-            terms, names = _heavy(words, older), _find_names(contents[older])
+            terms, names = _heavy(words, older), find_names(contents[older])
             taken_back = frozenset().union(*(claim.old for claim in claims.get(older, ())))
             found = [
                 _decide(claim, older, terms - taken_back, weights)
@@ -200,7 +200,7 @@ def _read_claims(cues: Mapping[int, list[Cue]], contents: Sequence[str]) -> dict
     words = words_of(pa.array(texts, pa.large_string()))
     for place, (row, cue, _) in enumerate(found):
         old, new, quote, sentence = (_heavy(words, 4 * place + part) for part in range(4))
-        names = _find_names(contents[row]) - _find_names(f"{cue.old} {cue.new}")
+        names = find_names(contents[row]) - find_names(f"{cue.old} {cue.new}")
         claims[row].append(_Claim(row, cue, old, new - old, sentence - old - new - quote, names))
     return claims
 
@@ -236,7 +236,7 @@ def _heavy(words: Words, row: int) -> frozenset[str]:
     return frozenset(name for name in names if name not in LIGHT and name != "=not")
 
 
-def _find_names(text: str) -> frozenset[str]:
+def find_names(text: str) -> frozenset[str]:
     """Return the names of people that a text has."""
     words = (word for word in SPLIT_WORD.findall(text) if word[0].isupper())
     return frozenset(word for word in map(str.lower, words) if is_name(word) and not is_place(word))

@@ -75,7 +75,7 @@ def test_verdicts_become_findings_for_review():
     assert verdicts(audit)["m1", "m0"] == "replaced"
     assert verdicts(audit)["m3", "m2"] == "both_true"
     assert audit.judgement.n_right == 20
-    assert {"review", "none"} >= set(audit.findings["action"][audit.findings["check"] == "superseded"])
+    assert {"review", "none"} >= set(audit.findings["action"][audit.findings["check"] == "version"])
     assert audit.by_judge[0].startswith("Asked judge about")
     assert "verdict" in json.loads(audit.json())["judged"][0]
     assert audit.candidates.columns.tolist() == ["newer", "older", "rank", "score", "cue"]
@@ -85,13 +85,13 @@ def test_a_contradiction_that_no_rule_sees_is_found_for_review():
     memories = frame_of(
         ["Ada eats steak every Friday.", "Ada has never in her life had a steak.", *TEXTS[2:]]
     )
-    assert "superseded" not in set(mf.audit_memories(memories).findings["check"])
+    assert "version" not in set(mf.audit_memories(memories).findings["check"])
     judge = scripted(
         lambda newer, older: "contradicts" if older and "Friday" in older else knowing(newer, older)
     )
     found = mf.audit_memories(memories, judge=judge).findings
     row = found[found["kind"] == "judged_contradicts"].iloc[0]
-    assert [row["check"], row["id"], row["related_id"], row["action"]] == ["superseded", "m0", "m1", "review"]
+    assert [row["check"], row["id"], row["related_id"], row["action"]] == ["version", "m0", "m1", "review"]
     assert row["evidence"] == "judged by judge: as told"
 
 

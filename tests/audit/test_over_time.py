@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from memframe.audit.stale import find_stale
-from memframe.audit.superseded import find_superseded
+from memframe.audit.versions import find_versions
 from tests.audit.corpora import rows_of
 from tests.pairs import scoring
 from tests.pairs.corpus import frame_of
@@ -60,38 +60,42 @@ Ada lives in Leeds | Ada moved last week
 
 @pytest.mark.parametrize(("kind", "older", "newer"), [*rows_of(REPLACED), CORRECTED])
 def test_what_was_so_before_is_proposed_for_review(kind, older, newer):
-    found = find_superseded(memories(older, UNRELATED, newer))
-    assert found[["id", "related_id", "kind", "action"]].values.tolist() == [["m0", "m2", kind, "review"]]
+    found = find_versions(memories(older, UNRELATED, newer))
+    assert found[["kind", "id", "action"]].values.tolist() == [
+        ["newest", "m2", "none"],
+        ["replaced", "m0", "review"],
+    ]
+    assert found["related_id"].tolist()[1] == "m2"
 
 
 @pytest.mark.parametrize(("older", "newer"), rows_of(BOTH_TRUE))
 def test_what_may_still_hold_is_not_proposed(older, newer):
-    assert find_superseded(memories(older, UNRELATED, newer)).empty
+    assert scoring.replacements(memories(older, UNRELATED, newer)).empty
 
 
 def test_what_a_later_memory_says_is_not_known_yet():
     frame = memories(*rows_of(REPLACED)[0][1:])
-    assert len(find_superseded(frame)) == 1
-    assert find_superseded(frame, now=pd.Timestamp("2026-01-01T12:00Z")).empty
+    assert len(find_versions(frame)) == 2
+    assert find_versions(frame, now=pd.Timestamp("2026-01-01T12:00Z")).empty
 
 
 def test_a_document_is_not_taken_back_by_a_sentence():
     long = "Ada lives in Leeds. " + "The notes of the day go on and on, about everything else. " * 20
-    assert find_superseded(memories(long, "Ada no longer lives in Leeds.")).empty
+    assert find_versions(memories(long, "Ada no longer lives in Leeds.")).empty
 
 
 def test_what_is_proposed_in_a_store_is_right():
     told = updates(11)
-    found = scoring.ranked(told, find_superseded(told.memories))
+    found = scoring.ranked(told, scoring.replacements(told.memories))
     assert found.cued.precision() >= 0.85
     assert found.cued.recall() >= 0.4
     assert found.beside == 0
 
 
 SCORES = """
-from memframe.audit.superseded import find_superseded
+from tests.pairs.scoring import replacements
 from tests.pairs.updates import updates
-print(*find_superseded(updates(1, rounds=2).memories)["score"].map(float.hex))
+print(*replacements(updates(1, rounds=2).memories)["score"].map(float.hex))
 """
 
 

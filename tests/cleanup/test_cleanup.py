@@ -144,12 +144,12 @@ def test_a_few_deletes_on_wording_need_no_share(store):
     audit = store.audit(checks=["junk"])
     assert store.plan(audit, actions={"junk": "delete"}).counts == {"delete": 1}
     told = findings_frame(
-        id=audit.memories.id.tolist()[:2], check="superseded", kind="-", evidence="-", score=1.0,
+        id=audit.memories.id.tolist()[:2], check="version", kind="-", evidence="-", score=1.0,
         severity="low", action="review",
     )  # fmt: skip
     audit = dataclasses.replace(audit, findings=pd.concat([audit.findings, told], ignore_index=True))
-    with pytest.raises(mf.PlanError, match=r"junk 1, superseded 2.*max_share=0\.15"):
-        store.plan(audit, actions={"junk": "delete", "superseded": "delete"})
+    with pytest.raises(mf.PlanError, match=r"junk 1, version 2.*max_share=0\.15"):
+        store.plan(audit, actions={"junk": "delete", "version": "delete"})
 
 
 def test_a_keeper_that_is_junk_does_not_take_its_copies_with_it(store):
@@ -393,7 +393,7 @@ def test_an_empty_store_needs_nothing_and_unknown_actions_are_refused_by_name(st
         (["delte"], "delete, merge, redact, retag, rescale"),
         ("delete", "pass a list"),
         ({"junkk": "delete"}, "exact_duplicate, near_duplicate"),
-        ({"changed_value": "merge"}, "review, none"),
+        ({"version": "merge"}, "delete, review, none"),
         ({"missing": "delete"}, "review, none"),
         (3, "pass a list"),
     ):
@@ -407,11 +407,11 @@ def test_an_empty_store_needs_nothing_and_unknown_actions_are_refused_by_name(st
 def test_what_only_a_judge_has_found_is_planned_by_no_decision(store):
     memories = store.fill("Ada lives in Leeds.", "Ada bought a house by the sea.")
     found = findings_frame(
-        id=memories.id.tolist(), check=["superseded", "near_duplicate"], kind=["judged_replaced", "judged_same"],
+        id=memories.id.tolist(), check=["version", "near_duplicate"], kind=["judged_replaced", "judged_same"],
         related_id=memories.id.tolist()[::-1], severity="low", score=1.0, evidence="-", action="review",
     )  # fmt: skip
     audit = dataclasses.replace(store.audit(), findings=found)
-    actions = {"superseded": "delete", "near_duplicate": "merge"}
+    actions = {"version": "delete", "near_duplicate": "merge"}
     assert len(store.plan(audit, actions=actions, max_share=1)) == 0
     told = dataclasses.replace(audit, findings=found.assign(kind="uncued"))
     assert len(store.plan(told, actions=actions, max_share=1)) == 1
@@ -620,7 +620,9 @@ def test_nothing_is_left_to_plan_for_the_sample(ilka):
 
 
 def test_changed_values_of_the_sample_are_both_still_there(ilka):
-    changed = ilka.audit.findings[ilka.audit.findings.check == "changed_value"]
+    changed = ilka.audit.findings[
+        (ilka.audit.findings.check == "version") & (ilka.audit.findings.kind == "value")
+    ]
     junk = set(ilka.audit.rows("junk").id)
     together = {
         frozenset((change.id, keeper)) for change in ilka.plan.records for keeper in change.depends_on
