@@ -113,6 +113,7 @@ def test_another_night_looks_at_everybody_and_audits_those_who_changed(nightly):
     assert by_user(second.outcomes).n_rows[nightly.user_ids].tolist() == [N_ROWS + 1, N_ROWS, N_ROWS]
     changed = [path for path, moment in written.items() if path.stat().st_mtime_ns != moment]
     assert [path.parent.name for path in changed] == [f"user_id={nightly.user_ids[0]}"]
+    night = second.night
     new, gone, _ = second.compare()
     assert {*new.user_id} == {nightly.user_ids[0]}
     assert new.check[new.id.notna()].tolist() == ["secret"]
@@ -120,7 +121,7 @@ def test_another_night_looks_at_everybody_and_audits_those_who_changed(nightly):
     third = nightly.audit()
     assert third.n_before == 3
     assert third.compare().counts == {"new": 0, "gone": 0, "stayed": len(third.findings)}
-    assert third.compare(second.night).counts["new"] == len(new)
+    assert third.compare(night).counts["new"] == len(new)
     assert nightly.audit(full=True).n_before == 0
 
 

@@ -404,10 +404,10 @@ def _read_night(night: object) -> str:
 def _read_findings(folder: Path) -> pd.DataFrame:
     """Read stored findings, with the digests of their texts; those of earlier versions have none."""
     with open_by_bytes(folder / FINDINGS_FILE) as file:
-        found = pq.ParquetFile(file).read().to_pandas()
-    return (
-        found if TEXT_DIGEST in found else found.assign(**{TEXT_DIGEST: pd.array([None] * len(found), "str")})
-    )
+        found: pd.DataFrame = pq.ParquetFile(file).read().to_pandas()
+    if TEXT_DIGEST not in found:
+        found[TEXT_DIGEST] = pd.array([None] * len(found), "str")
+    return found
 
 
 def _with_user(user_id: str, frame: pd.DataFrame) -> pd.DataFrame:
