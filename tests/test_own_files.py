@@ -120,9 +120,8 @@ def test_the_memories_that_are_audited_are_not_replaced_by_the_audit(archive, tm
 
 def test_a_terminal_names_the_worst_findings_and_no_secret(archive):
     printed = invoke("audit", *archive).stdout
-    assert (
-        "To decide first:\nhigh    Secrets, password: Tr… (12 characters)\n        row 0  The wifi" in printed
-    )
+    assert "To decide first:\nhigh    Secrets, password: Tr… (12 characters)\n        " in printed
+    assert "The wifi password is Tr… (12 characters)." in printed
     assert "Tr0ub" not in printed
 
 
@@ -131,7 +130,7 @@ def test_only_what_is_new_since_an_audit_fails(archive, tmp_path):
     since = ("--compare", "audit.json", "--fail-on", "high")
     same = invoke("audit", *archive, *since)
     assert "Compared with audit.json: 0 new, 0 gone" in same.stdout
-    more = '{"results": [{"id": "7", "memory": "The wifi password is Tr0ub4dor&3x."}, {"id": "8", "memory": "PIN 4711"}]}'
-    (tmp_path / "memories.json").write_text(more)
+    before = (tmp_path / "memories.json").read_text()
+    (tmp_path / "memories.json").write_text(before.replace("}]", '}, {"id": "8", "memory": "PIN 4711"}]'))
     invoke("audit", *archive, *since, "--out", "audit.json", code=6)
     invoke("audit", *archive, *since)

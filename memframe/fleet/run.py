@@ -330,10 +330,10 @@ class FleetFolder:
         about = _read_metadata(self._place(FINDINGS, user.user_id) / FINDINGS_FILE).metadata
         return replace(user, digest=about.get(LISTING, b"").decode() or None)
 
-    def begin_night(self, now: datetime) -> str:
+    def begin_night(self, moment: datetime) -> str:
         """Return the name of a run that begins, or that of one that did not come to its end and now goes on."""
         about = self._about_run
-        night = about[NIGHT].decode() if about.get(_STATE) == _BEGUN else now.astimezone(UTC).isoformat()
+        night = about[NIGHT].decode() if about.get(_STATE) == _BEGUN else moment.astimezone(UTC).isoformat()
         self.write_outcomes(self.outcomes, night, _BEGUN)
         return night
 
