@@ -160,8 +160,8 @@ def test_a_saved_audit_holds_nothing_by_which_a_short_secret_can_be_guessed(tmp_
     found = audit(rows("PIN 4711"))
     found.to_json(tmp_path / "audit.json")
     text = (tmp_path / "audit.json").read_text()
-    assert "4711" not in text
     saved = json.loads(text)
+    assert "4711" not in json.dumps(saved | {"digests": None})  # in which it may stand by chance
     salts = {"", *re.findall(r'"([^"]{4,})"', text)}
     digests = {one for one in saved["digests"]["texts"] if one}
     assert digests
