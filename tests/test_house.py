@@ -7,7 +7,6 @@ import sys
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from statistics import median
 from types import ModuleType
 
 import pytest
@@ -45,7 +44,6 @@ SERVICE_IMPORTS = {"address", "envelope", "errors", "files", "secret", "wire"}
 KNOW_BOTH_ENDS = {"cli", "demo"}
 """The only rooms that import the service; `memframe.service` itself is loaded when it is first used."""
 
-MAX_MEDIAN_LINES, MAX_BODY_LINES = 9, 40
 
 ROOM_OF_LIBRARY = {
     "pandas": RANK.keys() - {"wire", "envelope", "client", "service"},
@@ -128,23 +126,6 @@ def test_client_and_service_know_nothing_of_each_other():
 def rooms_imported(path):
     names = (name.split(".") for name in imports(path))
     return {rest[0] for package, *rest in names if package == "memframe" and rest}
-
-
-def test_functions_are_short():
-    lines = {
-        (name_of(path), node.name, node.lineno): body_lines(node)
-        for path in PACKAGE.rglob("*.py")
-        for node in ast.walk(tree_of(path))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    }
-    assert {function for function, n_lines in lines.items() if n_lines > MAX_BODY_LINES} == set()
-    assert median(lines.values()) <= MAX_MEDIAN_LINES
-
-
-def body_lines(function):
-    """Lines from the first statement to the last, the docstring apart."""
-    body = function.body[ast.get_docstring(function) is not None :]
-    return body[-1].end_lineno - body[0].lineno + 1 if body else 0
 
 
 def test_heavy_libraries_stay_in_their_rooms():

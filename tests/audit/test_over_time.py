@@ -212,7 +212,20 @@ def test_a_log_is_no_memory_with_many_versions():
     lines = [
         f"Checked the {door} door of the workshop in Leeds: lock fine, light fine, alarm armed, camera {n}."
         for n, door in enumerate(
-            ["north", "south", "east", "west", "front", "back", "side", "upper", "lower", "cellar", "garden", "roof"]
+            [
+                "north",
+                "south",
+                "east",
+                "west",
+                "front",
+                "back",
+                "side",
+                "upper",
+                "lower",
+                "cellar",
+                "garden",
+                "roof",
+            ]
         )
     ]
     assert find_versions(memories(*lines)).empty
