@@ -10,7 +10,9 @@ import pytest
 
 import memframe as mf
 from memframe.audit import Answer, Question
+from memframe.audit.evidence import Masks
 from memframe.audit.judge import BATCH, LEAST_RIGHT, VERDICTS, control_questions
+from memframe.audit.text import with_all_columns
 from tests.audit import corpora
 from tests.canaries import stands
 from tests.chat_stub import ChatStub, completion, said
@@ -339,6 +341,38 @@ def test_no_secret_and_no_number_of_a_person_is_in_any_request():
     assert any("<password 1>" in text for text in sent)
     for secret in {value.strip() for values in hidden for value in values} | {"hunter2-Xk"}:
         assert not [text for text in sent if secret in text and stands(secret, text)], secret
+
+
+def disguise(text):
+    """The same to a reader: full-width letters, and characters between them that take no place."""
+    wide = str.maketrans({chr(place): chr(place + 0xFEE0) for place in range(0x21, 0x7F)})
+    return "\u200b".join(text.translate(wide).replace("\uff0e", "\uff0e\u00ad"))
+
+
+DISGUISED = {
+    "key": ("sk-proj-Zq8wK2nV5tR7yU1iO3pA6sD9fG4hJ0kL", "The key of the shop's API is {}."),
+    "address": ("ada.byron@example.org", "Letters to Ada go to {}, she says."),
+    "password": ("hunter2-Xk", "Her Netflix password is {}"),
+    "phone": ("+49 30 901820", "Ada's phone number is {}, the old one."),
+}
+
+
+@pytest.mark.parametrize(("value", "sentence"), DISGUISED.values(), ids=DISGUISED)
+@pytest.mark.parametrize(
+    "spell", [disguise, "\u2060".join, "\U000e0041".join, lambda value: value.replace("@", "\uff20")]
+)
+def test_what_is_spelled_in_other_characters_is_masked_as_well(value, sentence, spell):
+    texts = [
+        sentence.format(spell(value)),
+        f"Once more: {sentence.format(value)} Ada rowed caf\u00e9\u200bs.",
+        *TEXTS,
+    ]
+    memories = with_all_columns(frame_of(texts))
+    first, second = Masks(memories, mf.audit_memories(memories).findings, ["m0", "m1"]).of(["m0", "m1"])
+    assert first == sentence.format(mark := first[first.index("<") : first.index(">") + 1])
+    assert second == f"Once more: {sentence.format(mark)} Ada rowed caf\u00e9\u200bs.", (
+        "the rest is as it was"
+    )
 
 
 def texts_in(message):
