@@ -181,7 +181,7 @@ class PendingRequest:
         self._pool._put_conn(self._connection)  # noqa: SLF001 - as the class says
 
 
-class _TimedBytes(io.RawIOBase):
+class TimedBytes(io.RawIOBase):
     """Bytes of one response until a deadline: a timeout of the socket sees each piece alone."""
 
     def __init__(self, raw: io.RawIOBase, sock: socket.socket, due_at: float) -> None:
@@ -239,7 +239,7 @@ class FinalResponse(HTTPResponse):
         super().__init__(sock, *args, **options)
         now = time.monotonic()
         self._due_at = now + deadlines.response_s
-        self._bytes = _TimedBytes(self.fp.detach(), sock, now + min(deadlines))
+        self._bytes = TimedBytes(self.fp.detach(), sock, now + min(deadlines))
         self.fp = _BoundedLines(self._bytes)
 
     def begin(self) -> None:
