@@ -49,6 +49,7 @@ def test_the_limits_are_documented():
             f"{throttle.ACCOUNTS_PER_ADDRESS * TOKEN_CALLS_PER_MINUTE} per network address"
         ),
         f"| {throttle.SEARCHES_PER_DEVELOPER} simultaneous searches | developer",
+        f"| {throttle.DOWNLOADS_PER_USER} simultaneous downloads | person",
     ]
     assert [line for line in documented if line not in page] == []
 

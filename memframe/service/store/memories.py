@@ -257,16 +257,19 @@ class Memories:
 
     # Reading
 
-    def page(self, chosen: MemoryFilter, *, cursor: str | None = None, limit: int) -> MemoryPage:
+    def page(
+        self, chosen: MemoryFilter, *, cursor: str | None = None, limit: int, max_bytes: int | None = None
+    ) -> MemoryPage:
         """Return a page of the memories that a filter chooses; `InvalidError` for the cursor of another filter.
 
-        A page also ends with the memory with which its texts reach `listing.MAX_PAGE_BYTES`.
+        A page also ends with the memory with which its texts reach `max_bytes`; by default, and where it searches,
+        `listing.MAX_PAGE_BYTES`.
         """
         after = self._master_key.cursors.open(cursor, chosen) if cursor else chosen.start
         if chosen.search:
             rows, has_more = self._search(chosen, after, limit)
         else:
-            rows, has_more = self._list(_STORED, chosen, after, limit)
+            rows, has_more = self._list(_STORED, chosen, after, limit, max_bytes)
         further = self._master_key.cursors.seal(rows[-1][0], chosen) if has_more else None
         return MemoryPage([as_memory(row, 1) for row in rows], further)
 
@@ -298,12 +301,19 @@ class Memories:
         return found, False
 
     def _list(
-        self, columns: tuple[str, ...], chosen: MemoryFilter, after: int, limit: int
+        self,
+        columns: tuple[str, ...],
+        chosen: MemoryFilter,
+        after: int,
+        limit: int,
+        max_bytes: int | None = None,
     ) -> tuple[list[Row], bool]:
         tag_ids = tuple(self._tag_ids(chosen.tags).values())
         if chosen.tags and not tag_ids:
             return [], False
-        return listing.list_rows(self.queries, columns, chosen, tag_ids, after=after, limit=limit)
+        return listing.list_rows(
+            self.queries, columns, chosen, tag_ids, after=after, limit=limit, max_bytes=max_bytes
+        )
 
     def contents(self) -> Iterator[list[Row]]:
         """Yield seq and sealed content of all memories, in batches."""
