@@ -352,7 +352,7 @@ class Memories:
         `ConflictError` if the memory exists, or the one that the request has created was deleted since.
         """
         memory_id = self.find_created(request) if request else None
-        if memory_id:
+        if memory_id is not None:
             return self._repeat(memory_id, fields, tag_names, was_restored=memory_id == restores), False
         new = {**fields, "content": self.seal(content)}
         if restores:
@@ -393,7 +393,8 @@ class Memories:
 
     def remember_request(self, request: IdempotentRequest, memory_id: str) -> None:
         """Store an idempotency key; `ConflictError` if another process has just stored it for another user."""
-        new = {"developer_id": self._developer_id, "memory_id": memory_id, **structs.asdict(request)}
+        owner = {"developer_id": self._developer_id, "user_id": self.user_id}
+        new = {**owner, "memory_id": memory_id, **structs.asdict(request)}
         try:
             self.queries.run(_ADD_REQUEST, **new, created_at=self._now)
         except IntegrityError:
