@@ -21,10 +21,10 @@ from memframe.cli.options import (
     as_json,
     combine,
     example,
-    full_id,
     show,
 )
 from memframe.cli.serve import data_options, open_service, secrets_of
+from memframe.client.responses import full_id
 from memframe.display import number_of, printable
 from memframe.errors import ConfigError, NotFoundError
 from memframe.files import atomic_file, raise_os_errors_as
@@ -332,7 +332,7 @@ def undo_import_command(deployment: Deployment, import_id: str, confirm: int | N
     Memories that have changed since are kept.
     """
     runs = {run.id: run for run in list_imports(deployment)}
-    run = runs[full_id(import_id, runs, ("import", "imports"), shown_by="memframe service imports")]
+    run = runs[full_id(import_id, runs, ("import", "imports"), shown_by="`memframe service imports`")]
     if confirm != run.n_memories:
         number = number_of(run.n_memories, "memory", "memories")
         raise ConfigError(
@@ -384,7 +384,7 @@ def _full_account(deployment: Deployment, given: str) -> str:
     ids = [developer[name] for developer in accounts["developers"] for name in ("id", "client_id")]
     ids += [user["id"] for user in accounts["users"]]
     try:
-        return full_id(given, ids, ("account", "accounts"), shown_by="memframe service list")
+        return full_id(given, ids, ("account", "accounts"), shown_by="`memframe service list`")
     except NotFoundError:
         return given  # the service's own message says of what kind there is none
 
