@@ -101,6 +101,14 @@ def test_words_of_applications_stay_text(person):
 # Downloads
 
 
+@pytest.mark.asvs("5.4.1")
+@pytest.mark.parametrize("asked", ["?filename=x.exe", "?name=%22;a.html", ";x.exe", "/../x.exe"])
+def test_a_download_has_the_name_that_the_service_gives_it(person, asked):
+    answer = person.browser.open(f"/dashboard/memories.json{asked}")
+    names = {'attachment; filename="memories.json"'} if asked.startswith("?") else {None}
+    assert {answer.headers.get("Content-Disposition")} == names
+
+
 def test_all_memories_are_downloaded_as_json(person, monkeypatch):
     monkeypatch.setattr("memframe.service.person_pages.EXPORT_BATCH", 2)
     assert person.browser.open("/dashboard/memories.json").json()["memories"] == []

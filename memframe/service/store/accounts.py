@@ -155,10 +155,8 @@ class Accounts(Records):
             if connection.scalar(lock) is None:
                 raise _no_user(user_id)
             erased = {}
-            for table in (
-                schema.memories,
-                *reversed(schema.metadata.sorted_tables),
-            ):  # tags are in use by memories
+            # memories first, as tags are in use by them
+            for table in (schema.memories, *reversed(schema.metadata.sorted_tables)):
                 if "user_id" in table.c and table.name not in erased:
                     gone = connection.execute(delete(table).where(table.c.user_id == user_id))
                     erased[table.name] = gone.rowcount
