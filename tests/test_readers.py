@@ -450,6 +450,7 @@ def test_bad_input_is_refused_with_its_place(tmp_path, name, content, words):
         mf.read_memories(path)
 
 
+@pytest.mark.asvs("5.2.1")
 def test_sizes_are_bounded(tmp_path, monkeypatch):
     (tmp_path / "a.zip").write_bytes(MANY)
     (tmp_path / "b.json").write_text(json.dumps([MEM0]))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from memframe.audit.findings import Check
 from memframe.audit.personal_data import find_personal_data
 from memframe.audit.secrets import find_secrets
-from memframe.audit.text import mask_text, redaction_mark
+from memframe.audit.text import TEXT_FIELDS, fold, mask_text, redaction_mark
 
 _SECRET = re.compile(
     r"pass ?(?:word|code|phrase|wort)|kennwort|contrase|mot de passe|wachtwoord|\bpin\b|\bpins\b|secret|token|api.?key|"
@@ -250,8 +250,9 @@ _BEFORE_YEAR = re.compile(
 class Masks:
     """Masked texts of memories that a judge may be asked about.
 
-    The same value has the same mask in all texts of a question, so that a judge sees that it is the same. A memory is
-    withheld where it speaks of a secret and none was found in it, or where something is left after masking.
+    What is masked is searched for in the folded texts (`fold`), and replaced in the original ones. The same value has
+    the same mask in all texts of a question, so that a judge sees that it is the same. A memory is withheld where it
+    speaks of a secret and none was found in it, or where something is left after masking.
 
     Parameters
     ----------
@@ -264,15 +265,20 @@ class Masks:
 
     def __init__(self, memories: pd.DataFrame, findings: pd.DataFrame, ids: Collection[str]) -> None:
         concerned = memories[memories["id"].isin(list(ids))].drop_duplicates("id")
-        self._texts = dict(zip(concerned["id"], concerned["content"], strict=True))
+        self._texts = {
+            memory_id: fold(text) if isinstance(text, str) else None
+            for memory_id, text in zip(concerned["id"], concerned["content"], strict=True)
+        }
         days = pd.to_datetime(concerned["created_at"], utc=True).dt.strftime("%Y-%m-%d")
         self._days = dict(zip(concerned["id"], days, strict=True))
+        concerned = _fold_texts(concerned)
         secrets, personal = find_secrets(concerned), find_personal_data(concerned)
         own = list(values_of(concerned, secrets))
         self._hidden: defaultdict[str | None, dict[str, str]] = defaultdict(dict)
         for memory_id, value, kind in (*values_of(concerned, personal), *own):
             self._hidden[memory_id][value.strip()] = kind
-        spans = (*values_of(memories, findings[findings["check"] == "secret"]), *own)
+        found = values_of(memories, findings[findings["check"] == "secret"])
+        spans = (*((memory_id, fold(value).text, kind) for memory_id, value, kind in found), *own)
         self._everywhere = {
             value.strip(): kind for _, value, kind in spans if len(value.strip()) >= _LEAST_ELSEWHERE
         }
@@ -280,7 +286,7 @@ class Masks:
         self._withheld = {
             memory_id
             for memory_id, text in self._texts.items()
-            if not isinstance(text, str) or (is_sensitive(text) and memory_id not in with_secret)
+            if text is None or (is_sensitive(text.text) and memory_id not in with_secret)
         }
         marked = {
             memory_id: self._mask_hidden(memory_id, [memory_id], {})
@@ -289,7 +295,7 @@ class Masks:
         }
         frame = pd.DataFrame({"id": [*marked], "content": [*marked.values()]}, dtype="str")
         for find in FINDERS.values():  # what is left is not sent
-            findings = find(frame)
+            findings = find(_fold_texts(frame))
             self._withheld |= set(findings["id"][findings["action"] != "none"])
 
     @property
@@ -313,27 +319,43 @@ class Masks:
 
     def _mask_hidden(self, memory_id: str, others: Iterable[str], marks: dict[str, str]) -> str:
         """Replace what is hidden of some memories, the longest values first, and what looks like a secret."""
-
-        def cover(word: re.Match[str]) -> str:
-            core, before = word[0].rstrip(".:!?"), word.string[max(0, word.start() - 16) : word.start()]
-            is_year = _YEAR.fullmatch(core) and _BEFORE_YEAR.search(before)
-            if word["mark"] or is_year or _DATE.fullmatch(core) or not _LIKE_A_SECRET.search(core):
-                return word[0]
-            return _mark(core, "value", marks) + word[0][len(core) :]
-
-        text = str(self._texts[memory_id])
+        folded = self._texts[memory_id]
+        assert folded is not None  # noqa: S101 - for the type checker: a memory without a text is withheld
         hidden = dict(self._everywhere)
         for other in others:
             hidden |= self._hidden.get(other, {})
-        values = sorted((value for value in hidden if value and value in text), key=len, reverse=True)
-        if values:
-            any_of_them = "|".join(map(re.escape, values))
-            text = re.sub(any_of_them, lambda found: _mark(found[0], hidden[found[0]], marks), text)
-        text = _MARK_OR_WORD.sub(cover, text)
+        values = sorted((value for value in hidden if value and value in folded.text), key=len, reverse=True)
+        any_of_them = re.compile("|".join(map(re.escape, values)) or r"(?!)")
+        pieces, at, end = [], 0, 0
+        for value in (*any_of_them.finditer(folded.text), None):
+            places = list(_cover(folded.text, end, value.start() if value else len(folded.text), marks))
+            if value:
+                places.append((*value.span(), _mark(value[0], hidden[value[0]], marks)))
+                end = value.end()
+            for *place, mark in places:
+                first, last = folded.span(*place)
+                pieces += [folded.original[at:first], mark]
+                at = last
+        text = "".join([*pieces, folded.original[at:]])
         if len(text) <= _LONGEST_SENT:
             return text
         end = text.rfind("[", 0, _LONGEST_SENT)  # perhaps of a mark that would be cut
         return f"{text[: end if 0 <= _LONGEST_SENT - end < len(redaction_mark('')) + 40 else _LONGEST_SENT]}…"
+
+
+def _fold_texts(memories: pd.DataFrame) -> pd.DataFrame:
+    names = [name for name in TEXT_FIELDS if name in memories.columns]
+    columns = {name: memories[name].map(lambda text: fold(text).text, na_action="ignore") for name in names}
+    return memories.assign(**columns)
+
+
+def _cover(text: str, start: int, end: int, marks: dict[str, str]) -> Iterator[tuple[int, int, str]]:
+    """Yield the places of words in a part of a text that look like a secret, with their marks."""
+    for word in _MARK_OR_WORD.finditer(text, start, end):
+        core, before = word[0].rstrip(".:!?"), text[max(0, word.start() - 16) : word.start()]
+        is_year = _YEAR.fullmatch(core) and _BEFORE_YEAR.search(before)
+        if not (word["mark"] or is_year or _DATE.fullmatch(core)) and _LIKE_A_SECRET.search(core):
+            yield word.start(), word.start() + len(core), _mark(core, "value", marks)
 
 
 def _mark(value: str, kind: str, marks: dict[str, str]) -> str:

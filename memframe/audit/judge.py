@@ -21,8 +21,8 @@ import pandas as pd
 
 from memframe.audit.evidence import Masks
 from memframe.audit.findings import findings_frame, join_findings
-from memframe.display import number_of
-from memframe.errors import ConfigError, JournalError
+from memframe.display import number_of, printable
+from memframe.errors import ConfigError, JournalError, MemframeError
 from memframe.files import atomic_file, private_folder
 from memframe.keystore import open_local_cipher, state_folder
 
@@ -227,10 +227,7 @@ def ask_judge(
     limit : int
         Questions that are asked at most, beside the control questions.
 
-    Raises
-    ------
-    ConfigError
-        ``judge`` returned something else than a list of `Answer`.
+    Whatever ``judge`` raises or returns costs no more than its answers: `Judgement.problems` says what it was.
     """
     model = str(getattr(judge, "model", "") or getattr(judge, "__name__", type(judge).__name__))
     drafts = _draft_questions(memories, findings, candidates)
@@ -241,7 +238,7 @@ def ask_judge(
         _Asked(Question("relation" if one.older else "worth", one.newer, one.older), control=one)
         for one in (control_questions() if asked else ())
     ]
-    _ask_all(judge, model, asked, control)
+    problems = _ask_all(judge, model, asked, control)
     rows = []
     for one in asked:
         for place, older in enumerate(one.older or (None,)) if one.state != "open" else ():
@@ -257,7 +254,9 @@ def ask_judge(
         n_withheld=masks.n_withheld,
         n_right=sum(one.is_right for one in control),
         n_control=len(control),
-        problems=tuple(dict.fromkeys(getattr(judge, "problems", ()))) if asked else (),
+        problems=tuple(dict.fromkeys((*map(str, getattr(judge, "problems", ())), *problems)))
+        if asked
+        else (),
     )
 
 
@@ -307,13 +306,17 @@ def _mask(ids: Sequence[str], masks: Masks) -> _Asked | None:
     return _Asked(Question(kind, first, tuple(older.values()), days), ids[0], tuple(older))
 
 
-def _ask_all(judge: JudgeFunction, model: str, asked: list[_Asked], control: list[_Asked]) -> None:
-    """Ask in batches of one kind, control questions among the others, until it has failed several times in a row."""
+def _ask_all(judge: JudgeFunction, model: str, asked: list[_Asked], control: list[_Asked]) -> list[str]:
+    """Ask in batches of one kind, control questions among the others, until it has failed several times in a row.
+
+    Return why answers are missing, as far as the judge itself does not say.
+    """
     cache = _Cache(model, str(judge.prompt)) if asked and hasattr(judge, "prompt") else None
     for one in (*asked, *control):
         if cache and (known := cache.get(one.question)) is not None:
             one.answers, one.state = known, "cached"
     n_failures = 0
+    problems: list[str] = []
     for kind in VERDICTS:
         parts = [
             [one for one in part if one.question.kind == kind and one.state == "open"]
@@ -323,15 +326,30 @@ def _ask_all(judge: JudgeFunction, model: str, asked: list[_Asked], control: lis
         mixed = [one for _, one in sorted(spread, key=lambda placed: placed[0])]
         for start in range(0, len(mixed), BATCH):
             if n_failures >= _MAX_FAILURES:
-                return
+                return problems
             batch = mixed[start : start + BATCH]
-            _ask_batch(judge, batch)
+            try:
+                _ask_batch(judge, batch)
+            except Exception as error:  # what rules have found must not be lost with it
+                problems.append(_say_failure(model, error))
             n_failures = 0 if any(one.answers for one in batch) else n_failures + 1
             if cache:
                 cache.put([one for one in batch if len(one.answers) == len(one.question.numbers)])
+    return problems
+
+
+def _say_failure(model: str, error: Exception) -> str:
+    """Say why a judge failed; of an error that is not ours its kind alone, as its text may quote a key."""
+    if isinstance(error, MemframeError):
+        return printable(str(error))
+    return f"{model} raised {type(error).__name__}; call it with one Question to see why"
 
 
 def _ask_batch(judge: JudgeFunction, batch: list[_Asked]) -> None:
+    """Ask one batch, and keep the answers that are usable.
+
+    `ConfigError` if the judge returns something else than a list of `Answer`.
+    """
     place_of: dict[int, tuple[_Asked, int]] = {}
     questions: list[Question] = []
     for one in batch:
@@ -340,7 +358,7 @@ def _ask_batch(judge: JudgeFunction, batch: list[_Asked]) -> None:
         one.state = "sent"
     answers: Any = judge(questions)
     if not isinstance(answers, list) or not all(isinstance(answer, Answer) for answer in answers):
-        raise ConfigError("judge= did not return a list of memframe.audit.judge.Answer: see its docstring")
+        raise ConfigError("judge= did not return a list of memframe.audit.Answer: see JudgeFunction")
     verdicts: defaultdict[int, set[str]] = defaultdict(set)
     for answer in answers:
         verdicts[answer.number].add(answer.verdict)

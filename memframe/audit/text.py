@@ -7,6 +7,7 @@ expressions (RE2) run over a whole column in linear time.
 from __future__ import annotations
 
 import re
+import unicodedata
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -97,6 +98,56 @@ def texts_with(
     [Text(row=1, field='content', text='the PIN is 4711')]
     """
     return _TextSearch(memories, fields).find(pattern)
+
+
+_INVISIBLE = re.compile(
+    # format characters (Cf): soft hyphen, zero-width and bidirectional ones, tags
+    "[\u00ad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+    # fillers, and what chooses between variants of a letter
+    "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u3164\ufe00-\ufe0f\uffa0]"
+)
+"""Characters that take no place on a line."""
+
+
+class FoldedText(NamedTuple):
+    """A text in its compatibility form, without characters that nobody sees."""
+
+    text: str
+    original: str
+    offsets: Sequence[int]
+    """For each character the place in the original of the one that it comes from."""
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """Return the stretch of the original that became a stretch of the folded text.
+
+        >>> folded = fold("pass\u200bword: \uff14\uff10\uff17\uff11")
+        >>> folded.text, folded.span(0, 8), folded.span(10, 14)
+        ('password: 4071', (0, 9), (11, 15))
+        """
+        if start >= end:
+            place = self.offsets[start] if start < len(self.offsets) else len(self.original)
+            return place, place
+        return self.offsets[start], self.offsets[end - 1] + 1
+
+
+def fold(text: str) -> FoldedText:
+    """Fold a text as a reader sees it, so that no spelling of a secret or an address escapes a search.
+
+    Characters become those of their compatibility form (NFKC), and invisible ones are left out.
+
+    >>> fold("ada\uff20example\u00ad.org").text
+    'ada@example.org'
+    """
+    if text.isascii() or (unicodedata.is_normalized("NFKC", text) and not _INVISIBLE.search(text)):
+        return FoldedText(text, text, range(len(text)))
+    letters: list[str] = []
+    offsets: list[int] = []
+    for place, letter in enumerate(text):
+        if not _INVISIBLE.match(letter):
+            letters.append(unicodedata.normalize("NFKC", letter))
+            offsets += [place] * len(letters[-1])
+    return FoldedText("".join(letters), text, offsets)
 
 
 class _TextSearch:

@@ -31,14 +31,13 @@ from memframe.cli.options import (
     ask_secrets,
     combine,
     example,
-    full_id,
     key_file_option,
     read_keys,
     remark,
     show,
     wants_json,
 )
-from memframe.client.responses import is_uuid
+from memframe.client.responses import full_id, is_uuid
 from memframe.display import number_of
 from memframe.errors import AccessError, AuthError, ConfigError
 from memframe.journal import STATUSES, list_runs, purge_runs
@@ -281,7 +280,7 @@ def _rows_to_delete(path: Path, access: Access, key: Secret | None) -> pd.DataFr
     if all(map(is_uuid, given)):
         return given
     ids = [memory_id for frame in iter_memories(access, progress=False) for memory_id in frame.id]
-    return [full_id(one, ids, ("memory", "memories"), shown_by="memframe export") for one in given]
+    return [full_id(one, ids, ("memory", "memories"), shown_by="`memframe export`") for one in given]
 
 
 def _show(plan: Plan, *, full: bool) -> None:

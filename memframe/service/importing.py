@@ -2,14 +2,15 @@
 
 `import_memories` imports records in one transaction, again at every call. `run_import` imports the rows of a file in
 batches while the service continues: each row once, however often the file is imported, and under the id of a run, which
-`undo_import` reverts. A row is recognised by a keyed digest of its origin and text, which is stored in the transaction
-that creates the memory.
+`undo_import` reverts in batches. A row is recognised by a keyed digest of its origin and text, which is stored in the
+transaction that creates the memory.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
@@ -123,6 +124,7 @@ _ROWS_OF_RUN = SqlStatement(
     "SELECT digest, memory_id, updated_at FROM imported_memories "
     "WHERE user_id = :user_id AND import_id = :import_id"
 )
+_ROW_OF_RUN = SqlStatement("SELECT digest FROM imported_memories WHERE import_id = :import_id LIMIT 1")
 _UNFINISHED = SqlStatement(
     "SELECT id FROM imports WHERE user_id = :user_id AND file_digest = :file_digest AND finished_at IS NULL"
 )
@@ -226,26 +228,38 @@ class UndoneImport(Struct, frozen=True):
 
 
 def undo_import(deployment: Deployment, run: StoredImport) -> UndoneImport:
-    """Delete the memories of an import that nobody has changed since, in one transaction."""
-    deleted = changed = gone = 0
+    """Delete the memories of an import that nobody has changed since, in batches while the service continues.
+
+    A memory and what is known of its import go in one transaction: where it is broken off, `list_imports` counts
+    those that are left, and calling it again deletes them.
+    """
+    this = {"user_id": run.user_id, "import_id": run.id}
+    with deployment.store.snapshot_of(run.user_id) as mine:
+        rows = mine.queries.rows(_ROWS_OF_RUN, **this)
+    numbers: Counter[str] = Counter()
+    for first in range(0, len(rows), IMPORT_BATCH):
+        with deployment.store.transaction_of(run.user_id) as mine:
+            numbers.update(_undo_row(mine, *row) for row in rows[first : first + IMPORT_BATCH])
     with deployment.store.transaction_of(run.user_id) as mine:
-        rows = mine.queries.rows(_ROWS_OF_RUN, user_id=run.user_id, import_id=run.id)
-        for digest, memory_id, imported_at in rows:
-            try:
-                updated_at = mine.get(memory_id).updated_at
-            except NotFoundError:
-                gone += 1
-            else:
-                if updated_at != imported_at:
-                    changed += 1
-                    continue
-                mine.delete(memory_id)
-                deleted += 1
-            mine.queries.run(_FORGET_ROW, user_id=run.user_id, digest=digest)
-        if not changed:
+        if mine.queries.row(_ROW_OF_RUN, import_id=run.id) is None:
             mine.queries.run(_FORGET_RUN, import_id=run.id)
-    log_event("import undone", user_id=run.user_id, import_id=run.id)
-    return UndoneImport(run.id, deleted, changed, gone)
+    log_event("import undone", **this)
+    return UndoneImport(run.id, *(numbers[name] for name in ("deleted", "changed", "gone")))
+
+
+def _undo_row(mine: Memories, digest: str, memory_id: str, imported_at: str) -> str:
+    """Delete one imported memory unless it was changed, and forget its import; return what became of it."""
+    try:
+        is_changed = mine.get(memory_id).updated_at != imported_at
+    except NotFoundError:
+        outcome = "gone"
+    else:
+        if is_changed:
+            return "changed"
+        mine.delete(memory_id)
+        outcome = "deleted"
+    mine.queries.run(_FORGET_ROW, user_id=mine.user_id, digest=digest)
+    return outcome
 
 
 # Records

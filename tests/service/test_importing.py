@@ -1,6 +1,8 @@
 """Memories from elsewhere keep their times, and come whole or not at all."""
 
 import json
+import subprocess
+import sys
 from contextlib import closing
 
 import numpy as np
@@ -202,6 +204,44 @@ def test_an_import_is_undone_but_for_what_was_changed_since(imported, pasted):
     assert (again["n_new"], again["n_known"]) == (6, 1), "what was kept is not doubled"
     unknown = run("undo-import", "x", "--confirm", 1)
     assert (unknown.exit_code, "no import has an id" in unknown.stderr) == (1, True)
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from sqlalchemy import event
+from memframe.service import importing
+from memframe.service.deployment import open_deployment
+
+importing.IMPORT_BATCH = 2
+deployment = open_deployment(Path(sys.argv[1]))
+(run,) = importing.list_imports(deployment)
+left = [int(sys.argv[2])]
+
+@event.listens_for(deployment.store.engine, "commit")
+def kill_before_a_commit(connection):
+    if connection.get_execution_options().get("writes"):
+        if not left[0]:
+            os._exit(9)
+        left[0] -= 1
+
+importing.undo_import(deployment, run)
+"""
+
+
+@pytest.mark.parametrize("n_commits", range(5))
+def test_an_undo_that_is_killed_has_deleted_what_it_forgot_and_goes_on(imported, pasted, tmp_path, n_commits):
+    grant, run = imported
+    import_id = run("import", pasted, "--user", grant.email, "--apply")["id"]
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED, tmp_path / "data", str(n_commits)], check=False, timeout=60
+    )
+    assert killed.returncode == 9
+    (left,) = run("imports")
+    assert left["n_memories"] == len(grant.ids()) == max(0, 7 - 2 * n_commits)
+    undone = run("undo-import", import_id, "--confirm", left["n_memories"])
+    assert {**undone, "id": ""} == {"id": "", "n_deleted": left["n_memories"], "n_changed": 0, "n_gone": 0}
+    assert (grant.ids(), run("imports")) == ([], [])
 
 
 def test_a_file_with_a_row_that_cannot_be_stored_changes_nothing(imported, tmp_path):

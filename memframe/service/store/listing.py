@@ -47,20 +47,22 @@ def list_rows(
     *,
     after: int,
     limit: int,
+    max_bytes: int | None = None,
 ) -> tuple[list[Row], bool]:
     """Return `seq` and columns of the memories after a seq, and True if more follow."""
+    max_bytes = MAX_PAGE_BYTES if max_bytes is None else max_bytes
     shape = _PageShape(len(tag_ids), chosen.min_importance is not None, chosen.newest_first)
     given: dict[str, Any] = {f"tag_{number}": tag_id for number, tag_id in enumerate(tag_ids)}
     given |= {"user_id": chosen.user_id, "after": after, "min_importance": chosen.min_importance}
     if queries.dialect.name == "postgresql":  # whose driver fetches all rows at once
         if limit > _SMALL_PAGE:
-            ((n_rows,),) = queries.rows(_count_within(shape), limit=limit, max_bytes=MAX_PAGE_BYTES, **given)
+            ((n_rows,),) = queries.rows(_count_within(shape), limit=limit, max_bytes=max_bytes, **given)
             limit = max(1, n_rows)
         rows = queries.rows(_page_of(columns, shape), limit=limit + 1, **given)
         return rows[:limit], len(rows) > limit
     texts = [1 + columns.index(name) for name in _TEXTS if name in columns]
     rows, has_more = queries.rows_within(
-        _page_of(columns, shape), max_chars=MAX_PAGE_BYTES, texts=texts, limit=limit + 1, **given
+        _page_of(columns, shape), max_chars=max_bytes, texts=texts, limit=limit + 1, **given
     )
     return rows[:limit], has_more or len(rows) > limit
 

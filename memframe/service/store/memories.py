@@ -257,16 +257,19 @@ class Memories:
 
     # Reading
 
-    def page(self, chosen: MemoryFilter, *, cursor: str | None = None, limit: int) -> MemoryPage:
+    def page(
+        self, chosen: MemoryFilter, *, cursor: str | None = None, limit: int, max_bytes: int | None = None
+    ) -> MemoryPage:
         """Return a page of the memories that a filter chooses; `InvalidError` for the cursor of another filter.
 
-        A page also ends with the memory with which its texts reach `listing.MAX_PAGE_BYTES`.
+        A page also ends with the memory with which its texts reach `max_bytes`; by default, and where it searches,
+        `listing.MAX_PAGE_BYTES`.
         """
         after = self._master_key.cursors.open(cursor, chosen) if cursor else chosen.start
         if chosen.search:
             rows, has_more = self._search(chosen, after, limit)
         else:
-            rows, has_more = self._list(_STORED, chosen, after, limit)
+            rows, has_more = self._list(_STORED, chosen, after, limit, max_bytes)
         further = self._master_key.cursors.seal(rows[-1][0], chosen) if has_more else None
         return MemoryPage([as_memory(row, 1) for row in rows], further)
 
@@ -298,12 +301,19 @@ class Memories:
         return found, False
 
     def _list(
-        self, columns: tuple[str, ...], chosen: MemoryFilter, after: int, limit: int
+        self,
+        columns: tuple[str, ...],
+        chosen: MemoryFilter,
+        after: int,
+        limit: int,
+        max_bytes: int | None = None,
     ) -> tuple[list[Row], bool]:
         tag_ids = tuple(self._tag_ids(chosen.tags).values())
         if chosen.tags and not tag_ids:
             return [], False
-        return listing.list_rows(self.queries, columns, chosen, tag_ids, after=after, limit=limit)
+        return listing.list_rows(
+            self.queries, columns, chosen, tag_ids, after=after, limit=limit, max_bytes=max_bytes
+        )
 
     def contents(self) -> Iterator[list[Row]]:
         """Yield seq and sealed content of all memories, in batches."""
@@ -342,7 +352,7 @@ class Memories:
         `ConflictError` if the memory exists, or the one that the request has created was deleted since.
         """
         memory_id = self.find_created(request) if request else None
-        if memory_id:
+        if memory_id is not None:
             return self._repeat(memory_id, fields, tag_names, was_restored=memory_id == restores), False
         new = {**fields, "content": self.seal(content)}
         if restores:
@@ -383,7 +393,8 @@ class Memories:
 
     def remember_request(self, request: IdempotentRequest, memory_id: str) -> None:
         """Store an idempotency key; `ConflictError` if another process has just stored it for another user."""
-        new = {"developer_id": self._developer_id, "memory_id": memory_id, **structs.asdict(request)}
+        owner = {"developer_id": self._developer_id, "user_id": self.user_id}
+        new = {**owner, "memory_id": memory_id, **structs.asdict(request)}
         try:
             self.queries.run(_ADD_REQUEST, **new, created_at=self._now)
         except IntegrityError:

@@ -17,7 +17,7 @@ from sqlalchemy import Boolean, Column, ForeignKey, Index, Integer, String, Tabl
 
 from memframe.service.clock import format_instant, parse_instant
 
-REVISION = "0005"
+REVISION = "0006"
 """The newest alembic revision; a database of another one is upgraded at start-up, or refused if it is newer."""
 
 metadata = sa.MetaData()
@@ -179,6 +179,7 @@ idempotency_keys = Table(
     Column("body_hash", Hash, nullable=False),
     Column("memory_id", Id, nullable=False),
     Column("created_at", Time, nullable=False, index=True),
+    Column("user_id", Id),  # NULL only in rows of schema 5 whose memory was gone
 )
 
 tombstones = Table(
