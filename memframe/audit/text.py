@@ -40,6 +40,47 @@ class Text(NamedTuple):
     """Position in the frame."""
     field: str
     text: str
+    """Text as it is searched: folded."""
+    original: str | None = None
+    """Text as it stands in the frame, where folding has changed it."""
+
+
+_INVISIBLE = (
+    r"\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f"
+    r"\ufeff\U000e0000-\U000e01ef"
+)
+"""Characters that nobody sees: within a word they keep it from being found."""
+
+_INVISIBLE_CHARACTERS = re.compile(f"[{_INVISIBLE}]")
+_FOREIGN_DIGITS = tuple(chr(zero) for zero in (0x660, 0x6F0, 0x966, 0xE50, 0xFF10))
+"""Zeros of the digits that Arabic, Persian, Hindi and Thai have, and of those as wide as a Chinese character."""
+
+_FOLDED = {ord(zero) + digit: str(digit) for zero in _FOREIGN_DIGITS for digit in range(10)} | {
+    0xFF21 + letter + small: chr(0x41 + letter + small) for small in (0, 32) for letter in range(26)
+}
+_FOLDABLE = "".join(
+    ("[", re.sub(r"\\[uU]0*([0-9a-f]+)", r"\\x{\1}", _INVISIBLE), *map(chr, _FOLDED), "]"),
+)
+"""A pattern of RE2 for the texts that folding changes."""
+
+
+def fold(text: str) -> str:
+    """Leave out invisible characters of a text, and write its digits and wide letters as ASCII does.
+
+    >>> fold("pass\\u200bword: ٤٧١١")
+    'password: 4711'
+    """
+    return _INVISIBLE_CHARACTERS.sub("", text).translate(_FOLDED)
+
+
+def unfold(original: str, start: int, end: int) -> tuple[int, int]:
+    """Return where a stretch of a folded text stands in the original one.
+
+    >>> unfold("pass\\u200bword: 4711", 0, 8)
+    (0, 9)
+    """
+    places = [place for place, sign in enumerate(original) if not _INVISIBLE_CHARACTERS.match(sign)]
+    return places[start], places[end - 1] + 1
 
 
 def text_column(memories: pd.DataFrame, name: str) -> pa.Array:
@@ -86,21 +127,22 @@ def texts_with(
 ) -> Iterator[Text]:
     """Yield texts of the frame in which a pattern of RE2 occurs.
 
-    Of a long text only the beginning is searched and returned (`MAX_CHARACTERS`).
+    Of a long text only the beginning is searched and returned (`MAX_CHARACTERS`), and of all texts the folded form.
 
     >>> frame = pd.DataFrame({"title": ["Tea", None], "content": ["likes it green", "the PIN is 4711"]})
     >>> list(texts_with(frame, r"[0-9]{4}"))
-    [Text(row=1, field='content', text='the PIN is 4711')]
+    [Text(row=1, field='content', text='the PIN is 4711', original=None)]
     """
-    return _TextSearch(memories, fields).find(pattern)
+    return TextSearch(memories, fields).find(pattern)
 
 
-class _TextSearch:
-    """Search the texts of a frame for several patterns; they are read once, as that costs more than a search."""
+class TextSearch:
+    """Search the folded texts of a frame for several patterns; they are read once, as that costs more than a search."""
 
     def __init__(self, memories: pd.DataFrame, fields: Iterable[str] = TEXT_FIELDS) -> None:
         names = [name for name in fields if name in memories.columns]
-        columns = [first_characters(text_column(memories, name)) for name in names]
+        self._originals: dict[tuple[int, str], str] = {}
+        columns = [self._fold(name, first_characters(text_column(memories, name))) for name in names]
         self._n_rows = len(memories)
         self._parts = list(zip([[name] for name in names], columns, strict=True))
         if names and len(memories) <= FEW:  # making a pattern ready costs more than looking for it
@@ -114,7 +156,18 @@ class _TextSearch:
             found = texts.take(places)
             for place, text in zip(places.to_pylist(), found.to_pylist(), strict=True):
                 which, row = divmod(place, self._n_rows)
-                yield Text(row, names[which], text)
+                yield Text(row, names[which], text, self._originals.get((row, names[which])))
+
+    def _fold(self, name: str, texts: pa.Array) -> pa.Array:
+        are_foldable = pc.fill_null(pc.match_substring_regex(texts, _FOLDABLE), False)
+        rows = pc.indices_nonzero(are_foldable)
+        if not len(rows):
+            return texts
+        originals = texts.take(rows).to_pylist()
+        self._originals |= {
+            (row, name): text for row, text in zip(rows.to_pylist(), originals, strict=True)
+        }
+        return pc.replace_with_mask(texts, are_foldable, pa.array(map(fold, originals), texts.type))
 
 
 def _arrow(column: pd.Series[Any]) -> pa.Array:
@@ -162,6 +215,8 @@ class Span(NamedTuple):
     score: float
     label: str = ""
     """What stands before the mask in the evidence: the maker of a token, the country of a number."""
+    basis: str = ""
+    """What says that it is one, where the action depends on it."""
 
 
 class Rating(NamedTuple):
@@ -175,7 +230,7 @@ def without_overlaps(spans: Iterable[Span]) -> list[Span]:
     """Keep of overlapping spans the surest, and of equally sure ones the longest; in order of place.
 
     >>> without_overlaps([Span("phone", 4, 16, 0.5), Span("card", 0, 16, 0.9), Span("ip", 20, 27, 0.5)])
-    [Span(kind='card', start=0, end=16, score=0.9, label=''), Span(kind='ip', start=20, end=27, score=0.5, label='')]
+    [Span(kind='card', start=0, end=16, score=0.9, label='', basis=''), Span(kind='ip', start=20, end=27, score=0.5, label='', basis='')]
     """
     kept: list[Span] = []  # by place, and disjoint: only two neighbours can be in the way
     for span in sorted(spans, key=lambda span: (-span.score, span.start - span.end, span.start)):
@@ -206,7 +261,7 @@ def spans_found(
     found: defaultdict[Text, list[Span]] = defaultdict(list)
     for text, span in also:
         found[text].append(span)
-    search = _TextSearch(memories)
+    search = TextSearch(memories)
     for marks, find in passes:
         for text in search.find(marks):
             found[text].extend(find(text.text))
@@ -221,33 +276,49 @@ def spans_found(
 
 
 def span_findings(
-    found: Sequence[tuple[Text, Span]], *, check: str, ids: Sequence[str], ratings: Mapping[str, Rating]
+    memories: pd.DataFrame,
+    found: Sequence[tuple[Text, Span]],
+    *,
+    check: str,
+    rate: Callable[[Span], Rating],
 ) -> pd.DataFrame:
     """Make the findings of one check, one a span, with evidence that shows no more than a mask.
 
+    Places are those in the frame, where folding has left characters out. A tag has none: its field holds several texts.
+
     Parameters
     ----------
+    memories : DataFrame
     found : sequence of (Text, Span)
+        In these memories.
     check : str
-    ids : sequence of str
-        Of the memories, by row.
-    ratings : mapping of str to Rating
-        For each kind of span.
+    rate : callable
+        Gives the rating of a span.
     """
+    ids = memories["id"].tolist()
+    ratings = [rate(span) for _, span in found]
+    places = [
+        (None, None)
+        if text.field == "tags"
+        else (span.start, span.end)
+        if text.original is None
+        else unfold(text.original, span.start, span.end)
+        for text, span in found
+    ]
     return findings_frame(
         check=check,
         kind=[span.kind for _, span in found],
-        severity=[ratings[span.kind].severity for _, span in found],
+        severity=[rating.severity for rating in ratings],
         id=[ids[text.row] for text, _ in found],
         field=[text.field for text, _ in found],
-        start=[span.start for _, span in found],
-        end=[span.end for _, span in found],
+        start=[start for start, _ in places],
+        end=[end for _, end in places],
         score=[span.score for _, span in found],
         evidence=[
             f"{span.label}{': ' * bool(span.label)}{mask_text(text.text[span.start : span.end])}"
             for text, span in found
         ],
-        action=[ratings[span.kind].action for _, span in found],
+        action=[rating.action for rating in ratings],
     )
 
 

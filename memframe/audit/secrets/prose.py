@@ -16,16 +16,19 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import NamedTuple
 
-from memframe.audit.rules import load_rules, prefilter_of
-from memframe.audit.secrets.shapes import PATTERN, POSTAL_DIGITS, READERS, STOPS, YEAR, Link, Value
+from memframe.audit.rules import Rule, load_rules, prefilter_of
+from memframe.audit.secrets.shapes import LAST_LATIN, PATTERN, POSTAL_DIGITS, READERS, STOPS, YEAR, Link, Value
 from memframe.audit.secrets.values import (
     closes_code,
     is_amount,
     is_elided,
     is_identifier,
+    is_mixed,
     is_placeholder,
     is_plain,
     is_strong,
+    looks_drawn,
+    names_a_thing,
 )
 from memframe.audit.text import Span
 
@@ -34,12 +37,19 @@ KEYWORDS = {rule.group: rule for rule in _RULES.rules if "read" in rule.options}
 _WITHIN = {name for name, rule in KEYWORDS.items() if rule.options.get("within")}
 """Groups of keywords that may begin within a word."""
 
-_NAMED = {name: f"(?P<{name}>{rule.regex.pattern})" for name, rule in KEYWORDS.items()}
-KEYWORD = re.compile(
-    rf"(?<![^\W_])(?:{'|'.join(named for name, named in _NAMED.items() if name not in _WITHIN)})(?!\w)|"
-    + "|".join(_NAMED[name] for name in _WITHIN)
-)
+
+def _any_of(rules: Mapping[str, Rule]) -> re.Pattern[str]:
+    named = {name: f"(?P<{name}>{rule.regex.pattern})" for name, rule in rules.items()}
+    whole = "|".join(pattern for name, pattern in named.items() if name not in _WITHIN)
+    within = "|".join(pattern for name, pattern in named.items() if name in _WITHIN)
+    return re.compile(rf"(?<![^\W_])(?:{whole})(?!\w)|{within}")
+
+
+KEYWORD = _any_of(KEYWORDS)
 """A keyword, by its group, in a text of small letters."""
+
+ASCII_KEYWORD = _any_of({name: rule for name, rule in KEYWORDS.items() if rule.options.get("ascii", True)})
+"""The same for a text of ASCII, in half the time."""
 
 PREFILTER = "|".join(
     (
@@ -49,7 +59,9 @@ PREFILTER = "|".join(
 )
 """A pattern of RE2 that every text with a secret near a keyword matches."""
 
-_SMALL = {capital: capital + 32 for capital in range(ord("A"), ord("Z") + 1)}
+_SMALL = {
+    ord(capital): capital.lower() for capital in map(chr, range(0x41, 0x530)) if len(capital.lower()) == 1
+} | {ord("İ"): "i"}
 """For `str.translate`: small letters without a change of any length."""
 
 _LONGEST_SENTENCE, _MAX_KEYWORDS, _MAX_VALUES = 320, 12, 12
@@ -89,7 +101,7 @@ def find_in_prose(text: str) -> Iterator[Span]:
 
 
 def _find_keywords(text: str, small: str) -> Iterator[Keyword]:
-    for match in KEYWORD.finditer(small):
+    for match in (ASCII_KEYWORD if small.isascii() else KEYWORD).finditer(small):
         start, end = match.span()
         is_test = match.lastgroup == "loose" and text[start:end].isupper()  # "PASS"
         if not is_test and not PATTERN["about"].match(small[end : end + 40]):
@@ -101,7 +113,9 @@ def _find_keywords(text: str, small: str) -> Iterator[Keyword]:
 _REACH, _AHEAD, _BEHIND, _MAX_LINKS = 120, 240, 120, 4
 """Characters from a keyword to its link, from a value on, and before a keyword; links that are tried after one."""
 
-_BARE = re.compile(r"[^\s\"“”«»`<>]{1,200}")
+_BARE = re.compile(r"[^\s\"“”«»`<>，。；：、（）！？「」【】]{1,200}")
+_GOES_ON = re.compile(r"[^\s\"“”«»`<>，。；：、（）！？「」【】]*+")
+"""The rest of a value that is longer than what is looked at."""
 _QUOTED = re.compile(r"[\"“„«`‘'](?P<quoted>[^\"“”„«»`\n]{1,120}?)[\"”“»`’'](?!\w)")
 _REVERSIBLE = frozenset({"password", "pin", "code", "lock_code"})
 
@@ -137,6 +151,9 @@ def _links_behind(small: str, keyword: Keyword) -> Iterator[tuple[Link, int, str
 
 
 _MAY_BE_DESCRIBED = frozenset({"password", "pin", "code"})
+_IN_TABLES = frozenset({"password", "foreign", "key"})
+"""Groups of keywords that may stand in one cell of a table, and their value in the next."""
+
 _SAME_AS: dict[str, Link] = {"later": "named", "to": "set"}
 
 
@@ -146,6 +163,8 @@ def _kind_of_link(match: re.Match[str], purpose: str, group: str, before: str) -
     if name == "comma" and group != "answer":  # "is my dog's name, ..."
         return "named" if group in _MAY_BE_DESCRIBED and PATTERN["described"].match(purpose) else None
     if name == "to" and not PATTERN["changed"].search(before):
+        return None
+    if "|" in match[0] and group not in _IN_TABLES:
         return None
     if match[0].startswith(("'", "’")) and ":" not in match[0] and purpose:  # "is on the router's label"
         return None
@@ -190,7 +209,31 @@ def _read(text: str, small: str, keyword: Keyword, begin: int, link: Link, purpo
     found = read(value) if read else None
     if found and is_elided(value.rest, found[1]):
         return None
-    return Span(rule.kind, begin + found[0], begin + found[1], found[2]) if found else None
+    if found is None:
+        return None
+    start, end = begin + found[0], begin + found[1]
+    basis = _basis_of(value, text[start:end], str(rule.options["read"]))
+    if quoted is None and end == begin + len(value.bare):
+        end = _GOES_ON.match(text, end).end()  # type: ignore[union-attr]
+    return Span(rule.kind, start, end, found[2], basis=basis)
+
+
+_DIRECT: frozenset[Link] = frozenset({"is", "colon", "set"})
+"""Links that put a value directly behind its label."""
+
+_LABELS = frozenset({"password", "key", "pin", "access_code", "recovery", "once", "totp"})
+"""Kinds of values whose keywords mean nothing else; "pass" and "login" do."""
+
+
+def _basis_of(value: Value, text: str, read: str) -> str:
+    """Return "label" if an unbroken value that is no word follows its label, else "sentence"."""
+    is_unbroken = not any(map(str.isspace, text))
+    is_no_word = any(map(str.isdecimal, text)) or is_mixed(text)
+    is_direct = value.link in _DIRECT or (
+        value.link == "beside" and PATTERN["closed"].match(value.rest[len(text) :]) is not None
+    )
+    is_told = is_direct or (value.link in ("beside", "named", "dash") and looks_drawn(text))
+    return "label" if read in _LABELS and is_unbroken and is_no_word and is_told else "sentence"
 
 
 # ---- values anywhere in the sentence of a keyword
@@ -203,7 +246,9 @@ _LOOSE_SHAPES = frozenset({"word", "digits", "short", "blocks"})
 
 _SIGN = re.compile(r"[!@#$%^&*+=~|<>?]")
 
-_OF_DIGITS = frozenset({"pin", "unlock", "once", "lock", "lock_code", "code", "compound_code", "recovery"})
+_OF_DIGITS = frozenset(
+    {"pin", "unlock", "once", "lock", "lock_code", "code", "compound_code", "recovery"}
+) | {"foreign_pin", "foreign_code", "code_of_lock"}
 _OF_WORDS = frozenset({"password", "foreign", "login", "address", "network", "recovery"})
 """Groups of keywords that announce digits, and words with digits and signs."""
 
@@ -245,7 +290,7 @@ def _find_within(
             default=(-_ENOUGH, ""),
         )
         if place.weight + weight - doubt >= _ENOUGH:
-            yield Span(kind, place.start, place.end, _SCORE)
+            yield Span(kind, place.start, place.end, _SCORE, basis="sentence")
 
 
 def _find_places(text: str, small: str, begin: int, end: int) -> Iterator[_Place]:
@@ -267,7 +312,7 @@ def _weigh_shape(shape: str, value: str) -> int:
     if is_placeholder(value) or (shape == "short" and is_amount(value)):
         return 0
     if shape == "word":
-        is_name = is_identifier(value) or PATTERN["no_secret_word"].fullmatch(value) is not None
+        is_name = is_identifier(value) or names_a_thing(value) or max(value, default="") > LAST_LATIN
         if is_name or not is_strong(value):
             return 0
         return 3 + (_SIGN.search(value) is not None and any(map(str.isdecimal, value)))
@@ -368,4 +413,5 @@ def _answer_at(text: str, place: int, score: float, *, without_words: bool = Fal
     group = str(match.lastgroup)
     if match["quoted"] is None and is_plain(match[group].split(maxsplit=1)[0]):
         return None
-    return Span("security_answer", place + match.start(group), place + match.end(group), score)
+    start, end = place + match.start(group), place + match.end(group)
+    return Span("security_answer", start, end, score, basis="sentence")
