@@ -26,9 +26,9 @@ from msgspec.structs import replace
 
 from memframe.access import Access
 from memframe.audit.fields import names_in, rescale_importance
+from memframe.audit.secrets.repeats import find_memories_showing
 from memframe.cleanup.merge import Copy, Merge, Merging
 from memframe.cleanup.proposals import COPYING, PLANNED
-from memframe.audit.secrets.repeats import find_memories_showing
 from memframe.cleanup.redact import Redacted, redact_memories, search_memories
 from memframe.display import number_of
 from memframe.errors import PlanError
@@ -173,7 +173,9 @@ class Draft(Struct, frozen=True, kw_only=True):
             for name in HOLDING
             if name in left.columns
         }
-        texts = {name: pd.array(values, object if name == "tags" else "str") for name, values in columns.items()}
+        texts = {
+            name: pd.array(values, object if name == "tags" else "str") for name, values in columns.items()
+        }
         rows = find_memories_showing(pd.DataFrame(texts), self.redacted)
         return left["id"].iloc[rows].tolist()
 

@@ -15,8 +15,8 @@ import pandas as pd
 
 from memframe.audit.evidence import FINDERS
 from memframe.audit.findings import Check, findings_frame, join_findings
-from memframe.audit.similarity.cluster import Clusters
 from memframe.audit.secrets.values import is_distinctive
+from memframe.audit.similarity.cluster import Clusters
 from memframe.audit.text import TEXT_FIELDS, fold, redaction_mark
 from memframe.plan.change import Fields, Value
 
@@ -180,7 +180,12 @@ def _name_secrets(stretches: Stretches, memory: Fields) -> dict[str, str]:
 def _name_distinctive(by_memory: Mapping[str, Stretches], memories: Memories) -> dict[str, str]:
     """Return the secrets of all memories that are looked for in the tags of others, each with its kind."""
     named = (_name_secrets(stretches, memories[memory_id]) for memory_id, stretches in by_memory.items())
-    return {fold(secret): kind for names in named for secret, kind in names.items() if is_distinctive(fold(secret))}
+    return {
+        fold(secret): kind
+        for names in named
+        for secret, kind in names.items()
+        if is_distinctive(fold(secret))
+    }
 
 
 def _cut_all(memory: Fields, stretches: Stretches, names: Mapping[str, str]) -> dict[str, Value]:

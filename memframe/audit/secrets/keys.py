@@ -14,6 +14,7 @@ from itertools import zip_longest
 
 from memframe.audit.rules import Rule, load_rules
 from memframe.audit.secrets.values import (
+    WIDE_STOPS,
     closes_code,
     entropy,
     is_elided,
@@ -77,8 +78,8 @@ def find_private_keys(text: str) -> Iterator[Span]:
                 end = following.end() if is_whole else body.start() + len(body[0].rstrip())
                 yield Span("private_key", line.start(), end, 1.0, basis="shape")
     for key in PUTTY.finditer(text):
-        start, body = key.start("body"), key["body"].rstrip()
-        yield Span("private_key", start, start + len(body), 1.0, basis="shape")
+        start = key.start("body")
+        yield Span("private_key", start, start + len(key["body"].rstrip()), 1.0, basis="shape")
 
 
 # ---- places where programs take or keep a secret
@@ -100,7 +101,6 @@ _BASES = {
     "pair": "sentence",
 }
 """What says that the value of a place is a secret, by the group of its rule."""
-
 
 
 def find_in_places(text: str, rules: Sequence[Rule] = PLACES) -> Iterator[Span]:
@@ -174,7 +174,7 @@ _SHORTEST_KEY, _MIN_ENTROPY = 10, 2.8
 _SHORTEST_DIGITS = 8
 """Digits that are assigned to the name of a secret, and are no limit or number of one."""
 
-_GOES_ON = re.compile(r"[^\s\"'`,;<>(){}\[\]，。；：、（）！？「」【】]*+")
+_GOES_ON = re.compile(rf"[^\s\"'`,;<>(){{}}\[\]{WIDE_STOPS}]*+")
 """The rest of a value that is longer than what a pattern counts."""
 
 
@@ -197,7 +197,9 @@ def find_assigned(text: str) -> Iterator[Span]:
             continue
         kind = _kind_of_assigned(match["name"], value, is_quoted=group == "quoted")
         if kind:
-            is_whole = not any(map(str.isspace, value)) and (kind == "key" or is_mixed(value) or value.isdecimal())
+            is_whole = not any(map(str.isspace, value)) and (
+                kind == "key" or is_mixed(value) or value.isdecimal()
+            )
             yield Span(kind, match.start(group), end, 0.85, basis="label" if is_whole else "sentence")
 
 
@@ -213,7 +215,9 @@ def _kind_of_assigned(name: str, value: str, *, is_quoted: bool) -> str | None:
     if not is_named("key_name") or is_named("no_key_name"):
         return None
     is_number = value.isdecimal() and len(value) >= _SHORTEST_DIGITS
-    return "key" if is_key(value) or (is_named("own_secret_name") and (is_strong(value) or is_number)) else None
+    return (
+        "key" if is_key(value) or (is_named("own_secret_name") and (is_strong(value) or is_number)) else None
+    )
 
 
 def is_key(value: str) -> bool:

@@ -33,7 +33,8 @@ def find_repeats(
 
     >>> memories = pd.DataFrame({"id": ["m1"], "title": ["Uses blau77hd now"], "content": ["Password: blau77hd"]})
     >>> first = (Text(0, "content", "Password: blau77hd"), Span("password", 10, 18, 0.9, basis="label"))
-    >>> [(text.field, span.start, span.basis) for text, span in find_repeats(memories, [first], sure=frozenset({"label"}))]
+    >>> repeats = find_repeats(memories, [first], sure=frozenset({"label"}))
+    >>> [(text.field, span.start, span.basis) for text, span in repeats]
     [('title', 5, 'repeat')]
     """
     secrets: dict[str, Span] = {}

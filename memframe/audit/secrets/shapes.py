@@ -104,11 +104,7 @@ def _read_loose(value: Value) -> Found:
     """Read a password after a word that means other things as well: mixed characters, or four digits and more."""
     text = _trim(value.bare if value.quoted is None else value.quoted)
     is_bare_word = value.quoted is not None and (" " in text or not is_mixed(text))
-    if (
-        is_identifier(text)
-        or is_bare_word
-        or (not text.isdecimal() and names_a_thing(text))
-    ):
+    if is_identifier(text) or is_bare_word or (not text.isdecimal() and names_a_thing(text)):
         return None
     if value.link in ("is", "colon") and text.isdecimal() and len(text) >= _MIN_DIGITS:
         return 0, len(text), 0.8
@@ -131,11 +127,7 @@ def _read_login(value: Value) -> Found:
     has_shape = is_mixed(text) or (text.isdecimal() and len(text) >= _MIN_DIGITS_LOOSE)
     has_shape = has_shape or (value.link == "beside" and value.keyword.startswith("cred"))
     start = match.start("word")
-    is_one = (
-        has_shape
-        and may_be_password(text)
-        and (text.isdecimal() or not names_a_thing(text))
-    )
+    is_one = has_shape and may_be_password(text) and (text.isdecimal() or not names_a_thing(text))
     return (start, start + len(text), 0.85) if is_one else None
 
 

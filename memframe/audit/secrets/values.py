@@ -29,6 +29,9 @@ _MIN_MIXED = 0.6
 _MIN_CHANGES, _MIN_CHANGES_OF_LONG = 0.15, 0.25
 """Changes a character between small letters, capitals and digits: 0.3 to 0.5 in random text, less than 0.1 in words."""
 
+WIDE_STOPS = r"\u3001\u3002\u300c\u300d\u3010\u3011\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f"
+"""Punctuation of Chinese and Japanese, which ends a value without a space; within a class of characters."""
+
 _LONG = 20
 _SHORTEST_DRAWN = 8
 _SHORTEST_PHRASE, _SHORTEST_NUMBER = 4, 9
@@ -172,7 +175,12 @@ def looks_drawn(value: str) -> bool:
     >>> [looks_drawn(value) for value in ("~lmlyD2zM*9", "Xk%9wQe!mvSG42", "hunter2", "v2.23.14-rc1", "GPT-4o-mini")]
     [True, True, False, False, False]
     """
-    if len(value) < _SHORTEST_DRAWN or is_identifier(value) or names_a_thing(value) or not may_be_password(value):
+    if (
+        len(value) < _SHORTEST_DRAWN
+        or is_identifier(value)
+        or names_a_thing(value)
+        or not may_be_password(value)
+    ):
         return False
     kinds = (str.islower, str.isupper, str.isdecimal, _RARE_SIGNS.__contains__)
     return is_random(value) or all(any(map(kind, value)) for kind in kinds)
