@@ -165,16 +165,16 @@ class Draft(Struct, frozen=True, kw_only=True):
         """Return the ids of the memories that show what is cut out of others, once all is carried out."""
         gone = {*self.deletes, *(copy for merge in self.merges for copy in merge.copies)}
         left = memories[~memories["id"].isin(gone)]
-        columns = {
-            name: [
-                self.kept[memory_id][name] if memory_id in self.kept else value
-                for memory_id, value in zip(left["id"], left[name], strict=True)
-            ]
+        texts = {
+            name: pd.Series(
+                [
+                    self.kept[memory_id][name] if memory_id in self.kept else value
+                    for memory_id, value in zip(left["id"], left[name], strict=True)
+                ],
+                dtype=left[name].dtype,
+            )
             for name in HOLDING
             if name in left.columns
-        }
-        texts = {
-            name: pd.array(values, object if name == "tags" else "str") for name, values in columns.items()
         }
         rows = find_memories_showing(pd.DataFrame(texts), self.redacted)
         return left["id"].iloc[rows].tolist()

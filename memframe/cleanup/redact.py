@@ -15,7 +15,7 @@ import pandas as pd
 
 from memframe.audit.evidence import FINDERS
 from memframe.audit.findings import Check, findings_frame, join_findings
-from memframe.audit.secrets.values import is_distinctive
+from memframe.audit.secrets.values import is_distinctive, looks_drawn
 from memframe.audit.similarity.cluster import Clusters
 from memframe.audit.text import TEXT_FIELDS, fold, redaction_mark
 from memframe.plan.change import Fields, Value
@@ -201,7 +201,7 @@ def _cut_all(memory: Fields, stretches: Stretches, names: Mapping[str, str]) -> 
 
 
 def _find_again(text: str, secrets: Mapping[str, str]) -> Iterator[Stretch]:
-    """Find secrets as separate words: next to no letter, digit or underscore.
+    """Find secrets as separate words: next to no letter, digit or underscore, unless they can be nothing else.
 
     >>> [stretch.start for stretch in _find_again("4711, 47110, «4711»", {"4711": "pin"})]
     [0, 14]
@@ -210,11 +210,11 @@ def _find_again(text: str, secrets: Mapping[str, str]) -> Iterator[Stretch]:
         bare = secret.strip()
         if len(bare) < _MIN_ALONE and not any(map(str.isdecimal, bare)):
             continue
-        start = text.find(bare)
+        is_drawn, start = looks_drawn(bare), text.find(bare)
         while start >= 0:
             end = start + len(bare)
             beside = (*text[max(0, start - 1) : start], *text[end : end + 1])
-            is_alone = not any(sign.isalnum() or sign == "_" for sign in beside)
+            is_alone = is_drawn or not any(sign.isalnum() or sign == "_" for sign in beside)
             if is_alone:
                 yield Stretch(start, end, kind)
             start = text.find(bare, end if is_alone else start + 1)

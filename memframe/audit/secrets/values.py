@@ -172,8 +172,8 @@ def names_a_thing(value: str) -> bool:
 def looks_drawn(value: str) -> bool:
     """Return True if a value can hardly be a word, a name or a number of anything, whatever stands beside it.
 
-    >>> [looks_drawn(value) for value in ("~lmlyD2zM*9", "Xk%9wQe!mvSG42", "hunter2", "v2.23.14-rc1", "GPT-4o-mini")]
-    [True, True, False, False, False]
+    >>> [looks_drawn(value) for value in ("~lmlyD2zM*9", "Xk%9wQe!mvSG42", "hunter2boat", "v2.23.14-rc1")]
+    [True, True, False, False]
     """
     if (
         len(value) < _SHORTEST_DRAWN
@@ -182,8 +182,10 @@ def looks_drawn(value: str) -> bool:
         or not may_be_password(value)
     ):
         return False
-    kinds = (str.islower, str.isupper, str.isdecimal, _RARE_SIGNS.__contains__)
-    return is_random(value) or all(any(map(kind, value)) for kind in kinds)
+    n_kinds = sum(
+        any(map(kind, value)) for kind in (str.islower, str.isupper, str.isdecimal, _RARE_SIGNS.__contains__)
+    )
+    return n_kinds == 4 or (is_random(value) and (n_kinds == 3 or len(value) >= _LONG))
 
 
 def is_distinctive(value: str) -> bool:
