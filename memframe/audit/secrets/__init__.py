@@ -69,9 +69,13 @@ def find_secrets(memories: pd.DataFrame) -> pd.DataFrame:
 
     Finds tokens of some hundred makers by their shape, private keys, seed phrases, values that are assigned to names
     such as ``DB_PASSWORD`` and look like a secret, passwords in addresses, connection strings, commands and the files
-    that programs keep them in; and what people tell in a sentence, in English and, less well, in German, French,
-    Spanish, Italian, Dutch, Portuguese, the Nordic languages, Chinese and Japanese: passwords, PINs, codes of doors and
+    that programs keep them in; and what people tell in a sentence, in English and, less well, in the other
+    languages of `LANGUAGES`: passwords, PINs, codes of doors and
     safes, recovery codes, security answers, codes for one sign-in.
+
+    A secret is also looked for in the other texts, sources and tags of all memories, if it can hardly stand there by
+    chance; one in a tag has no ``start``. It is to be redacted if its shape or a label right before it says what it is;
+    whatever rests on understanding a sentence, and what its text calls a default or an example, is for review.
 
     Cannot find a secret that nothing announces and that has no shape of its own ("hunter2" alone), a word or a phrase
     that is no sentence's value ("we agreed on trampoline as the password"), or one that is split over several
