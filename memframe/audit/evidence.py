@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from memframe.audit.findings import Check
 from memframe.audit.personal_data import find_personal_data
 from memframe.audit.secrets import find_secrets
+from memframe.audit.secrets.values import looks_drawn
 from memframe.audit.text import TEXT_FIELDS, fold, mask_text, redaction_mark
 
 _SECRET = re.compile(
@@ -88,6 +89,12 @@ _OPEN_KINDS = frozenset({"url", "name", "address"})
 _N_LETTERS = 4
 """Characters in a row that are too much of a secret to show."""
 
+_WORD = re.compile(r"[^\s\"'«»“”„()\[\]<>,;]+")
+"""A word of evidence, which is shown or masked as a whole."""
+
+_MASK_END = re.compile(r" \([0-9,]+ characters\)")
+"""What follows the first characters in a mask."""
+
 
 def withhold(
     findings: pd.DataFrame, memories: pd.DataFrame, *, known: Collection[Check] = ()
@@ -112,17 +119,14 @@ def withhold(
         for check, find in FINDERS.items()
     ]
     hidden = _find_hidden(concerned, pd.concat(spans))
-    if not hidden:
-        return findings
     # of memories without ids nobody can say which of them holds what is hidden
-    evidence = {
-        row: _mask_evidence(text, {*hidden.get(one, ()), *hidden.get(other, ())})
-        if one is not None
-        else WITHHELD
-        for row, one, other, text in zip(rows, ids, related_ids, quoting["evidence"].tolist(), strict=True)
-        if one is None or one in hidden or other in hidden
-    }
-    return _replace_evidence(findings, pd.Index(list(evidence), dtype="int64"), list(evidence.values()))
+    evidence = [
+        WITHHELD
+        if hidden and one is None
+        else _mask_evidence(text, {*hidden.get(one, ()), *hidden.get(other, ())})
+        for one, other, text in zip(ids, related_ids, quoting["evidence"].tolist(), strict=True)
+    ]
+    return _replace_evidence(findings, rows, evidence)
 
 
 def labels_of(memories: pd.DataFrame, ids: Container[str | None]) -> dict[str, str]:
@@ -149,7 +153,6 @@ def labels_of(memories: pd.DataFrame, ids: Container[str | None]) -> dict[str, s
             labels[memory_id] = NOT_SHOWN
         else:
             text = _mask_evidence(text, {" ".join(value.split()) for value in hidden.get(memory_id, ())})
-            text = NOT_SHOWN if text == WITHHELD else text
             labels[memory_id] = (
                 text if len(text) <= _LABEL_LETTERS else f"{text[: _LABEL_LETTERS - 1].rstrip()}…"
             )
@@ -211,15 +214,26 @@ def _find_hidden(memories: pd.DataFrame, spans: pd.DataFrame) -> dict[str | None
 
 
 def _mask_evidence(evidence: str, hidden: Iterable[str]) -> str:
-    """Mask hidden texts in evidence; return nothing of it if a part of them could still be seen."""
+    """Mask hidden texts in evidence, each word that shows a part of one, and what looks like a secret.
+
+    >>> _mask_evidence("«use Blue$kies1 at home» and «blue$ki», not ~lmlyD2zM*9", ["Blue$kies1"])
+    '«use (10 characters) at home» and «(7 characters)», not (11 characters)'
+    """
     for text in sorted(hidden, key=len, reverse=True):
         evidence = evidence.replace(text, mask_text(text))
-    folded = evidence.casefold()
-    for text in map(str.casefold, hidden):
-        pieces = [text[start : start + _N_LETTERS] for start in range(1, len(text) - _N_LETTERS + 1)]
-        if any(piece in folded for piece in ([text] if len(text) < _N_LETTERS else pieces)):
-            return WITHHELD
-    return evidence
+    pieces = [
+        text[start : start + _N_LETTERS]
+        for text in map(str.casefold, hidden)
+        for start in ([0] if len(text) <= _N_LETTERS else range(1, len(text) - _N_LETTERS + 1))
+    ]
+
+    def mask(word: re.Match[str]) -> str:
+        core = word[0].rstrip(".:!?…")
+        small = core.casefold()
+        is_part = any(piece in small for piece in pieces) and not _MASK_END.match(word.string, word.end())
+        return mask_text(core) + word[0][len(core) :] if is_part or looks_drawn(core) else word[0]
+
+    return _WORD.sub(mask, evidence)
 
 
 # ---- texts for a judge: without secrets and personal data, or none

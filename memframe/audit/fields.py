@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from memframe.audit.findings import Proposal, Severity, findings_frame, join_findings
 from memframe.audit.lexicon import without_accents
+from memframe.audit.secrets.keys import is_token_alone
 from memframe.audit.text import mask_text, texts_with
 from memframe.display import number_of
 from memframe.envelope.detect import looks_sealed
@@ -276,7 +277,7 @@ def find_sealed(memories: pd.DataFrame) -> pd.DataFrame:
     rows += [
         (text.row, "ciphertext", "medium", 0.8, f"looks sealed: {mask_text(text.text)}", "review")
         for text in texts_with(memories, _DENSE, fields=["content"])
-        if looks_sealed(text.text, among_sealed=False)
+        if looks_sealed(text.text, among_sealed=False) and not is_token_alone(text.text)
     ]
     report = memories.attrs.get("memframe", {})
     n_plain, n_rows = report.get("n_plain", 0), report.get("n_rows", 0)

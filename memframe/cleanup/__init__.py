@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from itertools import combinations
 from os import PathLike
 
@@ -9,6 +10,7 @@ import pandas as pd
 
 from memframe.access import Access
 from memframe.audit import Audit
+from memframe.audit.evidence import values_of
 from memframe.cleanup.plan import AuditedMemories, CleanupBuilder, make_draft
 from memframe.cleanup.proposals import (
     MAX_SHARE,
@@ -117,14 +119,15 @@ def plan_cleanup(
     audited = AuditedMemories(access, audit.memories)
     findings = _select_known(asked.of(audit.findings), audited)
     rows = audited.read({*findings["id"], *findings["related_id"].dropna()})
-    apart = _changed_pairs(audit.findings)
+    apart, known = _changed_pairs(audit.findings), _known_secrets(audited.memories, audit.findings)
     with gc_paused():
-        draft = make_draft(findings, rows, audited.memories, taken=asked.taken, apart=apart)
+        draft = make_draft(findings, rows, audited.memories, taken=asked.taken, apart=apart, known=known)
     check_share(findings, draft.deletes, len(audited), max_share)
     builder = CleanupBuilder(draft, findings)
     conflicts = [] if on_conflict == "theirs" else [*builder.conflicts()]
     refuse_conflicts(conflicts, on_conflict)
-    notes = builder.notes(audit.findings[audit.findings["id"].map(audited.__contains__).astype(bool)])
+    own = audit.findings[audit.findings["id"].map(audited.__contains__).astype(bool)]
+    notes = builder.notes(own, audited.memories)
     return plan_of(access, [*conflicts, *builder.changes()], notes=notes, created_at=now)
 
 
@@ -133,6 +136,15 @@ def _select_known(findings: pd.DataFrame, audited: AuditedMemories) -> pd.DataFr
     is_known = findings["id"].map(audited.__contains__).astype(bool)
     related = findings["related_id"]
     return findings[is_known & (related.isna() | related.map(audited.__contains__).astype(bool))]
+
+
+def _known_secrets(memories: pd.DataFrame, findings: pd.DataFrame) -> dict[str, frozenset[str]]:
+    """Return the secrets of each memory that an audit found in its texts."""
+    known: defaultdict[str, set[str]] = defaultdict(set)
+    for memory_id, value, _ in values_of(memories, findings[findings["check"] == "secret"]):
+        if memory_id is not None:
+            known[memory_id].add(value)
+    return {memory_id: frozenset(values) for memory_id, values in known.items()}
 
 
 def _changed_pairs(findings: pd.DataFrame) -> set[frozenset[str]]:

@@ -26,6 +26,7 @@ from msgspec.structs import replace
 
 from memframe.access import Access
 from memframe.audit.fields import names_in, rescale_importance
+from memframe.audit.secrets.repeats import find_memories_showing
 from memframe.cleanup.merge import Copy, Merge, Merging
 from memframe.cleanup.proposals import COPYING, PLANNED
 from memframe.cleanup.redact import Redacted, redact_memories, search_memories
@@ -157,6 +158,26 @@ class Draft(Struct, frozen=True, kw_only=True):
     """Memories that have changed since the audit, and in which fields; none of them where it is gone."""
     hidden: dict[str, frozenset[str]]
     """Texts of each memory that no display shows."""
+    redacted: frozenset[str] = frozenset()
+    """What is cut out of some memory."""
+
+    def still_show_redacted(self, memories: pd.DataFrame) -> list[str]:
+        """Return the ids of the memories that show what is cut out of others, once all is carried out."""
+        gone = {*self.deletes, *(copy for merge in self.merges for copy in merge.copies)}
+        left = memories[~memories["id"].isin(gone)]
+        texts = {
+            name: pd.Series(
+                [
+                    self.kept[memory_id][name] if memory_id in self.kept else value
+                    for memory_id, value in zip(left["id"], left[name], strict=True)
+                ],
+                dtype=left[name].dtype,
+            )
+            for name in HOLDING
+            if name in left.columns
+        }
+        rows = find_memories_showing(pd.DataFrame(texts), self.redacted)
+        return left["id"].iloc[rows].tolist()
 
 
 def make_draft(
@@ -166,11 +187,12 @@ def make_draft(
     *,
     taken: Iterable[str],
     apart: Iterable[frozenset[str]],
+    known: Mapping[str, frozenset[str]],
 ) -> Draft:
     """Plan the state of each memory that findings name, by their ``action``.
 
-    `memories` are all of the user that were audited, `taken` the actions that are asked for at all, and `apart` pairs
-    of memories that differ in a value.
+    `memories` are all of the user that were audited, `taken` the actions that are asked for at all, `apart` pairs
+    of memories that differ in a value, and `known` the secrets that the audit found, by memory.
     """
     findings, apart = _leave_out_sealed(findings, rows), frozenset(apart)
     conflicts = _find_conflicts(findings, rows)
@@ -201,7 +223,8 @@ def make_draft(
         deletes=deletes,
         merges=merges,
         conflicts=conflicts,
-        hidden=_find_hidden(rows, stored, searched, redacted),
+        hidden=_find_hidden(rows, stored, searched, redacted, known),
+        redacted=frozenset().union(*(redaction.secrets for redaction in redacted.values())),
     )
 
 
@@ -241,13 +264,16 @@ def _find_hidden(
     stored: Mapping[str, Fields],
     searched: pd.DataFrame,
     redacted: Mapping[str, Redacted],
+    known: Mapping[str, frozenset[str]],
 ) -> dict[str, frozenset[str]]:
     """Find texts that no display may show, whatever is planned: secrets, and numbers like those of cards."""
     is_secret = (searched["action"] == "redact") | (searched["severity"] == "high")
     found = redact_memories(searched[is_secret], stored, searched=searched)
     nothing = Redacted({}, frozenset())
     return {
-        memory_id: found.get(memory_id, nothing).secrets | redacted.get(memory_id, nothing).secrets
+        memory_id: found.get(memory_id, nothing).secrets
+        | redacted.get(memory_id, nothing).secrets
+        | known.get(memory_id, frozenset())
         for memory_id in rows
     }
 
@@ -340,12 +366,15 @@ class CleanupBuilder:
                 hidden=self._hidden_texts(memory_id),
             )
 
-    def notes(self, findings: pd.DataFrame) -> Iterator[str]:
-        """Say how many of the memories that an audit proposes to change are changed, and why the others are not.
+    def notes(self, findings: pd.DataFrame, memories: pd.DataFrame) -> Iterator[str]:
+        """Say which memories still show what is redacted, how many proposals are carried out, and why others are not.
 
-        Yields nothing if each of them is changed, and no other memory. The findings are those of the audit about
-        memories of this user, whatever was asked for.
+        Says nothing of proposals if each of the memories is changed, and no other. The findings are those of the audit
+        about memories of this user, whatever was asked for; the memories are all of theirs.
         """
+        if showing := self._draft.still_show_redacted(memories):
+            n = number_of(len(showing), "memory still shows", "memories still show")
+            yield f"{n} what is redacted in others: {list_some(showing)}. Look at the findings of `secret` there."
         changed = {*self._after, *self._draft.deletes, *self._merged_into}
         wanted = {*findings["id"][findings["action"].isin(PLANNED)], *self._actions}
         left, besides = wanted - changed, changed - wanted

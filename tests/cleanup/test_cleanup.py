@@ -214,6 +214,29 @@ def test_secrets_are_cut_out_wherever_they_stand_in_their_memory(store):
     assert len(store.plan(again)) == 0
 
 
+def test_a_secret_is_cut_out_of_all_memories_that_show_it(store):
+    word = "Xk%9wQe!mvSG42"
+    store.fill(
+        f"VM password: {word}",
+        f"Deploy script uses {word} for the VM",
+        {"content": "The VM is in the cellar", "tags": ("vm", word), "source": f"chat {word}"},
+    )
+    plan = store.plan()
+    assert not plan.notes
+    assert plan.counts == {"patch": 3}
+    assert word not in store.clean().to_string(max_colwidth=None)
+
+
+def test_a_plan_says_which_memories_still_show_what_is_redacted(store):
+    store.fill("VM password: hunter2boat", "The myhunter2boats are new")
+    loaded = store.load().set_index("content")
+    plan = store.plan()
+    assert plan.counts == {"patch": 1}
+    (note,) = plan.notes
+    assert note.startswith("1 memory still shows what is redacted in others")
+    assert loaded.loc["The myhunter2boats are new", "id"] in note
+
+
 def test_a_secret_in_a_copy_goes_with_it_and_is_not_shown(store):
     text = "The wifi password is Tr0ub4dor&3x."
     store.fill(text, text, {"content": text, "tags": ("home",), "title": "wifi Tr0ub4dor&3x"})
