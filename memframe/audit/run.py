@@ -31,9 +31,10 @@ from memframe.audit.secrets import find_secrets
 from memframe.audit.similarity.cluster import similar_pairs
 from memframe.audit.stale import find_stale
 from memframe.audit.superseded import find_superseded
-from memframe.audit.text import MAX_CHARACTERS, TEXT_FIELDS, are_too_long, with_all_columns
+from memframe.audit.text import MAX_CHARACTERS, are_too_long, with_all_columns
 from memframe.display import number_of
 from memframe.errors import ConfigError, FrameError, check_kind
+from memframe.fields import TEXT_FIELDS
 from memframe.frames import READ, gc_paused
 
 OwnCheck = Callable[[pd.DataFrame], pd.DataFrame]

@@ -31,6 +31,7 @@ from memframe.cleanup.proposals import COPYING, PLANNED
 from memframe.cleanup.redact import Redacted, redact_memories, search_memories
 from memframe.display import number_of
 from memframe.errors import PlanError
+from memframe.fields import MEMORY_FIELDS
 from memframe.plan.cells import cells_of, normalize, read_cell
 from memframe.plan.change import FIELDS, Change, Fields, Label, Value, list_some
 from memframe.plan.current import CurrentMemory, read_current
@@ -140,7 +141,7 @@ def _last_spelling(name: str, becomes: Mapping[str, str]) -> str:
     return passed[-1] if name == passed[-1] else min(passed[passed.index(name) :])
 
 
-HOLDING = ("title", "summary", "content", "tags", "source")
+HOLDING = tuple(field.name for field in MEMORY_FIELDS if field.is_editable and field.on_merge != "keep own")
 """Fields in which a memory holds what it says; scores are not among them."""
 
 

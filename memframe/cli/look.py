@@ -9,11 +9,12 @@ import pandas as pd
 
 from memframe.access import Access
 from memframe.audit.result import records_of
-from memframe.audit.text import TEXT_FIELDS, mask_text
+from memframe.audit.text import mask_text
 from memframe.cli.access import access_required
 from memframe.cli.options import as_json, combine, example, full_id, remark, show, wants_json
 from memframe.client.responses import is_uuid
 from memframe.display import escape_invisible, number_of, printable
+from memframe.fields import TEXT_FIELDS
 from memframe.load import load_memories, load_memory
 
 _OPEN = ("id", "created_at", "updated_at", "source", "importance", "confidence", "content_error")
