@@ -189,7 +189,7 @@ class Credentials(ReprMixin, frozen=True):
     key_version: Annotated[int, msgspec.Meta(ge=0)]
 
 
-class MemoryBlobResponse(Struct, frozen=True, gc=False, kw_only=True):
+class MemoryBlobResponse(Struct, frozen=True, gc=False):
     """One record as create and update answer it: without ``content``.
 
     ``gc=False``, here and in `MemoryBlob`, as a page holds a thousand records and none can be part of
@@ -209,7 +209,7 @@ class MemoryBlobResponse(Struct, frozen=True, gc=False, kw_only=True):
     updated_at: str | None = None
 
 
-class MemoryBlob(MemoryBlobResponse, frozen=True, gc=False, kw_only=True):
+class MemoryBlob(MemoryBlobResponse, frozen=True, gc=False):
     """One record as list and get answer it: ``content`` is sealed."""
 
     content: str | None = None
