@@ -25,6 +25,7 @@ from memframe.audit.personal_data import find_personal_data
 from memframe.audit.secrets import find_secrets
 from memframe.display import number_of
 from memframe.errors import PlanError, check_kind
+from memframe.fields import TEXT_FIELDS
 from memframe.plan import Plan, plan_of
 from memframe.plan.cells import Cell, column_times, is_held, normalize, parse_times
 from memframe.plan.change import FIELDS, Change, Label, Value, in_order, list_some
@@ -315,7 +316,7 @@ def _reconcile(archived: ArchivedMemory, memory: CurrentMemory, on_conflict: OnC
 def _hide_secrets(changes: Sequence[Change]) -> list[Change]:
     """Hide in displays what an audit calls a secret, as an archive may hold what a cleanup has redacted since."""
     sides = [(place, fields) for place, one in enumerate(changes) for fields in (one.before, one.after)]
-    texts = {name: [fields.get(name) for _, fields in sides] for name in ("title", "summary", "content")}
+    texts = {name: [fields.get(name) for _, fields in sides] for name in TEXT_FIELDS}
     frame = pd.DataFrame({"id": [str(number) for number in range(len(sides))], **texts}, dtype="str")
     found = pd.concat([find_secrets(frame), find_personal_data(frame)])
     found = found[(found["action"] == "redact") | (found["severity"] == "high")]

@@ -14,10 +14,13 @@ from memframe.cli.access import access_required
 from memframe.cli.options import as_json, combine, example, full_id, remark, show, wants_json
 from memframe.client.responses import is_uuid
 from memframe.display import escape_invisible, number_of, printable
-from memframe.fields import TEXT_FIELDS
+from memframe.fields import MEMORY_FIELDS, TEXT_FIELDS
 from memframe.load import load_memories, load_memory
 
-_OPEN = ("id", "created_at", "updated_at", "source", "importance", "confidence", "content_error")
+_DETAILS = (
+    field.name for field in MEMORY_FIELDS if field.is_editable and field.name not in {*TEXT_FIELDS, "tags"}
+)
+_OPEN = ("id", "created_at", "updated_at", *_DETAILS, "content_error")
 
 looking = combine(
     click.option(
