@@ -1,10 +1,18 @@
 """The tables that must be complete: fields of a memory, checks and actions. Leaving out a row fails here at once."""
 
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import fields as struct_fields
 
+import memframe as mf
 from memframe import wire
 from memframe.archive.sealing import SEALED
 from memframe.audit.evidence import HOLDS_WORDS
@@ -13,13 +21,15 @@ from memframe.audit.run import all_checks
 from memframe.cleanup.merge import Copy, Merging
 from memframe.cleanup.plan import EDITORS
 from memframe.cleanup.proposals import ENDING, PLANNED, POSSIBLE
-from memframe.fields import MEMORY_FIELDS, TEXT_FIELDS
+from memframe.errors import FrameError
+from memframe.fields import COLUMNS_VERSION, MEMORY_FIELDS, TEXT_FIELDS
 from memframe.frames import MEMORY_KINDS
 from memframe.plan.change import FIELDS, same_value
 from memframe.report import CHECKS as CHECK_WORDS
 from memframe.report import PROPOSALS as PROPOSAL_WORDS
 from memframe.service.importing import ForeignMemory
 from memframe.service.openapi import BODY_BOUNDS, NULLABLE
+from memframe.service.store.schema import REVISION
 from memframe.service.store.schema import memories as stored_memories
 from tests.rows import memories_of
 
@@ -74,6 +84,73 @@ def test_every_action_has_its_words_and_an_editor():
     assert EDITORS.keys() | ENDING == {*PLANNED} <= {*PROPOSALS}
     assert EDITORS.keys().isdisjoint(ENDING)
     assert {action for actions in POSSIBLE.values() for action in actions} == {*PLANNED}
+
+
+# -- the recipe
+
+MIGRATION = """import sqlalchemy as sa
+from alembic import op
+
+revision, down_revision = {new!r}, {old!r}
+
+
+def upgrade() -> None:
+    op.add_column("memories", sa.Column("language", sa.Text))
+"""
+
+
+@pytest.fixture(scope="module")
+def with_language(tmp_path_factory):
+    """Files that a memframe with one more field has written, which was added as CONTRIBUTING says."""
+    root, here = tmp_path_factory.mktemp("added"), Path(__file__).parent
+    package = shutil.copytree(
+        here.parent / "memframe", root / "memframe", ignore=shutil.ignore_patterns("__pycache__")
+    )
+
+    def edit(path, *pairs):
+        text = (package / path).read_text()
+        for pattern, new in pairs:
+            text, n_found = re.subn(pattern, new, text, count=1)
+            assert n_found, pattern
+        (package / path).write_text(text)
+
+    row = f'    MemoryField("language", since={COLUMNS_VERSION + 1}),\n'
+    edit("fields.py", (r'(?=    _of_service\("created_at")', row))
+    kinds = (r"str \| None = None", r"str \| UnsetType \| None = UNSET", r"str \| None(?=\n)")
+    edit("wire.py", *((rf"(    source: ({kind}))", r"\1\n    language: \2") for kind in kinds))
+    new = f"{int(REVISION) + 1:04}"
+    edit("service/store/schema.py", (f'REVISION = "{REVISION}"', f'REVISION = "{new}"'))
+    script = package / "service/store/migrations/versions" / f"schema_{new}.py"
+    script.write_text(MIGRATION.format(new=new, old=REVISION))
+
+    folder = root / "files"
+    folder.mkdir()
+    command = [sys.executable, here / "added_field.py", here / "former/columns_1", folder]
+    environment = os.environ | {"PYTHONPATH": str(root), "XDG_STATE_HOME": str(root / "state")}
+    done = subprocess.run(command, check=False, env=environment, cwd=root, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_a_field_that_is_added_by_the_recipe_is_treated_well_everywhere(with_language):
+    assert (with_language / "sealed.parquet").exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["a.parquet", "a.jsonl", "a.csv", "a.md", "folder", "plain.parquet", "sealed.parquet", "sealed"]
+)
+def test_a_column_of_a_newer_version_is_kept(with_language, name):
+    key = (with_language / "key").read_text() if name.startswith("sealed") else None
+    loaded = mf.load_archive(with_language / name, key=key)
+    assert {"de", "fr"} <= {*loaded["language"]}
+    assert list(loaded.columns[:-1]) == list(MEMORY_KINDS)
+
+
+@pytest.mark.parametrize("name", ["plain.parquet", "sealed.parquet", "sealed"])
+def test_an_archive_of_a_newer_version_is_neither_replaced_nor_refreshed(with_language, name, access):
+    for write in (mf.export_memories, mf.refresh_archive):
+        with pytest.raises(FrameError, match=r"not replaced, as a newer memframe .*\(language\): upgrade"):
+            write(access, with_language / name)
 
 
 # -- merging, over all fields

@@ -255,8 +255,9 @@ def span_findings(
 def with_all_columns(memories: pd.DataFrame) -> pd.DataFrame:
     """Add the missing columns of memories to a frame, and read times that are text.
 
-    >>> with_all_columns(pd.DataFrame({"id": ["m1"], "content": ["Likes tea"]})).isna().sum(axis=1).item()
-    9
+    >>> whole = with_all_columns(pd.DataFrame({"id": ["m1"], "content": ["Likes tea"]}))
+    >>> whole.columns.symmetric_difference(list(MEMORY_KINDS)).tolist(), whole["tags"].item()
+    ([], ())
     """
     nothing = FrameBuilder(MEMORY_KINDS).frame().reindex(range(len(memories))).set_axis(memories.index)
     absent = {name: nothing[name] for name in nothing.columns if name not in memories.columns}
