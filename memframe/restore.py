@@ -19,7 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memframe.access import Access
-from memframe.archive import is_sealed, load_archive
+from memframe.archive import is_sealed, load_archive, missing_columns
 from memframe.archive.sealing import Key
 from memframe.audit.personal_data import find_personal_data
 from memframe.audit.secrets import find_secrets
@@ -144,7 +144,10 @@ def _read(access: Access, archive: Archive, key: Key | None) -> EditedFrame:
         if key is not None:
             raise PlanError("key= opens a sealed archive, and this is a frame: leave it out")
         return EditedFrame(archive)
-    return EditedFrame(load_archive(archive, key=access if key is None and is_sealed(archive) else key))
+    loaded = load_archive(archive, key=access if key is None and is_sealed(archive) else key)
+    return EditedFrame(
+        loaded.drop(columns=missing_columns(archive))
+    )  # they say nothing: null would clear a field
 
 
 def _memories_of(access: Access, frame: EditedFrame) -> list[ArchivedMemory]:

@@ -1,12 +1,15 @@
 """Use a field that the recipe of CONTRIBUTING added: `test_fields` runs this with a copy of memframe that has it."""
 
+import re
 import sys
 from pathlib import Path
 
 import pandas as pd
+import pyarrow.parquet as pq
 import requests
 
 import memframe as mf
+from memframe.archive.formats import HEADER
 from memframe.service.person_pages import export_json, export_markdown
 
 former, folder = map(Path, sys.argv[1:])
@@ -46,8 +49,16 @@ with mf.service.run_local() as local, mf.connect(local.base_url, api_key=local.a
     mf.export_memories(memories, folder / "pam.json", format="pam")
     assert mf.read_memories(folder / "pam.json")["language"].tolist() == memories["language"].tolist()
 
-    # what was exported before has none
+    # what was exported before has none, and a restore of it clears none
     assert mf.load_archive(former / "memories.parquet")["language"].isna().all()
+    before = folder / "before.parquet"
+    mf.export_memories(access, before)
+    table = pq.read_table(before).drop_columns("language")
+    header = re.sub(rb'"columns":\d+', b'"columns":1', table.schema.metadata[HEADER])
+    pq.write_table(table.replace_schema_metadata({HEADER: header}), before)
+    assert not mf.plan_restore(access, before)
+    assert set(mf.refresh_archive(access, before).changed) == set(memories["id"])
+    assert set(mf.load_archive(before)["language"]) == set(memories["language"])
 
     # files of other systems are read
     foreign = folder / "foreign.json"

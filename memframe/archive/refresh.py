@@ -211,7 +211,7 @@ def _refresh(access: Access, target: Path, reader: Reader, progress: ProgressOpt
         (archived.tables(columns, parts=[part]) for part in reader.parts),
         columns,
         part_rows=formats.PART_ROWS if target.is_dir() else inf,
-        continues=reader.has_all_columns and (not isinstance(form, Sealed) or form.continues),
+        continues=not reader.missing_columns and (not isinstance(form, Sealed) or form.continues),
     )
     files = comparison.files(tables_of_access(access, progress=progress))
     gone: list[str] = []

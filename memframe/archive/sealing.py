@@ -316,9 +316,9 @@ class Reader:
         return self.header is not None and self.header.seal is not None
 
     @property
-    def has_all_columns(self) -> bool:
-        """True if every file has all columns of a memory; an older one may lack later columns."""
-        return all(ARCHIVE_SCHEMA.keys() <= {*open_file(part).names} for part in self.parts)
+    def missing_columns(self) -> set[str]:
+        """Columns of memories that a file lacks, because it is older than they are."""
+        return {name for part in self.parts for name in ARCHIVE_SCHEMA.keys() - {*open_file(part).names}}
 
     def tables(
         self, columns: Sequence[str] | None = None, *, parts: Iterable[Path] = (), with_index: bool = False
