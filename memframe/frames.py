@@ -26,6 +26,7 @@ from msgspec.structs import astuple
 from numpy.typing import NDArray
 
 from memframe.errors import FrameError, check_kind
+from memframe.fields import MEMORY_FIELDS, FieldKind
 from memframe.wire import AccessRequest, Tag
 
 if int(pd.__version__.partition(".")[0]) < 3:
@@ -100,12 +101,10 @@ NAMES = Kind(pa.list_(pa.string()), _names_chunk, partial(_join_copied, dtype=ob
 
 _TIMES = {"created_at": TIME, "updated_at": TIME}
 
+_KINDS: Mapping[FieldKind, Kind] = {"text": TEXT, "names": NAMES, "number": NUMBER, "time": TIME}
+
 MEMORY_KINDS: Mapping[str, Kind] = {
-    **dict.fromkeys(["id", "user_id", "title", "summary", "content"], TEXT),
-    **dict.fromkeys(["tags", "tag_ids"], NAMES),
-    **dict.fromkeys(["importance", "confidence"], NUMBER),
-    "source": TEXT,
-    **_TIMES,
+    **{field.name: _KINDS[field.kind] for field in MEMORY_FIELDS},
     "content_error": TEXT,
 }
 TAG_KINDS: Mapping[str, Kind] = {

@@ -31,14 +31,14 @@ LAYERS = """
     frames envelope keystore
     settings
     wire progress address
-    secret files versions
+    secret files versions fields
     sample display errors
 """
 """Top to bottom: a module imports only from lines below its own."""
 
 RANK = {room: -line for line, rooms in enumerate(LAYERS.split("\n")) for room in rooms.split()}
 
-SERVICE_IMPORTS = {"address", "envelope", "errors", "files", "secret", "wire"}
+SERVICE_IMPORTS = {"address", "envelope", "errors", "fields", "files", "secret", "wire"}
 """The service is the other end of the wire: beside its own modules it imports these rooms, and no others."""
 
 KNOW_BOTH_ENDS = {"cli", "demo"}

@@ -32,6 +32,7 @@ import pyarrow.parquet as pq
 from memframe.archive.notes import read_notes
 from memframe.archive.table import (
     ARCHIVE_SCHEMA,
+    FIRST_COLUMNS,
     HOW_PANDAS_WRITES,
     NAMELESS,
     PANDAS,
@@ -41,6 +42,7 @@ from memframe.archive.table import (
     wrong_column,
 )
 from memframe.errors import FrameError, MemframeError
+from memframe.fields import COLUMNS_VERSION
 from memframe.files import raise_os_errors_as
 from memframe.frames import NAMES, TEXT
 
@@ -280,22 +282,27 @@ class Seal(msgspec.Struct, frozen=True):
         How the service stores the content, as given to `open_access`; "codec" for a user-defined codec.
     check : str
         The user's id, sealed: it shows whether a key is the right one before anything else is opened.
+    columns : list of str
+        The sealed columns, so that a version that does not know one of them opens it all the same.
     """
 
     key_version: int
     content_format: str | list[str]
     check: str
+    columns: list[str] = msgspec.field(default_factory=lambda: ["title", "summary", "content", "tags"])
+    # the default is for archives that were written before they named them
 
 
 class ArchiveHeader(msgspec.Struct, frozen=True):
     """Owner of the memories in a file; ``seal`` is None if they are plain.
 
     It is JSON in the metadata of the schema. Archives made of frames have none, as a frame may hold the memories of
-    several users.
+    several users. ``columns`` is the version of the columns (`memframe.fields.COLUMNS_VERSION`).
     """
 
     user_id: str
     seal: Seal | None = None
+    columns: int = 1
 
 
 HEADER = b"memframe"
@@ -304,6 +311,18 @@ HEADER = b"memframe"
 def header_in(metadata: Mapping[bytes, bytes]) -> ArchiveHeader | None:
     """Return the header of a file with this metadata, if it has one."""
     return read_metadata(metadata, HEADER, ArchiveHeader)
+
+
+def check_not_newer(path: Path, what_fails: str) -> None:
+    """Refuse an archive with columns that only a newer memframe knows, where they would be lost."""
+    file = open_file(parts_of(path)[0])
+    header = header_in(file.metadata)
+    if header and header.columns > COLUMNS_VERSION:
+        unknown = [name for name in file.names if name not in ARCHIVE_SCHEMA]
+        raise FrameError(
+            f"{path} is not {what_fails}, as a newer memframe wrote it, with columns that this one would lose "
+            f"({', '.join(unknown)}): upgrade memframe, or choose another path."
+        )
 
 
 def open_by_bytes(path: Path) -> pa.NativeFile:
@@ -519,6 +538,8 @@ def check_target(path: Path) -> None:
         cause = "it is not an archive of memories"
     if cause:
         raise FrameError(f"{path} is not replaced, as {cause}: choose another path, or remove it yourself.")
+    if is_archive(path):
+        check_not_newer(path, "replaced")
 
 
 def is_archive(path: Path) -> bool:
@@ -526,6 +547,6 @@ def is_archive(path: Path) -> bool:
     try:
         if not (path.is_file() or path.is_dir()):
             return False
-        return ARCHIVE_SCHEMA.keys() <= {*open_file(parts_of(path)[0]).names}
+        return {*open_file(parts_of(path)[0]).names} >= FIRST_COLUMNS
     except (FrameError, OSError, ValueError):
         return False

@@ -31,7 +31,8 @@ import yaml
 from memframe.archive.table import ARCHIVE_SCHEMA, records_of
 from memframe.display import number_of
 from memframe.errors import FrameError
-from memframe.frames import MEMORY_KINDS, NUMBER
+from memframe.fields import MEMORY_FIELDS
+from memframe.frames import NUMBER
 
 MAX_FRONTMATTER = 1 << 20
 """Characters."""
@@ -205,7 +206,8 @@ def _memory(number: int, row: dict[str, Any], at: str) -> dict[str, Any]:
 _TIMES = {name: name for name in ("created_at", "updated_at", "valid_from", "valid_until")}
 _TIMES |= {"replaced_by": "superseded_by"}
 
-_HELD = {*MEMORY_KINDS, *_TIMES, "kind", "status", "metadata", "origin_id"} - {
-    "title", "importance", "confidence", "tags", "source"
-}  # fmt: skip
+_HELD = {
+    *(field.name for field in MEMORY_FIELDS if not field.is_editable),
+    *("content", "summary", "content_error", *_TIMES, "kind", "status", "metadata", "origin_id"),
+}
 """Columns that a memory of the format holds, or that only a service gives."""

@@ -17,7 +17,8 @@ from memframe.audit.findings import Check
 from memframe.audit.personal_data import find_personal_data
 from memframe.audit.secrets import find_secrets
 from memframe.audit.secrets.values import looks_drawn
-from memframe.audit.text import TEXT_FIELDS, fold, mask_text, redaction_mark
+from memframe.audit.text import fold, mask_text, redaction_mark
+from memframe.fields import TEXT_FIELDS
 
 _SECRET = re.compile(
     r"pass ?(?:word|code|phrase|wort)|kennwort|contrase|mot de passe|wachtwoord|\bpin\b|\bpins\b|secret|token|api.?key|"
@@ -67,8 +68,22 @@ def quote_words(words: Iterable[str], *, sensitive: bool) -> str:
     )
 
 
-MASKED: frozenset[str] = frozenset({"secret", "personal_data", "missing", "scores", "tags", "sealed"})
-"""Checks whose evidence contains no words of memories; that of all others, somebody's own included, may."""
+HOLDS_WORDS: Mapping[Check, bool] = {
+    "exact_duplicate": False,
+    "near_duplicate": True,
+    "version": True,
+    "stale": True,
+    "secret": False,
+    "personal_data": False,
+    "junk": True,
+    "missing": False,
+    "scores": False,
+    "tags": False,
+    "sealed": False,
+}
+"""True for checks whose evidence may contain words of memories, as that of somebody's own check may."""
+
+MASKED = frozenset(check for check, holds_words in HOLDS_WORDS.items() if not holds_words)
 
 FINDERS: Mapping[Check, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "secret": find_secrets,
@@ -145,7 +160,7 @@ def labels_of(memories: pd.DataFrame, ids: Container[str | None]) -> dict[str, s
         _find_hidden(concerned, pd.concat([secrets, personal])),
         set(_read_ids(secrets["id"])),
     )
-    names = [name for name in ("title", "summary", "content") if name in concerned.columns]
+    names = [name for name in TEXT_FIELDS if name in concerned.columns]
     labels = {}
     for memory_id, *texts in zip(concerned["id"], *(concerned[name] for name in names), strict=True):
         text = next((" ".join(text.split()) for text in texts if isinstance(text, str) and text.strip()), "")

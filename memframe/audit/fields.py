@@ -20,18 +20,15 @@ from memframe.audit.secrets.keys import is_token_alone
 from memframe.audit.text import mask_text, texts_with
 from memframe.display import number_of
 from memframe.envelope.detect import looks_sealed
+from memframe.fields import MEMORY_FIELDS, NAMES_FIELDS
 from memframe.frames import read_names, read_numbers, read_texts
 
 Scores = NDArray[np.float64]
 
 _SEVERITIES: dict[str, Severity] = {
-    "content": "medium",
-    "title": "low",
-    "tags": "low",
-    "source": "low",
-    "summary": "info",
+    field.name: field.if_missing for field in MEMORY_FIELDS if field.if_missing
 }
-"""What may be missing, and how bad that is; a short memory needs no summary."""
+"""What may be missing, and how bad that is."""
 
 
 def find_missing(memories: pd.DataFrame) -> pd.DataFrame:
@@ -63,7 +60,7 @@ def find_missing(memories: pd.DataFrame) -> pd.DataFrame:
     for field, severity in _SEVERITIES.items():
         if field not in memories.columns:
             continue
-        if field == "tags":
+        if field in NAMES_FIELDS:
             is_empty = np.array([len(cell) == 0 for cell in read_names(memories, field)], bool)
         else:
             column = read_texts(memories, field)

@@ -22,6 +22,7 @@ from memframe.audit.findings import Proposal, findings_frame
 from memframe.audit.forms import find_forms
 from memframe.audit.rules import load_rules, load_words, matching_places
 from memframe.audit.text import text_column, without_long_contents
+from memframe.fields import MEMORY_FIELDS
 from memframe.frames import read_texts
 
 _TABLE, _WORDS = load_rules("junk"), load_words("junk")
@@ -133,7 +134,7 @@ def _choose_action(memories: pd.DataFrame, row: int, sign: Sign, content: str) -
     if action != "delete":
         return "review" if sign.related is None else action
     words = set(_WORD.findall(content.casefold()))
-    names = ("title", "summary") if words else ("title", "summary", "tags")
+    names = _BESIDE if words else (*_BESIDE, "tags")
     cells = [memories[name].iloc[row] for name in names if name in memories.columns]
     # missing cells are None or NaN
     beside = " ".join(str(cell) for cell in cells if isinstance(cell, Iterable))
@@ -141,6 +142,11 @@ def _choose_action(memories: pd.DataFrame, row: int, sign: Sign, content: str) -
 
 
 _WORD = re.compile(r"\w+")
+
+_BESIDE = tuple(
+    field.name for field in MEMORY_FIELDS if field.on_merge == "compare words" and field.name != "content"
+)
+"""Texts whose words count beside those of the content."""
 
 
 def _quote(text: str) -> str:

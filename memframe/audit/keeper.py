@@ -13,8 +13,13 @@ from numpy.typing import NDArray
 
 from memframe.audit.text import text_column
 from memframe.audit.tokenize import WRAPPER, WRAPPER_AFTER, widen
+from memframe.fields import MEMORY_FIELDS
 
-FILLED = ("title", "summary", "source", "importance", "confidence")
+FILLED = tuple(
+    field.name
+    for field in MEMORY_FIELDS
+    if field.is_editable and field.is_optional and field.on_merge != "join"
+)
 """Fields that a kept copy takes over from the others if it has none."""
 
 Rows = NDArray[np.int64]

@@ -30,10 +30,11 @@ from memframe.audit.result import Audit
 from memframe.audit.secrets import find_secrets
 from memframe.audit.similarity.cluster import similar_pairs
 from memframe.audit.stale import find_stale
-from memframe.audit.text import MAX_CHARACTERS, TEXT_FIELDS, are_too_long, text_column, with_all_columns
+from memframe.audit.text import MAX_CHARACTERS, are_too_long, text_column, with_all_columns
 from memframe.audit.versions import find_versions
 from memframe.display import number_of
 from memframe.errors import ConfigError, FrameError, check_kind
+from memframe.fields import TEXT_FIELDS
 from memframe.frames import (
     MEMORY_KINDS,
     NAMES,

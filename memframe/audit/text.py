@@ -23,10 +23,8 @@ from numpy.typing import NDArray
 
 from memframe.audit.findings import Proposal, Severity, findings_frame
 from memframe.errors import FrameError
+from memframe.fields import NAMES_FIELDS, TEXT_FIELDS, TIME_FIELDS
 from memframe.frames import MEMORY_KINDS, FrameBuilder, read_times, replace_surrogates, require_column
-
-TEXT_FIELDS = ("title", "summary", "content")
-"""Columns of a frame of memories in which people write; a frame may have fewer of them."""
 
 FEW = 1_000
 """Memories whose texts are searched all at once."""
@@ -361,23 +359,24 @@ def span_findings(
 
 # ---- columns
 
-_TIMES, _NAMES = ("created_at", "updated_at"), ("tags", "tag_ids")
-
 
 def with_all_columns(memories: pd.DataFrame) -> pd.DataFrame:
     """Add the missing columns of memories to a frame, and read times that are text.
 
-    >>> with_all_columns(pd.DataFrame({"id": ["m1"], "content": ["Likes tea"]})).isna().sum(axis=1).item()
-    9
+    >>> whole = with_all_columns(pd.DataFrame({"id": ["m1"], "content": ["Likes tea"]}))
+    >>> whole.columns.symmetric_difference(list(MEMORY_KINDS)).tolist(), whole["tags"].item()
+    ([], ())
     """
     nothing = FrameBuilder(MEMORY_KINDS).frame().reindex(range(len(memories))).set_axis(memories.index)
     absent = {name: nothing[name] for name in nothing.columns if name not in memories.columns}
     absent |= {
-        name: pd.Series([()] * len(memories), memories.index, object) for name in _NAMES if name in absent
+        name: pd.Series([()] * len(memories), memories.index, object)
+        for name in NAMES_FIELDS
+        if name in absent
     }
     text = {
         name: pd.Series(pd.DatetimeIndex(read_times(memories, name), tz="UTC"), memories.index)
-        for name in _TIMES
+        for name in TIME_FIELDS
         if name in memories.columns and not isinstance(memories[name].dtype, pd.DatetimeTZDtype)
     }
     return memories.assign(**absent, **text) if absent or text else memories

@@ -21,13 +21,19 @@ from rapidfuzz.distance import OSA
 from memframe.audit.keeper import FILLED, oddness, precedence
 from memframe.audit.lexicon import CALENDAR, CLASSES, LIGHT, class_of, is_number, is_slip, without_accents
 from memframe.audit.similarity.cluster import Clusters
-from memframe.audit.text import TEXT_FIELDS, text_column
+from memframe.audit.text import text_column
 from memframe.audit.tokenize import words_of
+from memframe.fields import MEMORY_FIELDS, TEXT_FIELDS
 from memframe.frames import MEMORY_KINDS
 from memframe.plan.cells import normalize
 from memframe.plan.change import Fields, Value, same_value
 
 Key = Hashable
+
+_KEEP_BOTH, _JOINED = (
+    tuple(field.name for field in MEMORY_FIELDS if field.is_editable and field.on_merge == on_merge)
+    for on_merge in ("keep both", "join")
+)
 
 _LETTERS = re.compile(r"[^\W\d_]+")
 _CAPITALISED = re.compile(r"(?<![^\W\d_])[^\W\d_a-z][^\W\d_]*")
@@ -320,12 +326,15 @@ class Merging:
         return is_asked and holder.members.keys().isdisjoint(self._apart_from[member])
 
     def _take_in(self, member: str, holder: _Holder) -> None:
-        """Merge a memory, if both have one source, the service accepts what is taken over, and nothing is lost."""
+        """Merge a memory, if no field keeps both, the service accepts what is taken over, and nothing is lost."""
         values, copy = self._values[member], self._copies.get(member)
         gains = holder.gains(values)
         grown = {**holder.values, **gains}
         is_sendable = all(normalize(name, value) == (value, None, False) for name, value in gains.items())
-        if not (is_sendable and (_is_empty(values.get("source")) or values["source"] == grown["source"])):
+        differs = any(
+            not _is_empty(value := values.get(name)) and value != grown[name] for name in _KEEP_BOTH
+        )
+        if differs or not is_sendable:
             return
         written = {**holder.written, **dict.fromkeys(gains, member)}
         if any(values.get(name) not in (None, grown[name]) for name in TEXT_FIELDS):
@@ -352,9 +361,10 @@ class _Holder:
         """Return what it would take over from another one."""
         gains = {name: other.get(name) for name in FILLED if _is_empty(self.values.get(name))}
         gains = {name: value for name, value in gains.items() if not _is_empty(value)}
-        tags = dict.fromkeys([*(self.values.get("tags") or ()), *(other.get("tags") or ())])  # type: ignore[misc]
-        if not same_value("tags", tuple(tags), self.values.get("tags")):
-            gains["tags"] = tuple(tags)
+        for name in _JOINED:
+            names = dict.fromkeys([*(self.values.get(name) or ()), *(other.get(name) or ())])  # type: ignore[misc]
+            if not same_value(name, tuple(names), self.values.get(name)):
+                gains[name] = tuple(names)
         return gains
 
 
@@ -369,4 +379,4 @@ def _group_copies(copies: Sequence[Copy]) -> list[list[str]]:
 
 
 def _is_empty(value: Value) -> bool:
-    return value is None or (isinstance(value, str) and not value.strip())
+    return value is None or value == () or (isinstance(value, str) and not value.strip())

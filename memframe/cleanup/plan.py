@@ -16,8 +16,10 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -26,12 +28,14 @@ from msgspec.structs import replace
 
 from memframe.access import Access
 from memframe.audit.fields import names_in, rescale_importance
+from memframe.audit.findings import Proposal
 from memframe.audit.secrets.repeats import find_memories_showing
 from memframe.cleanup.merge import Copy, Merge, Merging
-from memframe.cleanup.proposals import COPYING, PLANNED
+from memframe.cleanup.proposals import COPYING, ENDING, PLANNED
 from memframe.cleanup.redact import Redacted, redact_memories, search_memories
 from memframe.display import number_of
 from memframe.errors import PlanError
+from memframe.fields import MEMORY_FIELDS
 from memframe.plan.cells import cells_of, normalize, read_cell
 from memframe.plan.change import FIELDS, Change, Fields, Label, Value, list_some
 from memframe.plan.current import CurrentMemory, read_current
@@ -141,7 +145,7 @@ def _last_spelling(name: str, becomes: Mapping[str, str]) -> str:
     return passed[-1] if name == passed[-1] else min(passed[passed.index(name) :])
 
 
-HOLDING = ("title", "summary", "content", "tags", "source")
+HOLDING = tuple(field.name for field in MEMORY_FIELDS if field.is_editable and field.on_merge != "keep own")
 """Fields in which a memory holds what it says; scores are not among them."""
 
 
@@ -243,7 +247,7 @@ def _find_conflicts(findings: pd.DataFrame, rows: Mapping[str, DraftRow]) -> dic
     needed: defaultdict[str, set[str]] = defaultdict(set)
     columns = (findings[name] for name in ("id", "field", "action", "related_id"))
     for memory_id, field, action, related in zip(*columns, strict=True):
-        is_last = action in {"delete", "merge"}
+        is_last = action in ENDING
         needed[memory_id].update(FIELDS if is_last else [field])
         if is_last and related in rows:
             needed[related].update(HOLDING)
@@ -283,19 +287,48 @@ def _edit_memories(
 ) -> dict[str, dict[str, Value]]:
     """Return memories without their secrets, with the tags and on the scale that the audit proposes."""
     edited = {memory_id: dict(fields) for memory_id, fields in memories.items()}
-    for memory_id, redaction in redacted.items():
-        fields = redaction.values.items()
-        edited[memory_id] |= {name: value for name, value in fields if normalize(name, value).error is None}
-    for memory_id, names in choose_tags(findings[findings["action"] == "retag"]).items():
-        spelled = [names.get(str(name), str(name)) for name in edited[memory_id]["tags"] or ()]  # type: ignore[union-attr]
-        tags = tuple(dict.fromkeys(name for name in spelled if name is not None))
-        if normalize("tags", tags).error is None:
-            edited[memory_id]["tags"] = tags
-    for memory_id in findings["id"][(findings["action"] == "rescale") & (findings["field"] == "importance")]:
-        importance = memories[memory_id]["importance"]
-        if isinstance(importance, float):
-            edited[memory_id]["importance"] = rescale_importance(importance)
+    for action, edit in EDITORS.items():
+        for memory_id, fields in edit(EditInput(findings[findings["action"] == action], edited, redacted)):
+            edited[memory_id] |= {
+                name: value for name, value in fields.items() if normalize(name, value).error is None
+            }
     return edited
+
+
+class EditInput(NamedTuple):
+    """Input of an editor: the findings of its action, and the memories as they are edited so far."""
+
+    findings: pd.DataFrame
+    memories: Mapping[str, Fields]
+    redacted: Mapping[str, Redacted]
+
+
+Editor = Callable[[EditInput], Iterable[tuple[str, Fields]]]
+"""Yields ids of memories, each with its new fields."""
+
+
+def _redact(given: EditInput) -> Iterator[tuple[str, Fields]]:
+    for memory_id, redaction in given.redacted.items():
+        yield memory_id, redaction.values
+
+
+def _retag(given: EditInput) -> Iterator[tuple[str, Fields]]:
+    for memory_id, names in choose_tags(given.findings).items():
+        spelled = [names.get(str(name), str(name)) for name in given.memories[memory_id]["tags"] or ()]  # type: ignore[union-attr]
+        yield memory_id, {"tags": tuple(dict.fromkeys(name for name in spelled if name is not None))}
+
+
+def _rescale(given: EditInput) -> Iterator[tuple[str, Fields]]:
+    for memory_id in dict.fromkeys(given.findings["id"][given.findings["field"] == "importance"]):
+        importance = given.memories[memory_id]["importance"]
+        if isinstance(importance, float):
+            yield memory_id, {"importance": rescale_importance(importance)}
+
+
+EDITORS: Mapping[Proposal, Editor] = MappingProxyType(
+    {"redact": _redact, "retag": _retag, "rescale": _rescale}
+)
+"""In the order in which they edit a memory; of `PLANNED`, the others are `ENDING`."""
 
 
 def _choose_deletes(findings: pd.DataFrame, may_stay: Collection[str]) -> dict[str, str | None]:
@@ -327,7 +360,7 @@ class CleanupBuilder:
             str(memory_id): {*actions} for memory_id, actions in findings.groupby("id")["action"]
         }
         self._copies = {*findings["id"][findings["check"].isin(COPYING)]}
-        is_ending = findings["action"].isin(["delete", "merge"])
+        is_ending = findings["action"].isin(ENDING)
         self._why_patched = _describe_reasons(findings[~is_ending])
         self._why_deleted = _describe_reasons(findings[is_ending])
         self._merged_into = {copy: merge.keeper for merge in draft.merges for copy in merge.copies}

@@ -27,6 +27,9 @@ Actions = Iterable[str] | Mapping[str, str] | None
 PLANNED: tuple[Proposal, ...] = ("delete", "merge", "redact", "retag", "rescale")
 """Proposals that something is planned for; the others are for people."""
 
+ENDING: frozenset[Proposal] = frozenset({"delete", "merge"})
+"""Those after which a memory is gone; the others edit it."""
+
 POSSIBLE: Mapping[Check, tuple[Proposal, ...]] = MappingProxyType(
     {
         "exact_duplicate": ("delete", "merge"),

@@ -17,10 +17,13 @@ from memframe.audit.evidence import FINDERS
 from memframe.audit.findings import Check, findings_frame, join_findings
 from memframe.audit.secrets.values import is_distinctive, looks_drawn
 from memframe.audit.similarity.cluster import Clusters
-from memframe.audit.text import TEXT_FIELDS, fold, redaction_mark
+from memframe.audit.text import fold, redaction_mark
+from memframe.fields import MEMORY_FIELDS, TEXT_FIELDS
 from memframe.plan.change import Fields, Value
 
-_FIELDS = (*TEXT_FIELDS, "source", "tags")
+_FIELDS = tuple(
+    field.name for field in MEMORY_FIELDS if field.is_editable and field.kind in ("text", "names")
+)
 """Fields in which a secret may stand; only the texts are searched for one."""
 
 _MIN_ALONE = 4

@@ -9,14 +9,18 @@ import pandas as pd
 
 from memframe.access import Access
 from memframe.audit.result import records_of
-from memframe.audit.text import TEXT_FIELDS, mask_text
+from memframe.audit.text import mask_text
 from memframe.cli.access import access_required
 from memframe.cli.options import as_json, combine, example, remark, show, wants_json
 from memframe.client.responses import full_id, is_uuid
 from memframe.display import escape_invisible, number_of, printable
+from memframe.fields import MEMORY_FIELDS, TEXT_FIELDS
 from memframe.load import load_memories, load_memory
 
-_OPEN = ("id", "created_at", "updated_at", "source", "importance", "confidence", "content_error")
+_DETAILS = (
+    field.name for field in MEMORY_FIELDS if field.is_editable and field.name not in {*TEXT_FIELDS, "tags"}
+)
+_OPEN = ("id", "created_at", "updated_at", *_DETAILS, "content_error")
 
 looking = combine(
     click.option(

@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from memframe.display import number_of
+from memframe.fields import MEMORY_FIELDS, NAMES_FIELDS
 from memframe.secret import MASK
 
 Action = Literal["create", "patch", "delete", "conflict", "invalid"]
@@ -21,7 +22,7 @@ ACTIONS: tuple[Action, ...] = get_args(Action)
 WRITES: frozenset[Action] = frozenset({"create", "patch", "delete"})
 """Actions that send a request; a plan with any of the others is refused by `apply_plan`."""
 
-FIELDS = ("title", "summary", "content", "tags", "importance", "confidence", "source")
+FIELDS = tuple(field.name for field in MEMORY_FIELDS if field.is_editable)
 """Fields that a write may set; all others belong to the service."""
 
 Value = str | float | tuple[str, ...] | None
@@ -152,7 +153,7 @@ def same_value(field: str, one: Value, other: Value) -> bool:
     >>> same_value("title", "é", "e\u0301"), same_value("title", "", None)
     (False, False)
     """
-    if field == "tags":
+    if field in NAMES_FIELDS:
         return set(one or ()) == set(other or ())  # type: ignore[arg-type]  # names or None
     return one == other
 

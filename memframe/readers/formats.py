@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from memframe.fields import MEMORY_FIELDS
 from memframe.readers.chats import chatgpt_items, claude_items, is_chatgpt, is_claude, is_pasted, pasted_items
 from memframe.readers.markdown import (
     is_markdown,
@@ -98,7 +99,9 @@ class Format(NamedTuple):
             if get_path(item, key) == value:
                 return Damage(reason)
         found = (
-            {name: first_filled(item, keys) for name, keys in self.fields.items()} if self.fields else item
+            {name: first_filled(item, keys) for name, keys in {**_LATER, **self.fields}.items()}
+            if self.fields
+            else item
         )
         if self.seconds:
             found |= {name: from_seconds(found[name]) for name in ("created_at", "updated_at")}
@@ -205,6 +208,13 @@ def _pam_items(documents: list[Document]) -> Items:
 def _same_names(names: str) -> dict[str, str]:
     return {name: name for name in names.split()}
 
+
+_LATER = {
+    field.name: f"{field.name} metadata.memframe.{field.name}"
+    for field in MEMORY_FIELDS
+    if field.is_editable and field.since > 1
+}
+"""Fields that the formats below do not name: they are read under their own names."""
 
 _USUAL = _same_names("tags created_at updated_at metadata") | {"origin_id": "id"}
 """Columns that most formats keep under the same key."""

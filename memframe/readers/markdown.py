@@ -9,6 +9,7 @@ from typing import Any
 
 from memframe.archive.notes import parse_frontmatter, split_frontmatter
 from memframe.errors import FrameError
+from memframe.fields import MEMORY_FIELDS
 from memframe.frames import MEMORY_KINDS
 from memframe.readers.rows import Item, Items, is_filled, read_time, text_of
 from memframe.readers.source import TEXT_KEYS, Damage, Document
@@ -24,6 +25,12 @@ _NAMES = {
     "origin_id": ("origin_id", "id", "uuid"),
 }
 """Columns of memories, and names that people give them."""
+
+_NAMES |= {
+    field.name: (field.name,)
+    for field in MEMORY_FIELDS
+    if field.is_editable and field.kind == "text" and field.name not in _NAMES
+}
 
 _TAKEN = {*MEMORY_KINDS, *_NAMES}
 

@@ -14,6 +14,7 @@ import pandas as pd
 
 from memframe.display import number_of
 from memframe.errors import ConfigError, FrameError
+from memframe.fields import MEMORY_FIELDS, TIME_FIELDS
 from memframe.frames import MEMORY_KINDS, READ, TEXT, FrameBuilder, replace_surrogates, to_encodable
 from memframe.readers.source import Damage
 from memframe.wire import MAX_TAG_CHARS, MAX_TAGS
@@ -21,10 +22,9 @@ from memframe.wire import MAX_TAG_CHARS, MAX_TAGS
 MAX_COLUMNS = 200
 """Columns beside those of a memory."""
 
-_TEXTS = ("content", "title", "summary", "source", "origin_id")
-_TIMES = ("created_at", "updated_at")
-_SCORES = ("importance", "confidence")
-_COLUMNS = (*_TEXTS, *_TIMES, *_SCORES, "tags")
+_TEXTS = (*(field.name for field in MEMORY_FIELDS if field.is_editable and field.kind == "text"), "origin_id")
+_SCORES = tuple(field.name for field in MEMORY_FIELDS if field.kind == "number")
+_COLUMNS = (*_TEXTS, *TIME_FIELDS, *_SCORES, "tags")
 _OWN = frozenset([*MEMORY_KINDS, "origin_id"])
 
 
@@ -84,7 +84,7 @@ class Collector:
         if not (cells["content"] or "").strip():
             self._leave_out(place, "without a text")
             return
-        cells |= {name: self._time(item.get(name), f"{name} in {place}") for name in _TIMES}
+        cells |= {name: self._time(item.get(name), f"{name} in {place}") for name in TIME_FIELDS}
         cells |= {"tags": self._tags(item.get("tags", ())), "tag_ids": ()}
         for name in _SCORES:
             value = item.get(name)

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Annotated, Any, NamedTuple, Protocol, runtime_checkable
+from typing import Annotated, Any, NamedTuple, Protocol, cast, runtime_checkable
 from uuid import uuid4
 
 import msgspec
@@ -29,6 +29,7 @@ from memframe.service.logs import log_event
 from memframe.service.store.engine import SqlStatement, fetch_all, insert_into
 from memframe.service.store.memories import TAG_COLOR, Memories
 from memframe.service.store.schema import imported_memories, imports
+from memframe.wire import MAX_SCORES
 
 IMPORT_BATCH = 500
 """Rows of a transaction, after which other writers have their turn."""
@@ -37,19 +38,27 @@ Moment = Annotated[datetime, Meta(tz=True)]
 """A time with a zone."""
 
 
-class ForeignMemory(Struct, frozen=True, kw_only=True):
-    """Imported fields of a memory; it gets a new id."""
+class ForeignRecord(Struct, frozen=True, kw_only=True):
+    """Imported fields of a memory that are not stored as they are; it gets a new id."""
 
     content: str
     origin_id: str | None = None
-    title: str | None = None
-    summary: str | None = None
     tags: tuple[str, ...] | None = None
-    importance: float | None = None
-    confidence: float | None = None
-    source: str | None = None
     created_at: Moment | None = None
     updated_at: Moment | None = None
+
+
+ForeignMemory = msgspec.defstruct(
+    "ForeignMemory",
+    [
+        *((name, str | None, None) for name in validation.PLAIN_TEXTS),
+        *((name, float | None, None) for name in MAX_SCORES),
+    ],
+    bases=(ForeignRecord,),
+    frozen=True,
+    kw_only=True,
+)
+"""All imported fields of a memory."""
 
 
 class ForeignTag(Struct, frozen=True, kw_only=True):
@@ -97,7 +106,7 @@ def _check_memories(
 ) -> Iterator[CheckedMemory]:
     for name, record in _iter_records(memories, "memory"):
         with _name_errors(name):
-            memory = msgspec.convert(record, ForeignMemory, from_attributes=True)
+            memory = cast("ForeignRecord", msgspec.convert(record, ForeignMemory, from_attributes=True))
             content = validation.check_text(memory.content, "content")
             known = [user_id, memory.origin_id, content, memory.created_at]
             tags = validation.check_tag_names(memory.tags or ())
@@ -106,7 +115,7 @@ def _check_memories(
             yield CheckedMemory(columns, content, tags, digest)
 
 
-def _format_times(record: ForeignMemory | ForeignTag, now: datetime) -> dict[str, str]:
+def _format_times(record: ForeignRecord | ForeignTag, now: datetime) -> dict[str, str]:
     created_at = record.created_at or now
     times = {"created_at": created_at, "updated_at": record.updated_at or created_at}
     return {name: format_instant(moment) for name, moment in times.items()}

@@ -12,7 +12,7 @@ as it is stored; in Markdown it stands in fences that are longer than any within
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import count
 from typing import Any
@@ -25,8 +25,9 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, RawBody
 from litestar.response import Stream
 from litestar.types import Receive, Scope, Send
-from msgspec import Struct, structs
+from msgspec import structs
 
+from memframe.fields import MEMORY_FIELDS, MemoryField
 from memframe.service.clock import format_instant
 from memframe.service.deployment import Deployment
 from memframe.service.logs import log_event
@@ -49,27 +50,33 @@ EXPORT_BYTES = 2**18
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$-])")
 
 
-class OwnMemory(Struct, frozen=True, kw_only=True):
+EXPORTED = tuple(field.name for field in MEMORY_FIELDS if field.is_exported)
+"""Fields in the download of a person."""
+
+_LISTED = tuple(
+    field for field in MEMORY_FIELDS if field.is_editable and field.name not in ("title", "content")
+)
+"""Fields that the Markdown of a memory lists between its heading and its text."""
+
+_DETAILS = tuple(field for field in MEMORY_FIELDS if field.is_editable and not field.is_placed)
+
+
+class OwnMemory(MemoryBlob, frozen=True):
     """A memory as its owner reads it: `content` is plain, and None if no key opens it."""
 
-    id: str
-    title: str | None
-    summary: str | None
-    content: str | None
-    tags: tuple[str, ...]
-    importance: float | None
-    confidence: float | None
-    source: str | None
-    created_at: str
-    updated_at: str
+    @property
+    def details(self) -> list[tuple[str, str]]:
+        """Names and values of the fields that have no place of their own on a page."""
+        return [(name, str(value)) for name, value in _label(self, _DETAILS) if value not in (None, "", ())]
+
+
+def _label(memory: OwnMemory, fields: Iterable[MemoryField]) -> Iterator[tuple[str, Any]]:
+    return ((field.label, getattr(memory, field.name)) for field in fields)
 
 
 def _open(mine: Memories, memories: list[MemoryBlob]) -> list[OwnMemory]:
-    shown = []
-    for memory, content in zip(memories, mine.open_contents(memories), strict=True):
-        fields = structs.asdict(memory) | {"content": content}
-        shown.append(OwnMemory(**{name: fields[name] for name in OwnMemory.__struct_fields__}))
-    return shown
+    opened = zip(memories, mine.open_contents(memories), strict=True)
+    return [OwnMemory(**structs.asdict(memory) | {"content": content}) for memory, content in opened]
 
 
 @get(MEMORIES)
@@ -248,7 +255,8 @@ def export_json(deployment: Deployment, user: User) -> Iterator[bytes]:
     yield msgspec.json.encode({**head, "tags": tags})[:-1] + b',"memories":['
     separator = b"\n"
     for memories in _pages_of_all(deployment, user.id):
-        yield separator + b",\n".join(msgspec.json.encode(memory) for memory in memories)
+        exported = ({name: getattr(memory, name) for name in EXPORTED} for memory in memories)
+        yield separator + b",\n".join(map(msgspec.json.encode, exported))
         separator = b",\n"
     yield b"\n]}\n"
 
@@ -285,17 +293,15 @@ def _pages_of_all(deployment: Deployment, user_id: str) -> Iterator[list[OwnMemo
 
 def _as_section(number: int, memory: OwnMemory) -> str:
     fields: dict[str, Any] = {
-        "Summary": memory.summary,
-        "Tags": ", ".join(memory.tags),
-        "Importance": memory.importance,
-        "Confidence": memory.confidence,
-        "Source": memory.source,
+        **dict(_label(memory, _LISTED)),
         "Created": memory.created_at,
         "Changed": memory.updated_at if memory.updated_at != memory.created_at else None,
         "Id": memory.id,
     }
     listed = "".join(
-        f"- {name}: {_escape(str(value))}\n" for name, value in fields.items() if value not in (None, "")
+        f"- {name}: {_escape(', '.join(value) if isinstance(value, tuple) else str(value))}\n"
+        for name, value in fields.items()
+        if value not in (None, "", ())
     )
     text = "The content cannot be opened."
     if memory.content is not None:

@@ -255,10 +255,12 @@ def test_a_stale_plan_is_refused_with_counts_and_names():
             fresh | {"m1": stored(title="coffee"), "m3": stored(id="m3", title="x", source="y")}
         )
     assert str(stale.value) == (
-        "this plan is stale: 3 of its 10 fields changed since 2026-11-21 14:02 UTC: row 7 title, "
+        f"this plan is stale: 3 of its {len(FIELDS) + 3} fields changed since 2026-11-21 14:02 UTC: row 7 title, "
         "memory m3 title, source; make a new plan"
     )
-    with pytest.raises(StalePlanError, match=r"7 of its 10 fields .*: row b is gone; make"):
+    with pytest.raises(
+        StalePlanError, match=rf"{len(FIELDS)} of its {len(FIELDS) + 3} fields .*: row b is gone; make"
+    ):
         plan.refuse_stale({name: now for name, now in fresh.items() if name != "m2"})
     with pytest.raises(StalePlanError, match=r"row 7 is gone, row b is gone, memory m3 is gone"):
         plan.refuse_stale({})

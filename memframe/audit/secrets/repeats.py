@@ -11,7 +11,8 @@ from operator import attrgetter
 import pandas as pd
 
 from memframe.audit.secrets.values import is_distinctive, looks_drawn
-from memframe.audit.text import TEXT_FIELDS, Span, Text, TextSearch, fold
+from memframe.audit.text import Span, Text, TextSearch, fold
+from memframe.fields import TEXT_FIELDS
 
 _LONGEST = 500
 """Characters of a secret that is looked for."""

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
+from memframe.fields import MEMORY_FIELDS
 from memframe.service.store.engine import Queries, Row, SqlStatement
 
 MAX_PAGE_BYTES = 16 * 2**20
@@ -20,7 +21,7 @@ MAX_PAGE_BYTES = 16 * 2**20
 
 _MAX_SEQ = 2**63 - 1
 _SMALL_PAGE = 16  # fetched without asking for sizes first
-_TEXTS = ("title", "summary", "source", "content")
+_TEXTS = tuple(field.name for field in MEMORY_FIELDS if field.is_editable and field.kind == "text")
 _SIZE = " + ".join(f"coalesce(octet_length({name}), 0)" for name in _TEXTS) + " AS size"
 """PostgreSQL knows the length of a long text without reading it."""
 

@@ -28,6 +28,7 @@ from sqlalchemy.exc import IntegrityError
 
 from memframe.envelope.detect import Rekeying
 from memframe.errors import AccessError, ConflictError, InvalidError, NotFoundError
+from memframe.fields import MEMORY_FIELDS, NAMES_FIELDS, TEXT_FIELDS
 from memframe.secret import Secret
 from memframe.service.clock import format_instant
 from memframe.service.keys import KNOWN_LAYOUTS, SEALED_SPELLING, MasterKey, UserKey
@@ -36,8 +37,8 @@ from memframe.service.store.accounts import select_granted
 from memframe.service.store.engine import Queries, Row, SqlStatement, insert_into
 from memframe.service.store.listing import MemoryFilter
 from memframe.service.store.schema import idempotency_keys, tags, tombstones, user_keys
-from memframe.service.validation import MAX_USER_TAGS
-from memframe.wire import MemoryBlob, MemoryBlobResponse, MemoryPage, Tag
+from memframe.service.validation import MAX_USER_TAGS, PLAIN_TEXTS
+from memframe.wire import MAX_SCORES, MemoryBlob, MemoryBlobResponse, MemoryPage, Tag
 
 RESTORABLE = timedelta(days=30)
 """How long a deleted memory can be restored."""
@@ -52,8 +53,10 @@ BATCH = 1000
 """Memories that are read at a time, where all of them are."""
 
 _ANSWERED = MemoryBlobResponse.__struct_fields__
-_STORED = (*_ANSWERED, "content")
-_SEARCHED = ("title", "summary", "content")
+_STORED = MemoryBlob.__struct_fields__
+_LISTS = tuple(map(_STORED.index, NAMES_FIELDS))
+_SEARCHED = tuple(name for name in TEXT_FIELDS if name != "content")
+_LATER = {field.name for field in MEMORY_FIELDS if field.since > 1}
 _COLUMNS = ", ".join(f"memories.{name}" for name in _STORED)
 _THIS = "memories.user_id = :user_id AND memories.id = :memory_id"
 
@@ -274,7 +277,7 @@ class Memories:
         return MemoryPage([as_memory(row, 1) for row in rows], further)
 
     def _search(self, chosen: MemoryFilter, after: int, limit: int) -> tuple[list[Row], bool]:
-        """Find the memories whose title, summary or content has the (case-folded) search text.
+        """Find the memories of which a searched text or the content has the (case-folded) search text.
 
         Batches are opened and searched in order until the page is full. Content that the key does not open has no
         text. Nothing that was opened is kept.
@@ -283,20 +286,19 @@ class Memories:
         found: list[Row] = []
         n_bytes, has_more = 0, True
         while has_more:
-            batch, has_more = self._list(_SEARCHED, chosen, after, BATCH)
+            batch, has_more = self._list((*_SEARCHED, "content"), chosen, after, BATCH)
             contents = self.key.envelope.open_many([content for *_, content in batch]).plain
-            for (seq, title, summary, sealed), content in zip(batch, contents, strict=True):
+            for (seq, *texts, sealed), content in zip(batch, contents, strict=True):
                 if not (
                     (content and _contains(content, words, ascii_words))
-                    or (title and words in title.casefold())
-                    or (summary and words in summary.casefold())
+                    or any(text and words in text.casefold() for text in texts)
                 ):
                     continue
                 if len(found) == limit or n_bytes >= listing.MAX_PAGE_BYTES:
                     return found, True
                 ((row),) = self.queries.rows(_AT, user_id=self.user_id, seq=seq)
                 found.append((seq, *row))
-                n_bytes += len(sealed) + len(title or "") + len(summary or "")
+                n_bytes += len(sealed) + sum(len(text or "") for text in texts)
             after = batch[-1][0] if batch else after
         return found, False
 
@@ -473,15 +475,21 @@ class Memories:
         return {"id": memory_id, "created_at": created_at, "updated_at": updated_at if is_same else self._now}
 
     def _digest(self, memory_id: str, columns: Mapping[str, Any]) -> str:
-        """Make a keyed digest of a memory's fields, which does not depend on how the content is sealed."""
+        """Make a keyed digest of a memory's fields, which does not depend on how the content is sealed.
+
+        A later field is in it only if it is filled, so that tombstones of earlier versions stay good.
+        """
         plain = self.key.envelope.open_many([columns["content"]]).plain[0]
-        scores = [columns.get(name) for name in ("importance", "confidence")]
+        scores = {name: columns.get(name) for name in MAX_SCORES}
+        values = {name: columns.get(name) for name in PLAIN_TEXTS} | {
+            name: None if score is None else float(score) for name, score in scores.items()
+        }
         fields = [
             memory_id,  # so that equal memories have different digests
             columns["content"] if plain is None else plain.decode(),
-            *(columns.get(name) for name in ("title", "summary", "source")),
-            *(None if score is None else float(score) for score in scores),
+            *(value for name, value in values.items() if name not in _LATER),
             *sorted(columns["tags"]),
+            *((name, value) for name, value in values.items() if name in _LATER and value is not None),
         ]
         return self._master_key.digest("tombstones", msgspec.json.encode(fields))
 
@@ -575,21 +583,11 @@ _texts = msgspec.json.Decoder(tuple[str, ...]).decode
 
 
 def as_memory(row: Row, at: int = 0) -> MemoryBlob:
-    """Convert a row with `_STORED` from a place on; spelled out, because a page has a thousand of them."""
-    return MemoryBlob(
-        id=row[at],
-        user_id=row[at + 1],
-        title=row[at + 2],
-        summary=row[at + 3],
-        tags=_texts(row[at + 4]),
-        tag_ids=_texts(row[at + 5]),
-        importance=row[at + 6],
-        confidence=row[at + 7],
-        source=row[at + 8],
-        created_at=row[at + 9],
-        updated_at=row[at + 10],
-        content=row[at + 11],
-    )
+    """Convert a row with `_STORED` from a place on; by position, because a page has a thousand of them."""
+    values = list(row[at : at + len(_STORED)])
+    for place in _LISTS:
+        values[place] = _texts(values[place])
+    return MemoryBlob(*values)
 
 
 def _contains(content: bytes, words: str, encoded: bytes) -> bool:

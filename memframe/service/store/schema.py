@@ -15,6 +15,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import Boolean, Column, ForeignKey, Index, Integer, String, Table, Text, TypeDecorator
 
+from memframe.fields import MEMORY_FIELDS
 from memframe.service.clock import format_instant, parse_instant
 
 REVISION = "0006"
@@ -135,13 +136,13 @@ memories = Table(
     Column("id", Id, nullable=False, unique=True),
     Column("user_id", Id, ForeignKey("users.id"), nullable=False),
     Column("content", Text, nullable=False),
-    Column("title", Text),
-    Column("summary", Text),
     Column("tags", Text, nullable=False),  # names and ids of the tags, as JSON, in their order
     Column("tag_ids", Text, nullable=False),
-    Column("importance", sa.Double),
-    Column("confidence", sa.Double),
-    Column("source", Text),
+    *(
+        Column(field.name, sa.Double if field.kind == "number" else Text)
+        for field in MEMORY_FIELDS
+        if field.is_optional
+    ),
     Column("created_at", Instant, nullable=False),
     Column("updated_at", Instant, nullable=False),
     Index("memories_by_user", "user_id", "seq", "importance"),
