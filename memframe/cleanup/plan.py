@@ -402,9 +402,10 @@ class CleanupBuilder:
         whole = delete_of(row.label, row.stored) if row.stored else Change(action="delete", id=memory_id)
         kept = None if keeper is None else f"{self._name_memories([keeper])} keeps what it says"
         why = self._why_deleted.get(memory_id) or "the same text as others that are merged"
-        depends_on = {}
+        depends_on, keeps = {}, {}
         if keeper is not None:  # on what it holds of others and keeps; its patch compares the rest
             current, after = self._draft.rows[keeper].current, self._after.get(keeper, {})
+            keeps = {keeper: str(after.get("content", current["content"]) or "")}
             depends_on = {keeper: {name: current[name] for name in HOLDING if name not in after}}
         return replace(
             whole,
@@ -412,6 +413,7 @@ class CleanupBuilder:
             group=None if keeper is None else self._group_of[keeper],
             hidden=self._hidden_texts(memory_id, *filter(None, [keeper])),
             depends_on=depends_on,
+            keeps=keeps,
         )
 
     def _name_memories(self, ids: Sequence[str]) -> str:

@@ -33,8 +33,10 @@ from memframe.versions import package_version
 
 UTC_MINUTE = "%Y-%m-%d %H:%M UTC"
 BEGINNING = b"memframe plan "
-MARK = BEGINNING + b"2\n"
+MARK = BEGINNING + b"3\n"
 """Of a saved plan."""
+MARKS = (MARK, BEGINNING + b"2\n")
+"""Of plans that can be loaded: those of version 2 name nothing that they leave out."""
 
 SEALED_FOR = "the saved plan"
 UNDO_NOTE = "An undo"
@@ -50,6 +52,24 @@ _COLUMNS = {
     "reason": "str",
     "group": "Int64",
 }
+
+
+class LeftOut(Struct, frozen=True):
+    """Something that a plan leaves out.
+
+    Attributes
+    ----------
+    id : str or None
+        Of the memory; None for a create.
+    action : str
+        The action that was proposed.
+    reason : str
+        Why it is not in the plan, in words for people.
+    """
+
+    id: str | None
+    action: str
+    reason: str
 
 
 class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
@@ -72,6 +92,8 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
     notes : tuple of str
         Sentences for the reader, such as what the plan leaves out and what an undo of its deletes restores.
         Every display begins with them; a sum of plans has the notes of both.
+    left_out : tuple of LeftOut
+        What was proposed and is not in the plan; `left` has it as a frame.
 
     Raises
     ------
@@ -106,6 +128,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
     key_version: int
     created_at: datetime
     notes: tuple[str, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
 
     def __post_init__(self) -> None:
         ids = (change.id or change.restores for change in self.records)
@@ -171,6 +194,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
             records=(*self.records, *moved),
             created_at=min(self.created_at, other.created_at),
             notes=tuple(dict.fromkeys(self.notes + other.notes)),
+            left_out=self.left_out + other.left_out,
         )
 
     @cached_property
@@ -206,6 +230,14 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
             name: pd.Series([row[name] for row in rows], dtype=kind) for name, kind in _COLUMNS.items()
         }
         return pd.DataFrame(columns)
+
+    @property
+    def left(self) -> pd.DataFrame:
+        """One row for each proposal that the plan leaves out: ``id action reason``."""
+        names = LeftOut.__struct_fields__
+        return pd.DataFrame(
+            [[getattr(one, name) for name in names] for one in self.left_out], columns=names, dtype="str"
+        )
 
     def diff(self, *, color: bool | None = None, limit: int | None = None) -> str:
         """Return all changes as removed and added lines; long lines are shortened around the difference.
@@ -274,9 +306,10 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
             f"{source} was saved by another version of memframe ({package_version()} cannot read it): use that "
             "version, or plan again and save again"
         )
-        if not stored.startswith(MARK):
+        mark = next(filter(stored.startswith, MARKS), None)
+        if mark is None:
             raise refusal
-        data = open_local_cipher().open(stored.removeprefix(MARK), associated_data=SEALED_FOR)
+        data = open_local_cipher().open(stored.removeprefix(mark), associated_data=SEALED_FOR)
         try:
             return msgspec.json.decode(data, type=Plan)
         except (msgspec.MsgspecError, ValueError):
@@ -313,9 +346,10 @@ def plan_of(
     records: Iterable[Change],
     *,
     notes: Iterable[str] = (),
+    left: Iterable[LeftOut] = (),
     created_at: datetime | None = None,
 ) -> Plan:
-    """Make a plan for the user of an access."""
+    """Make a plan for the user of an access; `left` is what it leaves out."""
     records = tuple(records)
     if any(change.action == "delete" for change in records):
         notes = [*notes, undo_note(access.client.restore_days)]
@@ -326,6 +360,7 @@ def plan_of(
         key_version=access.credentials.key_version,
         created_at=created_at or access.client.runtime.now(),
         notes=tuple(dict.fromkeys(notes)),
+        left_out=tuple(left),
     )
 
 
