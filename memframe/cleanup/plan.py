@@ -36,6 +36,7 @@ from memframe.plan.change import FIELDS, Change, Fields, Label, Value, list_some
 from memframe.plan.current import CurrentMemory, read_current
 from memframe.plan.deletes import delete_of
 from memframe.plan.edited_frame import EditedFrame, label_of
+from memframe.plan.plan import COUNT_NOTE
 
 
 class DraftRow(Struct, frozen=True, kw_only=True, dict=True):
@@ -353,7 +354,7 @@ class CleanupBuilder:
             return
         n_done = len(wanted & changed)
         proposals = number_of(len(wanted), "proposal", "proposals")
-        note = f"In memories: of {proposals} {number_of(n_done, 'is', 'are')} carried out"
+        note = f"{COUNT_NOTE}{proposals} {number_of(n_done, 'is', 'are')} carried out"
         if left:
             counts = Counter(sorted(map(self._why_left, left)))
             reasons = "; ".join(f"{n:,} {why}" for why, n in counts.most_common())
