@@ -301,6 +301,7 @@ class CleanupBuilder:
         self._actions = {
             str(memory_id): {*actions} for memory_id, actions in findings.groupby("id")["action"]
         }
+        self._checks = {str(memory_id): {*checks} for memory_id, checks in findings.groupby("id")["check"]}
         self._copies = {*findings["id"][findings["check"].isin(COPYING)]}
         is_ending = findings["action"].isin(["delete", "merge"])
         self._why_patched = _describe_reasons(findings[~is_ending])
@@ -396,6 +397,7 @@ class CleanupBuilder:
             reason="; ".join([*takes_in, *dict.fromkeys(filter(None, why))]),
             group=self._group_of.get(memory_id),
             hidden=self._hidden_texts(memory_id, *held),
+            checks=self._checks_of(memory_id, *merged),
         )
 
     def _delete(self, memory_id: str) -> Change:
@@ -415,11 +417,15 @@ class CleanupBuilder:
             hidden=self._hidden_texts(memory_id, *filter(None, [keeper])),
             depends_on=depends_on,
             keeps=keeps,
+            checks=self._checks_of(memory_id),
         )
 
     def _name_memories(self, ids: Sequence[str]) -> str:
         rows = (self._draft.rows[memory_id] for memory_id in ids)
         return list_some([Change(action="patch", id=row.id, row=row.label).label for row in rows])
+
+    def _checks_of(self, *ids: str) -> tuple[str, ...]:
+        return tuple(sorted(set().union(*(self._checks.get(memory_id, set()) for memory_id in ids))))
 
     def _hidden_texts(self, *ids: str) -> tuple[str, ...]:
         return tuple(sorted(frozenset().union(*(self._draft.hidden[memory_id] for memory_id in ids))))

@@ -66,6 +66,8 @@ class Change(Struct, frozen=True, kw_only=True, omit_defaults=True):
         depends on the memory that is kept.
     keeps : dict of str to str
         For a delete, the memory that keeps what the deleted one says, by its id: its content after the plan.
+    checks : tuple of str
+        Checks of the audit that proposed the change.
     restores : str or None
         For a create, the id of the deleted memory that it brings back. A service that can restore it keeps its id and
         times; otherwise the memory gets a new id and the current date.
@@ -88,6 +90,7 @@ class Change(Struct, frozen=True, kw_only=True, omit_defaults=True):
     hidden: tuple[str, ...] = ()
     depends_on: dict[str, dict[str, Value]] = {}
     keeps: dict[str, str] = {}
+    checks: tuple[str, ...] = ()
     restores: str | None = None
 
     def __repr__(self) -> str:

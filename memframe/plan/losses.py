@@ -23,7 +23,7 @@ from memframe.audit.junk import find_junk
 from memframe.audit.lexicon import CALENDAR, LIGHT, MONTHS, UNITS, class_of, is_name, is_slip
 from memframe.audit.text import MAX_CHARACTERS, TEXT_FIELDS, first_characters, text_column
 from memframe.audit.tokenize import words_of
-from memframe.plan.change import WRITES, Change
+from memframe.plan.change import WRITES, Change, Value
 from memframe.secret import MASK
 
 Held = dict[str, int]
@@ -155,6 +155,16 @@ def _find_redacted(before: str, after: str) -> list[tuple[int, int]]:
         spans.append((place, end))
         place = end + len(part)
     return spans
+
+
+def count_redactions(value: Value) -> int:
+    """Count the marks that a redaction leaves in a text, or in tags.
+
+    >>> count_redactions("PIN [redacted: pin]"), count_redactions(None)
+    (1, 0)
+    """
+    texts = [value] if isinstance(value, str) else value if isinstance(value, tuple) else []
+    return sum(len(_REDACTED.findall(text)) for text in texts)
 
 
 # ---- values of a plan

@@ -173,7 +173,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         )
 
     def _repr_html_(self) -> str:
-        return render_plan_html(self.records, self._notes_of(with_texts=True), self._made)
+        return render_plan_html(self.records, self.remarks, self._made)
 
     def __len__(self) -> int:
         return len(self.records)
@@ -321,7 +321,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         {'title': 'Green tea'}
         """
         records = edit_records(self.records, memory_id, fields)
-        return replace(self, records=records)
+        return replace(self, records=records, notes=true_notes(self.notes, records, self.left_out))
 
     def _cut(self, is_cut: Sequence[bool], reason: str = LEFT_OUT) -> Plan:
         """Move changes from the plan to what it leaves out; their memories then hold what they held."""
@@ -336,12 +336,28 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         notes = true_notes(self.notes, kept, left_out)
         return replace(self, records=tuple(kept), notes=notes, left_out=left_out, held=dict(held))
 
+    @property
+    def remarks(self) -> list[str]:
+        """All that displays begin with: first what would be lost, then the notes, last what was cut."""
+        return self._notes_of(with_texts=True)
+
     def _notes_of(self, *, with_texts: bool) -> list[str]:
-        """Return the notes of a display: first what would be lost, last what was cut."""
+        """Return `remarks`, with the lost values or only their number."""
         is_counted = not self.left_out or any(note.startswith(COUNT_NOTE) for note in self.notes)
         cut = [] if is_counted else [count_proposals(len(self.records), self.left_out)]
         lost = [describe_losses(self._losses, self.n_compared, with_texts=with_texts)] if self.records else []
         return [*lost, *self.notes, *cut]
+
+    def compare_with(self, memories: pd.DataFrame) -> Plan:
+        """Return the plan with what it loses looked for in other memories than those that the access had loaded.
+
+        Parameters
+        ----------
+        memories : DataFrame
+            With ``id title summary content``, such as all frames of `iter_memories` together.
+        """
+        held = count_holders(find_keys(self.records), texts_besides(memories, self.records))
+        return replace(self, held=held, n_compared=len(memories))
 
     @cached_property
     def _losses(self) -> tuple[Loss, ...]:
@@ -386,7 +402,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         if color is None:  # https://no-color.org
             is_terminal = sys.stdout and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
             color = bool(is_terminal and not os.environ.get("NO_COLOR"))
-        return render_diff(self.records, self._notes_of(with_texts=True), color=color, limit=limit)
+        return render_diff(self.records, self.remarks, color=color, limit=limit)
 
     def to_json(self) -> str:
         """Return the plan as JSON for other programs: its target, its counts, and its changes, masked for display."""
