@@ -100,21 +100,21 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Allow(Struct, frozen=True, forbid_unknown_fields=True):
-    """What may be applied without a person; without ``checks`` whatever has found it."""
+    """Permission to apply without a person; without ``checks`` whatever has found it."""
 
     actions: tuple[Step, ...] = ()
     checks: tuple[str, ...] | None = None
 
 
 class Fail(Struct, frozen=True, forbid_unknown_fields=True):
-    """What makes an audit fail: findings of a severity or worse, and only those that nobody has decided."""
+    """Failure of an audit: findings of a severity or worse, and only those that nobody has decided."""
 
     severity: Severity | None = None
     only_open: bool = True
 
 
 class Policy(Struct, frozen=True, forbid_unknown_fields=True):
-    """What may and may not happen, whatever anybody decides. Made by `Policy.load`.
+    """Protection, limits and permissions, whatever anybody decides. Made by `Policy.load`.
 
     Examples
     --------

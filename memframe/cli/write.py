@@ -387,7 +387,7 @@ def apply_command(plan: Path, request_id: str, plaintext: bool, **options: Any) 
     with 4 if the outcome of some is unknown, which `memframe resume` finds out.
     """
     loaded = Plan.load(plan)  # a damaged one needs no connection
-    if not wants_json():
+    if not (loaded.losses.empty and loaded.left.empty) and not wants_json():
         for note in loaded.remarks:
             remark(on_one_line(note))
     with open_request(request_id) as access:

@@ -18,11 +18,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import Struct
+from rapidfuzz.distance import OSA
 
 from memframe.audit.junk import find_junk
-from memframe.audit.lexicon import CALENDAR, LIGHT, MONTHS, UNITS, class_of, is_name, is_slip
+from memframe.audit.lexicon import CALENDAR, LIGHT, MONTHS, UNITS, class_of, is_name, is_number, is_slip
 from memframe.audit.text import MAX_CHARACTERS, TEXT_FIELDS, first_characters, text_column
-from memframe.audit.tokenize import words_of
+from memframe.audit.tokenize import Words, words_of
 from memframe.plan.change import WRITES, Change, Value
 from memframe.secret import MASK
 
@@ -167,6 +168,11 @@ def count_redactions(value: Value) -> int:
     return sum(len(_REDACTED.findall(text)) for text in texts)
 
 
+def _read_words(texts: pa.Array) -> Words:
+    """Read texts as words, those of a day and its time apart."""
+    return words_of(pc.replace_substring_regex(texts, r"(\d-\d{1,2})[Tt](\d)", r"\1 \2"))
+
+
 # ---- values of a plan
 
 
@@ -187,7 +193,7 @@ def read_values(records: Iterable[Change]) -> list[Stated]:
                     found.append((change, field, text, kind, start, end))
                     spans.append(text[start:end])
                     texts.setdefault(text, len(texts))
-    words = words_of(pa.array([*spans, *texts], pa.large_string()))
+    words = _read_words(pa.array([*spans, *texts], pa.large_string()))
     classes = [{*words.class_ids_of(len(spans) + place).tolist()} for place in range(len(texts))]
     stated = []
     for number, (change, field, text, kind, start, end) in enumerate(found):
@@ -250,7 +256,7 @@ def count_holders(keys: Collection[str], texts: Sequence[str] | pa.Array) -> Hel
     if not keys or not len(texts):
         return {}
     distinct = pc.value_counts(texts if isinstance(texts, pa.Array) else pa.array(texts, pa.large_string()))
-    words, n_times = words_of(distinct.field("values")), distinct.field("counts").to_pylist()
+    words, n_times = _read_words(distinct.field("values")), distinct.field("counts").to_pylist()
     needed = {name for key in keys for name in key.split(" ")}
     is_needed = np.fromiter((name in needed for name in words.classes), bool, len(words.classes))
     places = np.flatnonzero(is_needed[words.class_ids])
@@ -330,13 +336,19 @@ def _is_respelled(value: Stated) -> bool:
     others = [*change.keeps.values(), *([after] if isinstance(after, str) else [])]
     if value.kind not in ("name", "quote") or not others:
         return False
-    kept = {word for number in range(len(others)) for word in words_of(pa.array(others)).of(number)}
+    texts = words_of(pa.array(others))
+    kept = {word for number in range(len(others)) for word in texts.of(number)}
     classes = {class_of(word) for word in kept}
     missing = [word for word in value.words if class_of(word) not in classes]
     is_cut_off = bool(change.keeps) and value.ends_text and len(missing) == 1
+    is_long = value.kind == "quote" and len(missing) * 3 <= len(value.words)
     return "".join(value.words) in kept or all(
-        any(is_slip(word, 1, other, 1) for other in kept)
-        or (is_cut_off and any(other.startswith(word) for other in kept))
+        any(
+            is_slip(word, 1, other, 1)
+            or (is_cut_off and other.startswith(word))
+            or (is_long and not is_number(word) and OSA.distance(word, other, score_cutoff=1) <= 1)
+            for other in kept
+        )
         for word in missing
     )
 
