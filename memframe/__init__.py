@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from memframe.access import Access, open_access
     from memframe.apply import Run, apply_plan, create_memories, push_memories, resume_run, update_memories
     from memframe.archive import Changes, export_memories, load_archive, refresh_archive
-    from memframe.audit import Audit, ChatJudge, audit_memories
+    from memframe.audit import Audit, ChatJudge, Policy, audit_memories
     from memframe.cleanup import plan_cleanup
     from memframe.client import Client, connect, wait_for_decision
     from memframe.fleet import Fleet, FleetFolder, audit_fleet, export_fleet, load_fleet
@@ -72,7 +72,7 @@ _ROOMS = {
     "access": "Access open_access",
     "apply": "Run apply_plan create_memories push_memories resume_run update_memories",
     "archive": "Changes export_memories load_archive refresh_archive",
-    "audit": "Audit ChatJudge audit_memories",
+    "audit": "Audit ChatJudge Policy audit_memories",
     "cleanup": "plan_cleanup",
     "client": "Client connect wait_for_decision",
     "fleet": "Fleet FleetFolder audit_fleet export_fleet load_fleet",
@@ -123,6 +123,7 @@ __all__ = [
     "Panel",
     "Plan",
     "PlanError",
+    "Policy",
     "ProtocolError",
     "RateLimitError",
     "Run",

@@ -11,6 +11,7 @@ import pandas as pd
 from memframe.access import Access
 from memframe.audit import Audit
 from memframe.audit.evidence import values_of
+from memframe.audit.policy import PolicyOption, read_policy
 from memframe.cleanup.plan import AuditedMemories, CleanupBuilder, make_draft
 from memframe.cleanup.proposals import (
     MAX_SHARE,
@@ -24,6 +25,7 @@ from memframe.errors import ConfigError, PlanError, check_kind
 from memframe.frames import gc_paused
 from memframe.plan import Plan, plan_of
 from memframe.plan.changes import OnConflict, check_option, refuse_conflicts
+from memframe.plan.permitted import check_limits, leave_out_protected
 
 __all__ = ["audit_again", "plan_cleanup"]
 
@@ -35,6 +37,7 @@ def plan_cleanup(
     actions: Actions = None,
     on_conflict: OnConflict = "raise",
     max_share: float = MAX_SHARE,
+    policy: PolicyOption = None,
 ) -> Plan:
     """Plan what an audit proposes. Nothing is written until `apply_plan`.
 
@@ -77,6 +80,9 @@ def plan_cleanup(
     max_share : float
         The largest share of the user's audited memories, from 0 to 1, that may be deleted on wording alone. If
         a plan exceeds it, the error states the ``max_share`` that confirms the plan.
+    policy : Policy, path or None
+        What may never happen. What it protects is left out with what holds together with it, and named in
+        ``Plan.left``; a plan beyond its limits is refused.
 
     Returns
     -------
@@ -87,11 +93,12 @@ def plan_cleanup(
     Raises
     ------
     ConfigError
-        The action or check does not exist, the action is not available for that check, or ``max_share`` is not
-        between 0 and 1.
+        The action or check does not exist, the action is not available for that check, ``max_share`` is not
+        between 0 and 1, or the policy cannot be read.
     PlanError
         A memory was changed since the audit; the audit is of a file, or of other users alone; its frame holds one
-        memory in two states; or more than ``max_share`` would be deleted on wording alone.
+        memory in two states; more than ``max_share`` would be deleted on wording alone; or the plan exceeds the
+        limits of the policy.
 
     Examples
     --------
@@ -104,7 +111,7 @@ def plan_cleanup(
     """
     check_kind("access", access, Access)
     check_kind("audit", audit, Audit, str, PathLike, error=PlanError)
-    asked = read_actions(actions)
+    asked, rules = read_actions(actions), read_policy(policy)
     check_option("on_conflict", on_conflict, OnConflict)
     if on_conflict == "mine":
         raise PlanError(
@@ -128,7 +135,13 @@ def plan_cleanup(
     refuse_conflicts(conflicts, on_conflict)
     own = audit.findings[audit.findings["id"].map(audited.__contains__).astype(bool)]
     notes = builder.notes(own, audited.memories)
-    return plan_of(access, [*conflicts, *builder.changes()], notes=notes, created_at=now)
+    plan = plan_of(access, [*conflicts, *builder.changes()], notes=notes, created_at=now)
+    if rules is None:
+        return plan
+    states = {row.id: (row.audited, row.current) for row in rows.values()}
+    plan = leave_out_protected(plan, rules, lambda memory_id: states.get(memory_id, ()))
+    check_limits(plan, rules.limits, lambda: len(audited))
+    return plan
 
 
 def _select_known(findings: pd.DataFrame, audited: AuditedMemories) -> pd.DataFrame:

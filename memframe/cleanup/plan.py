@@ -41,6 +41,7 @@ from memframe.plan.change import FIELDS, Change, Fields, Label, Value, list_some
 from memframe.plan.current import CurrentMemory, read_current
 from memframe.plan.deletes import delete_of
 from memframe.plan.edited_frame import EditedFrame, label_of
+from memframe.plan.plan import COUNT_NOTE
 
 
 class DraftRow(Struct, frozen=True, kw_only=True, dict=True):
@@ -359,6 +360,7 @@ class CleanupBuilder:
         self._actions = {
             str(memory_id): {*actions} for memory_id, actions in findings.groupby("id")["action"]
         }
+        self._checks = {str(memory_id): {*checks} for memory_id, checks in findings.groupby("id")["check"]}
         self._copies = {*findings["id"][findings["check"].isin(COPYING)]}
         is_ending = findings["action"].isin(ENDING)
         self._why_patched = _describe_reasons(findings[~is_ending])
@@ -415,7 +417,7 @@ class CleanupBuilder:
             return
         n_done = len(wanted & changed)
         proposals = number_of(len(wanted), "proposal", "proposals")
-        note = f"In memories: of {proposals} {number_of(n_done, 'is', 'are')} carried out"
+        note = f"{COUNT_NOTE}{proposals} {number_of(n_done, 'is', 'are')} carried out"
         if left:
             counts = Counter(sorted(map(self._why_left, left)))
             reasons = "; ".join(f"{n:,} {why}" for why, n in counts.most_common())
@@ -457,6 +459,7 @@ class CleanupBuilder:
             reason="; ".join([*takes_in, *dict.fromkeys(filter(None, why))]),
             group=self._group_of.get(memory_id),
             hidden=self._hidden_texts(memory_id, *held),
+            checks=self._checks_of(memory_id, *merged),
         )
 
     def _delete(self, memory_id: str) -> Change:
@@ -464,9 +467,10 @@ class CleanupBuilder:
         whole = delete_of(row.label, row.stored) if row.stored else Change(action="delete", id=memory_id)
         kept = None if keeper is None else f"{self._name_memories([keeper])} keeps what it says"
         why = self._why_deleted.get(memory_id) or "the same text as others that are merged"
-        depends_on = {}
+        depends_on, keeps = {}, {}
         if keeper is not None:  # on what it holds of others and keeps; its patch compares the rest
             current, after = self._draft.rows[keeper].current, self._after.get(keeper, {})
+            keeps = {keeper: str(after.get("content", current["content"]) or "")}
             depends_on = {keeper: {name: current[name] for name in HOLDING if name not in after}}
         return replace(
             whole,
@@ -474,11 +478,16 @@ class CleanupBuilder:
             group=None if keeper is None else self._group_of[keeper],
             hidden=self._hidden_texts(memory_id, *filter(None, [keeper])),
             depends_on=depends_on,
+            keeps=keeps,
+            checks=self._checks_of(memory_id),
         )
 
     def _name_memories(self, ids: Sequence[str]) -> str:
         rows = (self._draft.rows[memory_id] for memory_id in ids)
         return list_some([Change(action="patch", id=row.id, row=row.label).label for row in rows])
+
+    def _checks_of(self, *ids: str) -> tuple[str, ...]:
+        return tuple(sorted(set().union(*(self._checks.get(memory_id, set()) for memory_id in ids))))
 
     def _hidden_texts(self, *ids: str) -> tuple[str, ...]:
         return tuple(sorted(frozenset().union(*(self._draft.hidden[memory_id] for memory_id in ids))))
