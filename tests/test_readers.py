@@ -16,8 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import memframe as mf
+from memframe.archive import bounds
 from memframe.frames import MEMORY_KINDS
-from memframe.readers import source
 from memframe.readers.formats import FORMATS
 from tests.rows import memories_of
 
@@ -453,8 +453,8 @@ def test_bad_input_is_refused_with_its_place(tmp_path, name, content, words):
 def test_sizes_are_bounded(tmp_path, monkeypatch):
     (tmp_path / "a.zip").write_bytes(MANY)
     (tmp_path / "b.json").write_text(json.dumps([MEM0]))
-    monkeypatch.setattr(source, "MAX_MEMBERS", 10)
-    monkeypatch.setattr(source, "MAX_BYTES", 100)
+    monkeypatch.setattr(bounds, "MAX_MEMBERS", 10)
+    monkeypatch.setattr(bounds, "MAX_BYTES", 100)
     for path in (tmp_path / "a.zip", tmp_path / "b.json", tmp_path):
         with pytest.raises(mf.FrameError, match="too large"):
             mf.read_memories(path)

@@ -28,6 +28,7 @@ import msgspec
 import pyarrow as pa
 import yaml
 
+from memframe.archive.bounds import read_whole
 from memframe.archive.table import ARCHIVE_SCHEMA, records_of
 from memframe.display import number_of
 from memframe.errors import FrameError
@@ -126,7 +127,7 @@ def read_notes(path: Path) -> dict[Path, dict[str, Any]]:
 
 def _row_of(path: Path) -> dict[str, Any]:
     try:
-        head, body = split_frontmatter(path.read_bytes().decode())
+        head, body = split_frontmatter(read_whole(path, str(path)).decode())
     except UnicodeDecodeError as error:
         raise FrameError(f"{path} is not UTF-8 text at byte {error.start:,}: mend it.") from None
     if _MARK not in head:
