@@ -1,4 +1,4 @@
-"""Bounds of files from elsewhere, checked before and while they are read: what is small on disk may be endless in memory.
+"""Bounds of files from elsewhere, checked before and while they are read: small files may be endless in memory.
 
 Honest files grow, too: text about twentyfold when it is unpacked, a column that repeats one word a hundredfold. A bomb
 grows a thousandfold. So growth is bounded relative to the size on disk, from a size on that is no burden.
@@ -34,8 +34,11 @@ TABLE_BYTES = 64 << 20
 MAX_LINE_BYTES = 64 << 20
 """Of one line of JSON Lines."""
 
-_INDEX_BYTES = 4
-"""Of a cell of text, which is read as a number in a dictionary."""
+MAX_VALUES = 50_000_000
+"""Cells, elements and lines of one text, of which the shortest take fifty times their size in memory."""
+
+_INDEX_BYTES, _ROW_BYTES = 4, 400
+"""Of a cell of text, which is read as a number in a dictionary; and of a row in memory, if nothing is in it."""
 
 
 def check_growth(n_bytes: int, n_stored: int, name: str, *, least: int = RATIO_BYTES) -> None:
@@ -58,6 +61,14 @@ def check_size(n_bytes: int, n_files: int, name: str) -> None:
         raise FrameError(
             f"{name} is too large: more than {MAX_BYTES >> 20:,} MiB or {MAX_MEMBERS:,} files are not read at once. "
             "Read it in parts."
+        )
+
+
+def check_values(text: str, name: str) -> None:
+    """Refuse a text of more values than are read at once: each comma and each line end stands between two."""
+    if text.count(",") + text.count("\n") > MAX_VALUES:
+        raise FrameError(
+            f"{name} is too large: more than {MAX_VALUES:,} values are not read at once. Read it in parts."
         )
 
 
@@ -106,6 +117,7 @@ def read_groups(
             ]
             n_unpacked += sum(chunk.total_uncompressed_size for chunk in chunks)
             n_cells = sum(chunk.num_values for chunk in chunks)
+            n_bytes += _ROW_BYTES * metadata.row_group(number).num_rows
             check_growth(max(n_unpacked, n_bytes + _INDEX_BYTES * n_cells), n_stored, name, least=TABLE_BYTES)
             table = file.read_row_group(number, columns=target.names)
             n_bytes += sum(_decoded_bytes(chunk) for column in table.columns for chunk in column.iterchunks())

@@ -182,8 +182,8 @@ def _unknown(source: Input) -> FrameError:
     first = source.documents[0] if source.documents else None
     if first is not None and first.form == "text" and (columns := read_header(first.value)):
         return FrameError(
-            f"{source.name} is not read: none of its columns ({_list_keys(columns)}) is known to hold texts. Rename the "
-            "one that does to `content`."
+            f"{source.name} is not read: none of its columns ({_list_keys(columns)}) is known to hold texts. Rename "
+            "the one that does to `content`."
         )
     value = first.value if first is not None and first.form in ("json", "lines") else None
     entry = value[0] if isinstance(value, list) and value else value

@@ -16,6 +16,7 @@ from memframe.readers.chats import (
     section_items,
 )
 from memframe.readers.markdown import (
+    download_items,
     has_text,
     is_conversation,
     is_download,
@@ -24,7 +25,6 @@ from memframe.readers.markdown import (
     is_table,
     markdown_items,
     mem0_markdown_items,
-    download_items,
     name_columns,
     table_items,
 )
@@ -164,11 +164,13 @@ def without_paths(item: Item, paths: Iterable[str]) -> Item:
 
 def _other_lists(document: Document, form: Format) -> dict[str, str]:
     """Return the lists of texts beside those that a format knows, and what they are called."""
-    known = {*form.lists.split(), *form.beside}
+    value, lists = top_object(document), {*form.lists.split()}
     return {
         key: f"entry of {key}"
-        for key, value in (top_object(document).items() if form.lists else ())
-        if key not in known and isinstance(value, list) and any(has_text(entry, TEXT_KEYS) for entry in value)
+        for key, entries in (value.items() if lists & value.keys() else ())  # else it is itself an entry
+        if key not in {*lists, *form.beside}
+        and isinstance(entries, list)
+        and any(has_text(entry, TEXT_KEYS) for entry in entries)
     }
 
 
@@ -252,13 +254,17 @@ def _observations_of(place: str, item: Item) -> Items:
 
 
 def _pam_items(documents: list[Document]) -> Items:
-    """Remove the time and the platform that `export_memories` wrote only because the format requires them."""
+    """Remove the time, platform and id that `export_memories` wrote only because the format requires them."""
     for place, item in (pair for document in documents for pair in document.items("memories")):
         own = get_path(item, "metadata.memframe")
         if isinstance(own, dict):
             times = item.get("temporal") if isinstance(item.get("temporal"), dict) else {}
             undated = {"temporal": times | {"created_at": None}} if own.get("is_undated") else {}
-            yield place, item | undated | {"provenance": {"platform": own.get("source")}}
+            named = {
+                "id": own.get("origin_id") or item.get("id"),
+                "provenance": {"platform": own.get("source")},
+            }
+            yield place, item | undated | named
         else:
             yield place, item
 
@@ -477,8 +483,10 @@ REFUSED: tuple[tuple[Callable[[Document], bool], str], ...] = (
     ),
     (
         is_conversation,
-        "it is a conversation, which holds what was said, not what is remembered. If its messages are memories all the "
-        "same, say so with format='table' (--format on the command line)",
+        (
+            "it is a conversation, which holds what was said, not what is remembered. If its messages are memories "
+            "all the same, say so with format='table' (--format on the command line)"
+        ),
     ),
 )
 """Documents that hold no memories, and why."""

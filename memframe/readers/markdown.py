@@ -70,7 +70,12 @@ def name_columns(item: Mapping[str, Any], found: Item | None = None) -> Item:
         key = next((key for fit in fits for key in keys if fit(rest[key])), None)
         if key is not None:
             result[column] = rest.pop(key)
-    return result | {f"origin_{key}" if key in _TAKEN else key: value for key, value in rest.items()}
+    for key, value in rest.items():
+        name = f"origin_{key}" if key in _TAKEN else key
+        while name in result:
+            name = f"origin_{name}"
+        result[name] = value
+    return result
 
 
 def is_table(document: Document) -> bool:
@@ -136,9 +141,17 @@ def is_conversation(document: Document) -> bool:
     if document.form in ("text", "markdown"):
         return False
     if isinstance(value, dict):
-        lists = [entries for entries in value.values() if isinstance(entries, list) and entries]
-        return bool(lists) and all(map(are_messages, lists)) and not has_text(value, TEXT_KEYS)
-    return are_messages(value)
+        return _is_thread(value)
+    return are_messages(value) or (
+        bool(value) and all(isinstance(each, dict) and _is_thread(each) for each in value)
+    )
+
+
+def _is_thread(value: Item) -> bool:
+    """Return True for an object of which each filled list is one of messages, and that has no text of its own."""
+    lists = [entries for entries in value.values() if isinstance(entries, list) and entries]
+    is_of_messages = any(map(are_messages, lists))
+    return is_of_messages and not has_text(value, TEXT_KEYS) and not _lists_of(value)
 
 
 def table_items(documents: list[Document]) -> Items:

@@ -34,8 +34,9 @@ _TEXTS = ("content", "title", "summary", "source", "origin_id", "entity")
 _TIMES = ("created_at", "updated_at")
 _SCORES = ("importance", "confidence")
 _COLUMNS = (*_TEXTS, *_TIMES, *_SCORES, "tags")
-_FIRST = (*MEMORY_KINDS, "origin_id", "place")
-_OWN = frozenset([*_FIRST, "entity", "outdated"])
+_FIRST = (*MEMORY_KINDS, "origin_id", "entity", "place", "outdated")
+"""Columns of every frame; ``entity`` is what a text speaks of without naming it, ``place`` where it stands."""
+_OWN = frozenset(_FIRST)
 
 _VECTOR_LENGTH = 32
 """Numbers in a list that is taken for an embedding."""
@@ -82,9 +83,8 @@ class Collector:
     def __init__(self, zone: tzinfo | None, now: datetime) -> None:
         self._zone, self._now = zone, now
         self._columns: dict[str, list[Any]] = {name: [] for name in _FIRST}
-        self._n_rows = self._n_days = self.n_tags_cut = 0
+        self._n_rows = self._n_days = self._n_unreadable = self.n_tags_cut = 0
         self._units: Counter[str] = Counter()
-        self._n_unreadable: Counter[str] = Counter()
         self._vectors: Counter[str] = Counter()
         self.left_out: Counter[str] = Counter()
         self._first_place: dict[str, str] = {}
@@ -112,22 +112,19 @@ class Collector:
             return
         cells |= {name: self._time(item.get(name), f"{name} in {place}") for name in _TIMES}
         cells |= {"tags": self._tags(item.get("tags", ())), "tag_ids": (), "place": place}
-        for name in _SCORES:
-            value = item.get(name)
-            is_flag = isinstance(value, bool)
-            cells[name] = float(value) if isinstance(value, int | float) and not is_flag else None
-        extra = {f"origin_{key}" if key in _OWN else key: item[key] for key in item if key not in _COLUMNS}
+        cells |= {name: read_number(item.get(name)) for name in _SCORES}
+        others = (key for key in item if key not in _COLUMNS or (key in _SCORES and cells[key] is None))
+        extra = {f"origin_{key}" if key in _OWN else key: item[key] for key in others}
         for key, value in extra.items():
             if _is_vector(value):
                 self._vectors[printable(key)] += 1
             elif (text := text_of(value)) is not None:
                 cells[to_encodable(key)] = text
         cells["outdated"] = declared_outdated(extra, self._now)
-        for name, names in TIME_NAMES.items():
-            if cells[name] is None and any(
-                key.casefold().removeprefix("origin_") in names and is_filled(extra[key]) for key in extra
-            ):
-                self._n_unreadable[name] += 1
+        given = {key.casefold().removeprefix("origin_") for key, value in extra.items() if is_filled(value)}
+        self._n_unreadable += sum(
+            cells[name] is None and bool(given & {*TIME_NAMES[name]}) for name in _TIMES
+        )
         cells = {key: value for key, value in cells.items() if value is not None}
         for key in cells:
             if key not in self._columns:
@@ -212,9 +209,9 @@ class Collector:
                 "days": self._n_days,
                 "zone": None if self._zone is None else str(self._zone),
                 "numbers": dict(self._units),
-                "unreadable": sum(self._n_unreadable.values()),
+                "unreadable": self._n_unreadable,
             },
-            "outdated": int(frame["outdated"].notna().sum()) if "outdated" in frame else 0,
+            "outdated": int(frame["outdated"].notna().sum()),
             "not_kept": dict(self._vectors),
             "tags_cut": self.n_tags_cut,
             "unread_files": source.unread + len(unread),
@@ -234,17 +231,17 @@ class Collector:
         if self._units:
             units = (f"{number_of(n, 'time', 'times')} as {unit}" for unit, n in self._units.items())
             yield f"Numbers read as times: {', '.join(units)} since 1970."
-        if n := report["times"]["unreadable"]:
-            yield f"Not read as a time, but kept beside: {number_of(n, 'value', 'values')}."
-        if n := report["outdated"]:
-            yield f"Outdated, as their source says: {number_of(n, 'memory', 'memories')}."
         if self._vectors:
             kept = (f"{key} ({n:,})" for key, n in self._vectors.items())
             yield f"Lists of numbers that are not kept: {', '.join(kept)}."
-        if n_broken:
-            yield f"With half a character (a lone surrogate), shown as U+FFFD: {number_of(n_broken, 'memory', 'memories')}."
-        if self.n_tags_cut:
-            yield f"Changed to what a service takes: {number_of(self.n_tags_cut, 'tag', 'tags')}."
+        for what, n, noun in (
+            ("Not read as a time, but kept beside", self._n_unreadable, ("value", "values")),
+            ("Outdated, as their source says", report["outdated"], ("memory", "memories")),
+            ("With half a character (a lone surrogate), shown as U+FFFD", n_broken, ("memory", "memories")),
+            ("Changed to what a service takes", self.n_tags_cut, ("tag", "tags")),
+        ):
+            if n:
+                yield f"{what}: {number_of(n, *noun)}."
         if readable:
             shown = ", ".join(readable[:3]) + (
                 f" and {len(readable) - 3:,} more" if len(readable) > 3 else ""

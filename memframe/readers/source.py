@@ -27,6 +27,7 @@ from memframe.archive.bounds import (
     TABLE_BYTES,
     check_growth,
     check_size,
+    check_values,
     read_groups,
     read_whole,
 )
@@ -295,6 +296,7 @@ def _decode_parquet(data: bytes, name: str) -> Document:
 
 
 def _decode_text(text: str, name: str) -> Document:
+    check_values(text, name)
     begin, is_note = text.lstrip(), Path(name).suffix.lower() in _MARKDOWN
     if begin.startswith(_JSON[2:]) and not is_note:  # encoded twice, as some of Letta's own agent files are
         text = _decode_json(text, name).value
