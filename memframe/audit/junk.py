@@ -19,9 +19,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from memframe.audit.findings import Proposal, findings_frame
+from memframe.audit.keeper import owners_of
 from memframe.audit.rules import load_rules, load_words, matching_places
 from memframe.audit.text import text_column, without_long_contents
-from memframe.frames import read_texts
 
 _TABLE, _WORDS = load_rules("junk"), load_words("junk")
 
@@ -113,9 +113,7 @@ class _DistinctTexts(NamedTuple):
         for row in ages.reset_index(drop=True).sort_values(kind="stable").index:
             if numbers[row] is not None:
                 rows_of[numbers[row]].append(row)
-        has_owners = "user_id" in memories.columns
-        owners = read_texts(memories, "user_id").fillna("").tolist() if has_owners else [""] * len(memories)
-        return cls(encoded.dictionary.to_pylist(), numbers, rows_of, owners)
+        return cls(encoded.dictionary.to_pylist(), numbers, rows_of, list(map(str, owners_of(memories))))
 
     def text_of(self, row: int) -> str:
         number = self.number_of[row]
