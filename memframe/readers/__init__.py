@@ -2,13 +2,14 @@
 
 `FORMATS` (`memframe.readers.formats`) is the table of what is read: mem0, OpenMemory, Letta, ChatGPT, Claude, pasted
 lists of dated lines, LangGraph, Graphiti, two memory servers of MCP, Supermemory, Portable AI Memory, Markdown
-(basic-memory, Obsidian, OKF, Letta's folders) and any CSV, JSON, JSON Lines or Parquet with a column of texts.
-Archives of memframe are read by `load_archive`.
+(basic-memory, Obsidian, OKF, Letta's folders), a person's own download from a service of memframe and any CSV, JSON,
+JSON Lines or Parquet with a column of texts. Archives of memframe are read by `load_archive`.
 
 Rows have no ``id``, as no service holds them: written with `plan_changes` they become new memories. ``origin_id`` is
-their id where they come from. A score of an unknown scale stays in a column beside. ``attrs["memframe_read"]`` has
-the counts of a read: ``format``, ``rows``, ``left_out`` (reason to number), ``times``, ``tags_cut``, ``unread_files``
-and ``summary``, the same in sentences.
+their id where they come from, ``entity`` what they speak of without naming it, ``place`` where they stand in the file,
+``outdated`` why their source no longer holds them true. A score of an unknown scale stays in a column beside.
+``attrs["memframe_read"]`` has the counts of a read: ``file``, ``format``, ``rows``, ``left_out`` (reason to number),
+``times``, ``outdated``, ``not_kept``, ``tags_cut``, ``unread_files`` and ``summary``, the same in sentences.
 """
 
 from __future__ import annotations
