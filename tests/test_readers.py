@@ -455,6 +455,8 @@ BAD = [
     ("claude without memories", packed(**{"conversations.json": [{"uuid": "c", "chat_messages": []}]}), "but no memories.json"),
     ("a conversation", [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "Hello!"}], "is a conversation"),
     ("lines of a conversation", lines({"role": "user", "content": "hi"}, {"role": "assistant", "content": "Hello!"}), "format='table'"),
+    ("conversations of an object", {"conversations": [{"id": 1, "messages": [{"role": "user", "content": "hi"}, {"role": "ai", "content": "x"}]}]},
+     "is a conversation"),
     ("conversations", [{"id": 1, "messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "x"}]}], "is a conversation"),
     ("a picture", b"\x89PNG\r\n\x1a\n\0\0", "is a picture, not a list of memories"),
     ("a database", b"SQLite format 3\0" + bytes(90), "is a database of SQLite"),

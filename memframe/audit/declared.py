@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from memframe.frames import read_moment
 
@@ -42,6 +43,7 @@ SUCCESSORS = ("replaced_by", "superseded_by")
 """Names of what stands in the place of a memory."""
 
 
+@lru_cache(maxsize=1024)
 def _fold(name: str) -> str:
     return name.casefold().replace("_", "").replace("-", "")
 

@@ -142,15 +142,17 @@ def is_conversation(document: Document) -> bool:
         return False
     if isinstance(value, dict):
         return _is_thread(value)
-    return are_messages(value) or (
-        bool(value) and all(isinstance(each, dict) and _is_thread(each) for each in value)
-    )
+    return are_messages(value) or _are_threads(value)
+
+
+def _are_threads(entries: Any) -> bool:
+    return bool(entries) and all(isinstance(each, dict) and _is_thread(each) for each in entries)
 
 
 def _is_thread(value: Item) -> bool:
     """Return True for an object of which each filled list is one of messages, and that has no text of its own."""
     lists = [entries for entries in value.values() if isinstance(entries, list) and entries]
-    is_of_messages = any(map(are_messages, lists))
+    is_of_messages = any(are_messages(entries) or _are_threads(entries) for entries in lists)
     return is_of_messages and not has_text(value, TEXT_KEYS) and not _lists_of(value)
 
 

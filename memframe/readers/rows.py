@@ -44,6 +44,7 @@ _VECTOR_LENGTH = 32
 TIME_NAMES: Mapping[str, Sequence[str]] = {
     "created_at": (
         "created_at", "createdat", "created", "timestamp", "ts", "time", "date", "added_at", "addedat", "date_added",
+        "created_at_epoch", "created_at_iso",
     ),
     "updated_at": ("updated_at", "updatedat", "updated", "modified", "modified_at", "last_updated", "lastupdated"),
 }  # fmt: skip
