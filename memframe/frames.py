@@ -11,8 +11,10 @@ without a zone is read as UTC; a time that is not ISO 8601 becomes NaT.
 from __future__ import annotations
 
 import gc
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -327,3 +329,41 @@ def gc_paused() -> Iterator[None]:
             gc.unfreeze()
         if was_enabled:
             gc.enable()
+
+
+_TIME_UNITS = (
+    ("seconds", 1e8, 1),  # from 1973 on, to the year 5138
+    ("milliseconds", 1e11, 10**3),
+    ("microseconds", 1e14, 10**6),
+    ("nanoseconds", 1e17, 10**9),
+)
+"""Units of a time since 1970, the smallest number that is read in each, and how many are a second."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_NUMERAL = re.compile(r"\d{9,19}(?:\.\d*)?")
+
+
+def read_moment(value: object) -> tuple[datetime | None, str | None]:
+    """Return a time, and its unit if it is a number since 1970; (None, None) for what is none.
+
+    Numbers are recognised by their size, in text also.
+
+    >>> read_moment("2024-05-01"), read_moment("1714557600")[0].isoformat(), read_moment(1714557600000)[1]
+    ((datetime.datetime(2024, 5, 1, 0, 0), None), '2024-05-01T10:00:00+00:00', 'milliseconds')
+    """
+    if isinstance(value, datetime):
+        return value, None
+    if isinstance(value, str):
+        text = value.strip()
+        if not _NUMERAL.fullmatch(text):
+            with suppress(ValueError):
+                return datetime.fromisoformat(text), None
+            return None, None
+        value = float(text) if "." in text else int(text)
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None, None
+    for unit, least, n in reversed(_TIME_UNITS):
+        if least <= value < 1000 * _TIME_UNITS[-1][1]:
+            exact = value * 10**6 // n if isinstance(value, int) else round(value * 10**6 / n)
+            return _EPOCH + timedelta(microseconds=exact), unit
+    return None, None

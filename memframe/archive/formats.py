@@ -29,6 +29,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
+from memframe.archive.bounds import MAX_LINE_BYTES, check_holes, read_groups, read_whole
 from memframe.archive.notes import read_notes
 from memframe.archive.table import (
     ARCHIVE_SCHEMA,
@@ -109,7 +110,7 @@ def _open_json(rows_in: Callable[[Path], _Rows], path: Path) -> OpenedFile:
 def _rows_of_lines(path: Path) -> _Rows:
     decoder = msgspec.json.Decoder(dict[str, Any])
     with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
+        for number, line in enumerate(iter(partial(file.readline, MAX_LINE_BYTES), b""), 1):
             bare = line.removeprefix(_BYTE_ORDER_MARK) if number == 1 else line
             if bare.strip():
                 try:
@@ -122,7 +123,7 @@ def _rows_of_lines(path: Path) -> _Rows:
 
 
 def _rows_of_array(path: Path) -> _Rows:
-    text = path.read_bytes().removeprefix(_BYTE_ORDER_MARK)
+    text = read_whole(path, str(path)).removeprefix(_BYTE_ORDER_MARK)
     try:
         yield from enumerate(msgspec.json.decode(text, type=list[dict[str, Any]]), 1)
     except _NO_JSON:
@@ -356,13 +357,9 @@ def _open_parquet(path: Path) -> OpenedFile:
     def read(columns: Sequence[str]) -> Iterator[pa.Table]:
         try:
             # not as a dataset, which takes folder names for columns
-            with (
-                open_by_bytes(path) as source,
-                pq.ParquetFile(source, page_checksum_verification=True) as file,
-            ):
+            with open_by_bytes(path) as source:
                 stored = [name for name in columns if name in schema.names]
-                groups = (file.read_row_group(at, columns=stored) for at in range(file.num_row_groups))
-                for table in groups if file.num_row_groups else [file.read(columns=stored)]:
+                for table in read_groups(source, path.stat().st_size, str(path), stored):
                     if header and "user_id" in columns and "user_id" not in stored:
                         owner = pa.repeat(header.user_id, len(table))
                         table = table.append_column("user_id", owner)  # noqa: PLW2901 - the same table
@@ -486,6 +483,7 @@ def open_file(path: Path) -> OpenedFile:
     if path.is_dir():
         return _open_notes(path)
     check_suffix(path)
+    check_holes(path, str(path))
     return OPENERS[path.suffix.lower()](path)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from memframe.audit.secrets import find_secrets
 from memframe.audit.secrets.values import looks_drawn
 from memframe.audit.text import fold, mask_text, redaction_mark
 from memframe.fields import TEXT_FIELDS
+from memframe.frames import READ
 
 _SECRET = re.compile(
     r"pass ?(?:word|code|phrase|wort)|kennwort|contrase|mot de passe|wachtwoord|\bpin\b|\bpins\b|secret|token|api.?key|"
@@ -147,6 +149,8 @@ def withhold(
 def labels_of(memories: pd.DataFrame, ids: Container[str | None]) -> dict[str, str]:
     """Return what chosen memories are called in a report: the title, or the first words, secrets masked.
 
+    A memory of a file is called by its entity, if it has one, and by the place where it stands.
+
     A text that speaks of secrets while none was found in it is not shown at all: any of its words may be one.
 
     >>> memories = pd.DataFrame({"id": ["m1", "m2", "m3"], "title": ["Tea", None, None], "content": [
@@ -162,15 +166,23 @@ def labels_of(memories: pd.DataFrame, ids: Container[str | None]) -> dict[str, s
     )
     names = [name for name in TEXT_FIELDS if name in concerned.columns]
     labels = {}
-    for memory_id, *texts in zip(concerned["id"], *(concerned[name] for name in names), strict=True):
-        text = next((" ".join(text.split()) for text in texts if isinstance(text, str) and text.strip()), "")
+    file = PurePath(memories.attrs.get(READ, {}).get("file", "")).name
+    nothing = [None] * len(concerned)
+    entities, places = (concerned.get(name, nothing) for name in ("entity", "place"))
+    texts_of = zip(*(concerned[name] for name in names), strict=True)
+    for memory_id, entity, place, texts in zip(concerned["id"], entities, places, texts_of, strict=True):
+        is_named = isinstance(entity, str) and entity.strip()
+        chosen = (f"{entity}: {texts[-1]}",) if is_named and isinstance(texts[-1], str) else texts
+        text = next((" ".join(text.split()) for text in chosen if isinstance(text, str) and text.strip()), "")
         if is_sensitive(text) and memory_id not in with_secret:
-            labels[memory_id] = NOT_SHOWN
+            label = NOT_SHOWN
         else:
             text = _mask_evidence(text, {" ".join(value.split()) for value in hidden.get(memory_id, ())})
-            labels[memory_id] = (
-                text if len(text) <= _LABEL_LETTERS else f"{text[: _LABEL_LETTERS - 1].rstrip()}…"
-            )
+            label = text if len(text) <= _LABEL_LETTERS else f"{text[: _LABEL_LETTERS - 1].rstrip()}…"
+        where = " of ".join(
+            part for part in (place, file) if isinstance(part, str) and part and places is not nothing
+        )
+        labels[memory_id] = f"{label} ({where})" if where else label
     return labels
 
 

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from memframe.audit.findings import Proposal, findings_frame
 from memframe.audit.forms import find_forms
+from memframe.audit.keeper import owners_of
 from memframe.audit.rules import load_rules, load_words, matching_places
 from memframe.audit.text import text_column, without_long_contents
 from memframe.fields import MEMORY_FIELDS
@@ -116,9 +117,7 @@ class _DistinctTexts(NamedTuple):
         for row in ages.reset_index(drop=True).sort_values(kind="stable").index:
             if numbers[row] is not None:
                 rows_of[numbers[row]].append(row)
-        has_owners = "user_id" in memories.columns
-        owners = read_texts(memories, "user_id").fillna("").tolist() if has_owners else [""] * len(memories)
-        return cls(encoded.dictionary.to_pylist(), numbers, rows_of, owners)
+        return cls(encoded.dictionary.to_pylist(), numbers, rows_of, list(map(str, owners_of(memories))))
 
     def text_of(self, row: int) -> str:
         number = self.number_of[row]

@@ -73,10 +73,16 @@ def copies_of(memories: pd.DataFrame) -> Rows:
 
 
 def owners_of(memories: pd.DataFrame) -> Rows:
-    """Return a number for the user of each row, the same in whichever order the rows come."""
-    if "user_id" not in memories:
-        return np.zeros(len(memories), np.int64)  # of one user, as far as the frame says
-    return pd.factorize(memories["user_id"].fillna(""), sort=True)[0].astype(np.int64)
+    """Return a number for the user of each row, and for the entity that it speaks of, the same in any order of rows.
+
+    A text such as "Works at Acme" says nothing without its entity, so it is a copy only of the same entity's.
+    """
+    numbers = np.zeros(len(memories), np.int64)
+    for name in ("user_id", "entity"):
+        if name in memories:
+            codes = pd.factorize(memories[name].fillna(""), sort=True)[0]
+            numbers = pd.factorize(numbers * (codes.max(initial=0) + 1) + codes, sort=True)[0]
+    return numbers.astype(np.int64)
 
 
 def _microseconds(times: pd.Series[Any]) -> Rows:

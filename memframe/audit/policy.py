@@ -45,8 +45,9 @@ from msgspec import Meta, Struct
 
 from memframe.audit.findings import CHECKS, Severity
 from memframe.audit.rules import Rule, RuleTable, fill_rules, load_fragments
-from memframe.audit.text import TEXT_FIELDS, first_characters, text_column
+from memframe.audit.text import first_characters, text_column
 from memframe.errors import ConfigError, check_kind, find_nearest
+from memframe.fields import TEXT_FIELDS
 from memframe.files import expand_path
 
 Count = Annotated[int, Meta(ge=0)]

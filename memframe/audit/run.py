@@ -317,6 +317,9 @@ def _describe_unchecked(memories: pd.DataFrame, parts: Mapping[str, pd.DataFrame
         yield f"The content of {number_of(n_closed, 'memory', 'memories')} that could not be opened."
     if left_out := memories.attrs.get(READ, {}).get("left_out"):
         yield f"What was left out of the file: {', '.join(f'{reason} ({n:,})' for reason, n in left_out.items())}."
+    read = memories.attrs.get(READ, {})
+    if n_undated := read.get("times", {}).get("missing"):
+        yield f"What is past or older: {number_of(n_undated, 'memory', 'memories')} of the file without a date."
     if memories.attrs.get(LOADED, {}).get("complete") is False:
         yield "Memories beyond the limit of the load: there are more than were audited."
     fields = [name for name in TEXT_FIELDS if name in memories.columns]

@@ -289,6 +289,11 @@ def erase_user(deployment: Deployment, email: str, confirm: int | None) -> Shown
     user_option,
     click.option("--format", "form", default="auto", help="Format of FILE, where several fit."),
     click.option("--zone", metavar="ZONE", help="Time zone of times without one, such as Europe/Paris."),
+    click.option(
+        "--with-outdated",
+        is_flag=True,
+        help="Also what its source calls invalid, superseded, archived, paused or deleted.",
+    ),
     click.option("--apply", "applies", is_flag=True, help="Write the memories; without it they are counted."),
 )
 @example(
@@ -296,7 +301,13 @@ def erase_user(deployment: Deployment, email: str, confirm: int | None) -> Shown
     "memframe service import mem0.json --user ada@example.org --apply",
 )
 def import_file(
-    deployment: Deployment, source: Path, email: str, form: str, zone: str | None, applies: bool
+    deployment: Deployment,
+    source: Path,
+    email: str,
+    form: str,
+    zone: str | None,
+    with_outdated: bool,
+    applies: bool,
 ) -> Shown:
     """Import the memories of a file or folder of another memory system, or an archive, with their times.
 
@@ -310,13 +321,25 @@ def import_file(
         frame = read_memories(source, format=form, zone=zone)
     summary = frame.attrs[READ]["summary"]
     user = _find_user(deployment, email)
-    run = run_import(deployment, user.id, frame, applies=applies)
-    new, known = (number_of(number, "memory", "memories") for number in (run.n_new, run.n_known))
-    if run.id:
-        done = f"imported, {known} known already.\nTo undo it: memframe service undo-import {run.id}"
-    else:
-        done = f"to import, {known} known already." + (" --apply writes them." if run.n_new else "")
-    return {**asdict(run), "user_id": user.id, "read": summary}, f"{summary}\n{new} {done}"
+    run = run_import(deployment, user.id, frame, applies=applies, with_outdated=with_outdated)
+    new, known, repeated, outdated, undated = (
+        number_of(number, "memory", "memories")
+        for number in (run.n_new, run.n_known, run.n_repeated, run.n_outdated, run.n_undated)
+    )
+    columns = ", ".join(f"{printable(name)} ({number:,})" for name, number in run.not_stored.items())
+    lines = [
+        summary,
+        f"{new} {'imported' if run.id else 'to import'}, {known} known already.",
+        f"Repeated in the file, and taken once: {repeated}." if run.n_repeated else "",
+        f"Left out, as their source calls them outdated: {outdated}; --with-outdated takes them, too."
+        if run.n_outdated
+        else "",
+        f"Dated with the time of the import, as they have no date: {undated}." if run.n_undated else "",
+        f"Not stored, as a memory has no field for it: {columns}." if columns else "",
+        "" if run.id or not run.n_new else "--apply writes them.",
+        f"To undo it: memframe service undo-import {run.id}" if run.id else "",
+    ]
+    return {**asdict(run), "user_id": user.id, "read": summary}, "\n".join(filter(None, lines))
 
 
 @command("imports")

@@ -22,8 +22,9 @@ from rapidfuzz.distance import OSA
 
 from memframe.audit.junk import find_junk
 from memframe.audit.lexicon import CALENDAR, LIGHT, MONTHS, UNITS, class_of, is_name, is_number, is_slip
-from memframe.audit.text import MAX_CHARACTERS, TEXT_FIELDS, first_characters, text_column
+from memframe.audit.text import MAX_CHARACTERS, first_characters, text_column
 from memframe.audit.tokenize import Words, words_of
+from memframe.fields import TEXT_FIELDS
 from memframe.plan.change import WRITES, Change, Value
 from memframe.secret import MASK
 

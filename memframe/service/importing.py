@@ -19,6 +19,7 @@ from uuid import uuid4
 
 import msgspec
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 from sqlalchemy import func, select
 
 from memframe.errors import InvalidError, NotFoundError
@@ -88,7 +89,7 @@ def import_memories(
                 described = {"color": tag.color or TAG_COLOR, "description": tag.description or ""}
                 times = _format_times(tag, deployment.now())
                 mine.add_tag(name=tag_name, is_enabled=tag.is_enabled, **described, **times)
-        for row in _check_memories(deployment, user_id, memories):
+        for row in _check_memories(deployment, user_id, _iter_records(memories, "memory")):
             mine.add({**row.columns, "content": mine.key.envelope.seal(row.content)}, row.tags)
 
 
@@ -102,9 +103,9 @@ class CheckedMemory(NamedTuple):
 
 
 def _check_memories(
-    deployment: Deployment, user_id: str, memories: Iterable[object]
+    deployment: Deployment, user_id: str, records: Iterable[tuple[str, object]]
 ) -> Iterator[CheckedMemory]:
-    for name, record in _iter_records(memories, "memory"):
+    for name, record in records:
         with _name_errors(name):
             memory = cast("ForeignRecord", msgspec.convert(record, ForeignMemory, from_attributes=True))
             content = validation.check_text(memory.content, "content")
@@ -165,30 +166,60 @@ def list_imports(deployment: Deployment) -> list[StoredImport]:
         return fetch_all(connection, StoredImport, query)
 
 
-class ImportRun(Struct, frozen=True):
-    """Result or preview of an import; `id` is None if nothing was written."""
+class ImportRun(Struct, frozen=True, kw_only=True):
+    """Result or preview of an import; `id` is None if nothing was written.
 
-    id: str | None
+    Each row is new, known from an earlier import, repeated in the file, or outdated as its source says.
+    """
+
+    id: str | None = None
     n_rows: int
     n_new: int
     n_known: int
+    n_repeated: int
+    n_outdated: int
+    n_undated: int
+    """New rows without a time of creation, which is the time of the import then."""
+    not_stored: dict[str, int]
+    """Columns for which a memory has no field, and the number of new rows that fill them."""
 
 
 def run_import(
-    deployment: Deployment, user_id: str, memories: Iterable[object], *, applies: bool = True
+    deployment: Deployment,
+    user_id: str,
+    memories: Iterable[object],
+    *,
+    applies: bool = True,
+    with_outdated: bool = False,
 ) -> ImportRun:
     """Create the memories of a file that were not imported before, or only count them unless it `applies`.
 
-    All rows are checked before the first is written. An interrupted run continues under its id when the same
-    file is imported again.
+    Rows whose column ``outdated`` says why their source no longer holds them true are left out unless asked for. All
+    rows are checked before the first is written. An interrupted run continues under its id when the same file is
+    imported again.
     """
-    rows = list(_check_memories(deployment, user_id, memories))
+    given = list(_iter_records(memories, "memory"))
+    records = [(name, record) for name, record in given if with_outdated or not _is_outdated(record)]
+    rows = list(_check_memories(deployment, user_id, records))
     digests = "".join(sorted({row.digest for row in rows}))
     file_digest = deployment.master_key.digest("imports", digests.encode())
     with deployment.store.transaction_of(user_id) as mine:
-        new = _choose_new(mine, rows)
+        known = {digest for (digest,) in mine.queries.rows(_DIGESTS, user_id=mine.user_id)}
+        first_of = {row.digest: number for number, row in reversed([*enumerate(rows)])}
+        chosen = sorted(number for digest, number in first_of.items() if digest not in known)
+        new = [rows[number] for number in chosen]
+        n_known = sum(row.digest in known for row in rows)
+        preview = ImportRun(
+            n_rows=len(given),
+            n_new=len(new),
+            n_known=n_known,
+            n_repeated=len(rows) - n_known - len(new),
+            n_outdated=len(given) - len(records),
+            n_undated=sum(_cell(records[number][1], "created_at") is None for number in chosen),
+            not_stored=_count_not_stored(records[number][1] for number in chosen),
+        )
         if not (new and applies):
-            return ImportRun(None, len(rows), len(new), len(rows) - len(new))
+            return preview
         this = {"user_id": user_id, "file_digest": file_digest}
         if (broken_off := mine.queries.row(_UNFINISHED, **this)) is not None:
             import_id = str(broken_off[0])
@@ -202,13 +233,33 @@ def run_import(
     with deployment.store.transaction_of(user_id) as mine:
         mine.queries.run(_FINISH, import_id=import_id, now=format_instant(mine.now))
     log_event("memories imported", user_id=user_id, import_id=import_id)
-    return ImportRun(import_id, len(rows), n_created, len(rows) - n_created)
+    n_meanwhile = len(new) - n_created
+    return replace(preview, id=import_id, n_new=n_created, n_known=preview.n_known + n_meanwhile)
 
 
-def _choose_new(mine: Memories, rows: Iterable[CheckedMemory]) -> list[CheckedMemory]:
-    """Return each row once that was not imported before."""
-    known = {digest for (digest,) in mine.queries.rows(_DIGESTS, user_id=mine.user_id)}
-    return [row for digest, row in {row.digest: row for row in rows}.items() if digest not in known]
+_OURS = {*ForeignMemory.__struct_fields__, "id", "user_id", "tag_ids", "place", "outdated"}
+"""Columns that a memory has a field for, or that say where it stood."""
+
+
+def _cell(record: object, name: str) -> object:
+    return record.get(name) if isinstance(record, Mapping) else getattr(record, name, None)
+
+
+def _is_outdated(record: object) -> bool:
+    return _cell(record, "outdated") not in (None, "")
+
+
+def _count_not_stored(records: Iterable[object]) -> dict[str, int]:
+    """Count the cells that no field of a memory holds, by column; what a field repeats is not lost."""
+    counts: Counter[str] = Counter()
+    for record in records:
+        if isinstance(record, Mapping):
+            others = {
+                name: cell for name, cell in record.items() if name not in _OURS and cell not in (None, "")
+            }
+            held = {str(record.get(name)) for name in _OURS} if others else set()
+            counts.update(str(name) for name, cell in others.items() if str(cell) not in held)
+    return dict(counts.most_common())
 
 
 def _import_batch(mine: Memories, import_id: str, batch: Iterable[CheckedMemory]) -> int:
