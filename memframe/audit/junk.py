@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from memframe.audit.findings import Proposal, findings_frame
+from memframe.audit.planted import with_hidden
 from memframe.audit.rules import load_rules, load_words, matching_places
 from memframe.audit.text import text_column, without_long_contents
 from memframe.fields import MEMORY_FIELDS
@@ -70,7 +71,7 @@ def find_junk(memories: pd.DataFrame) -> pd.DataFrame:
     0      heartbeat  m1  delete
     1  feedback_loop  m3  review
     """
-    store = _DistinctTexts.of(without_long_contents(memories))
+    store = _DistinctTexts.of(_without_hidden(without_long_contents(memories)))
     found = _find_repeats(store)
     for number, sign in _detect(store.distinct).items():
         found.update((row, sign) for row in store.rows_of[number])
@@ -93,6 +94,12 @@ def find_junk(memories: pd.DataFrame) -> pd.DataFrame:
             for row, sign in zip(rows, signs, strict=True)
         ],
     )
+
+
+def _without_hidden(memories: pd.DataFrame) -> pd.DataFrame:
+    """Return the memories with contents emptied where characters are hidden: they say more than is seen."""
+    is_hidden = with_hidden(memories)
+    return memories.assign(content=memories["content"].mask(is_hidden)) if is_hidden.any() else memories
 
 
 class _DistinctTexts(NamedTuple):

@@ -25,7 +25,9 @@ from memframe.audit.findings import (
 )
 from memframe.audit.judge import JUDGE_LIMIT, JudgeFunction, Judgement, apply_judgement, ask_judge
 from memframe.audit.junk import find_junk
+from memframe.audit.merge import settle_proposals
 from memframe.audit.personal_data import find_personal_data
+from memframe.audit.planted import find_planted
 from memframe.audit.result import Audit
 from memframe.audit.secrets import find_secrets
 from memframe.audit.similarity.cluster import similar_pairs
@@ -111,12 +113,13 @@ def audit_memories(
         # what could not be opened is not changed: a cleanup leaves it as it is
         is_closed = findings["id"].isin(memories["id"][memories["content_error"].notna()])
         findings["action"] = findings["action"].mask(is_closed & (findings["action"] != "none"), "review")
+    findings = settle_proposals(findings, memories)
     judgement = Judgement()
     if judge is not None:
         whole = with_all_columns(memories)
         candidates = find_candidates(whole, embed=embed)
         judgement = ask_judge(judge, whole, findings, candidates, limit=judge_limit)
-        findings = apply_judgement(findings, judgement)
+        findings = settle_proposals(apply_judgement(findings, judgement), memories)
     known = [check for check, find in FINDERS.items() if functions.get(check) is find]
     findings, counted = split_figures(withhold(findings, memories, known=known), len(memories))
     by_check = findings["check"].map({name: place for place, name in enumerate(CHECKS)}).fillna(len(CHECKS))
@@ -160,6 +163,7 @@ def all_checks(
         "stale": lambda _: find_stale(whole, now=moment),
         "secret": find_secrets,
         "personal_data": find_personal_data,
+        "planted": find_planted,
         "junk": lambda _: junk(),
         "missing": find_missing,
         "scores": find_scores,

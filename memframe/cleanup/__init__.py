@@ -8,6 +8,7 @@ import pandas as pd
 
 from memframe.access import Access
 from memframe.audit import Audit
+from memframe.audit.merge import changed_pairs
 from memframe.cleanup.plan import AuditedMemories, CleanupBuilder, make_draft
 from memframe.cleanup.proposals import (
     MAX_SHARE,
@@ -46,6 +47,7 @@ def plan_cleanup(
       date, a source or any other value would be lost.
     - redact: secrets, in any field, are replaced by a mark such as ``[redacted: password]``; personal data only
       if ``actions={"personal_data": "redact"}`` requests it.
+    - strip: characters that hide text or break words are removed; what is seen stays.
     - retag: near-identical names get one spelling; disabled tags are removed.
     - rescale: importance from 1 to 5 is converted to 0 to 1. If both scales are in use, a 1 remains a 1: review
       those that the audit calls ambiguous first, as they cannot be distinguished afterwards.
@@ -78,8 +80,8 @@ def plan_cleanup(
     Returns
     -------
     Plan
-        The reason of each change names its findings, with masked evidence. If some proposals cannot be carried
-        out, ``notes`` gives their number and the reasons.
+        The reason of each change names its findings, with masked evidence. ``left`` names the proposals
+        that it leaves out, with the reasons.
 
     Raises
     ------
@@ -116,15 +118,15 @@ def plan_cleanup(
     audited = AuditedMemories(access, audit.memories)
     findings = _select_known(asked.of(audit.findings), audited)
     rows = audited.read({*findings["id"], *findings["related_id"].dropna()})
-    apart = _changed_pairs(audit.findings)
+    apart = changed_pairs(audit.findings)
     with gc_paused():
         draft = make_draft(findings, rows, audited.memories, taken=asked.taken, apart=apart)
     check_share(findings, draft.deletes, len(audited), max_share)
     builder = CleanupBuilder(draft, findings)
     conflicts = [] if on_conflict == "theirs" else [*builder.conflicts()]
     refuse_conflicts(conflicts, on_conflict)
-    notes = builder.notes(audit.findings[audit.findings["id"].map(audited.__contains__).astype(bool)])
-    return plan_of(access, [*conflicts, *builder.changes()], notes=notes, created_at=now)
+    left = builder.left_out(audit.findings[audit.findings["id"].map(audited.__contains__).astype(bool)])
+    return plan_of(access, [*conflicts, *builder.changes()], left=left, created_at=now)
 
 
 def _select_known(findings: pd.DataFrame, audited: AuditedMemories) -> pd.DataFrame:
@@ -132,8 +134,3 @@ def _select_known(findings: pd.DataFrame, audited: AuditedMemories) -> pd.DataFr
     is_known = findings["id"].map(audited.__contains__).astype(bool)
     related = findings["related_id"]
     return findings[is_known & (related.isna() | related.map(audited.__contains__).astype(bool))]
-
-
-def _changed_pairs(findings: pd.DataFrame) -> set[frozenset[str]]:
-    changed = findings[(findings["check"] == "changed_value") & findings["related_id"].notna()]
-    return {frozenset(pair) for pair in zip(changed["id"], changed["related_id"], strict=True)}
