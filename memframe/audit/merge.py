@@ -546,31 +546,25 @@ def settle_proposals(findings: pd.DataFrame, memories: pd.DataFrame) -> pd.DataF
     deleted = set(findings["id"][is_ending & ~is_copying])
     copies = [copy for copy in read_copies(findings[is_copying]) if copy.id not in deleted]
     ended, why_left = _decide(copies, findings, memories, deleted)
-    changes: dict[str, dict[Any, Any]] = {"action": {}, "related_id": {}, "evidence": {}}
-    by_rank = sorted(
-        findings.index[(is_ending | findings["id"].isin(ended.keys())).to_numpy(bool)],
-        key=lambda row: (not is_ending[row], _RANKS.get(findings.at[row, "check"], _LAST)),
-    )
+    ids, checks, evidence = (findings[name].tolist() for name in ("id", "check", "evidence"))
+    actions, related = findings["action"].tolist(), findings["related_id"].tolist()
+    endings, copyings = is_ending.tolist(), is_copying.tolist()
     proposed = set(deleted)
-    for row in by_rank:
-        memory_id = findings.at[row, "id"]
-        if memory_id in deleted and not is_copying[row]:
-            continue
-        if memory_id in proposed:
-            if is_ending[row]:
-                changes["action"][row] = "none"
-        elif memory_id in ended and (is_ending[row] or findings.at[row, "check"] in _RANKS):
-            proposed.add(memory_id)
-            keeper, changes["action"][row] = ended[memory_id]
-            changes["related_id"][row] = keeper
-        elif is_ending[row]:
-            changes["action"][row] = "review"
-            why = why_left.get(memory_id, _NOTHING_KEEPS)
-            changes["evidence"][row] = f"{findings.at[row, 'evidence']}; stays: {why}"
-    settled = findings.copy()
-    for name, cells in changes.items():
-        settled.loc[list(cells), name] = list(cells.values())
-    return settled
+    # the finding that a merge rests on comes first
+    for row in sorted(
+        range(len(ids)), key=lambda row: (not endings[row], _RANKS.get(checks[row], _LAST), row)
+    ):
+        if ids[row] in proposed:
+            if copyings[row]:
+                actions[row] = "none"
+        elif ids[row] in ended and (endings[row] or checks[row] in _RANKS):
+            proposed.add(ids[row])
+            related[row], actions[row] = ended[ids[row]]
+        elif endings[row]:
+            actions[row] = "review"
+            evidence[row] = f"{evidence[row]}; stays: {why_left.get(ids[row], _NOTHING_KEEPS)}"
+    columns = {"action": actions, "related_id": related, "evidence": evidence}
+    return findings.assign(**{name: pd.array(cells, "str") for name, cells in columns.items()})
 
 
 def _decide(

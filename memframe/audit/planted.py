@@ -51,7 +51,10 @@ _UNSPACED = (
 )
 _PICTURE = "\xa9\xae\u2190-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
 _LATIN = "A-Za-z\xc0-\u05ff"
-_FLAG = "\U0001f3f4(?:\U000e0067\U000e0062(?:\U000e0065\U000e006e\U000e0067|\U000e0073\U000e0063\U000e0074|\U000e0077\U000e006c\U000e0073))\U000e007f"
+_FLAG = (
+    "\U0001f3f4\U000e0067\U000e0062(?:\U000e0065\U000e006e\U000e0067|\U000e0073\U000e0063\U000e0074"
+    "|\U000e0077\U000e006c\U000e0073)\U000e007f"
+)
 _ORDINARY = re.compile(
     "|".join(
         (
@@ -74,8 +77,8 @@ _HAS_RIGHT_TO_LEFT = re.compile(f"[{_RIGHT_TO_LEFT}]")
 def hidden_in(text: str) -> list[int]:
     """Return the places of characters that are not seen, or differ from what is seen, and that no script needs.
 
-    >>> hidden_in("tea\\u200bpot"), hidden_in("\\U0001f469\\u200d\\U0001f52c"), hidden_in("\\u0645\\u06cc\\u200c\\u062e")
-    ([3], [], [])
+    >>> hidden_in("tea\\u200bpot"), hidden_in("\\U0001f469\\u200d\\U0001f52c")
+    ([3], [])
     """
     places = [found.start() for found in _HIDDEN.finditer(text)]
     if not places:
@@ -147,7 +150,10 @@ _TABLE = load_rules("planted")
 _MARKS, _INSTRUCTION, _ABOUT = (
     _TABLE.only(*groups) for groups in (("chat_mark", "image", "link"), ("instruction",), ("about",))
 )
-_QUOTED = re.compile(r"```.{0,20000}?(?:```|\Z)|`[^`\n]{1,2000}`|[\"“«„][^\"“”«»„\n]{1,2000}[\"”»“]|^[ \t]{0,3}>[^\n]{0,2000}", re.DOTALL | re.MULTILINE)  # fmt: skip
+_QUOTED = re.compile(
+    r"```.{0,20000}?(?:```|\Z)|`[^`\n]{1,2000}`|[\"“«„][^\"“”«»„\n]{1,2000}[\"”»“]|^[ \t]{0,3}>[^\n]{0,2000}",
+    re.DOTALL | re.MULTILINE,
+)
 _BASE64 = re.compile(r"(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/]{24,4000}={0,2}(?![A-Za-z0-9+/_=-])")
 _HEX = re.compile(r"(?<![0-9A-Fa-f])(?:[0-9A-Fa-f]{2}){16,2000}(?![0-9A-Fa-f])")
 _SENTENCE = re.compile(r"[A-Za-z']{2,20}(?:[ ,.:;]{1,2}[A-Za-z']{1,20}){2}")
@@ -190,8 +196,7 @@ def find_planted(memories: pd.DataFrame) -> pd.DataFrame:
     for text in texts_with(memories, prefilter):
         rows.extend((text.row, text.field, text.text, planted) for planted in _find_in(text.text))
     ids = memories["id"].tolist()
-    seen = _seen_texts(memories) if any(_KINDS[one.kind][1] == "strip" for *_, one in rows) else frozenset()
-    columns = [(ids[row], field, one, _choose_action(one, text, seen)) for row, field, text, one in rows]
+    columns = [(ids[row], field, one, _choose_action(one, text)) for row, field, text, one in rows]
     return findings_frame(
         check="planted",
         kind=[one.kind for _, _, one, _ in columns],
@@ -206,23 +211,11 @@ def find_planted(memories: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _seen_texts(memories: pd.DataFrame) -> frozenset[str]:
-    return (
-        frozenset(cell for cell in memories["content"] if isinstance(cell, str))
-        if "content" in memories
-        else frozenset()
-    )
-
-
-def _choose_action(one: _Planted, text: str, seen: frozenset[str]) -> tuple[Proposal, str]:
-    """Return the proposal, and why it is none; a text that would become equal to another one is for review."""
+def _choose_action(one: _Planted, text: str) -> tuple[Proposal, str]:
     action = _KINDS[one.kind][1]
-    if action != "strip":
-        return action, ""
-    rest = without_hidden(text)
-    if not rest.strip():
+    if action == "strip" and not without_hidden(text).strip():
         return "review", "; nothing else is in this text"
-    return ("review", "; without it, it is the text of another memory") if rest in seen else (action, "")
+    return action, ""
 
 
 def _find_in(text: str) -> Iterator[_Planted]:

@@ -27,7 +27,7 @@ from memframe.audit.judge import JUDGE_LIMIT, JudgeFunction, Judgement, apply_ju
 from memframe.audit.junk import find_junk
 from memframe.audit.merge import settle_proposals
 from memframe.audit.personal_data import find_personal_data
-from memframe.audit.planted import find_planted
+from memframe.audit.planted import find_planted, without_hidden
 from memframe.audit.result import Audit
 from memframe.audit.secrets import find_secrets
 from memframe.audit.similarity.cluster import similar_pairs
@@ -113,7 +113,7 @@ def audit_memories(
         # what could not be opened is not changed: a cleanup leaves it as it is
         is_closed = findings["id"].isin(memories["id"][memories["content_error"].notna()])
         findings["action"] = findings["action"].mask(is_closed & (findings["action"] != "none"), "review")
-    findings = settle_proposals(findings, memories)
+    findings = settle_proposals(_strip_unless_repeated(findings, memories), memories)
     judgement = Judgement()
     if judge is not None:
         whole = with_all_columns(memories)
@@ -170,6 +170,30 @@ def all_checks(
         "tags": partial(find_tags, tags=tags),
         "sealed": find_sealed,
     }
+
+
+def _strip_unless_repeated(findings: pd.DataFrame, memories: pd.DataFrame) -> pd.DataFrame:
+    """Leave for review what would repeat another memory without its hidden characters: a person chooses the one."""
+    is_strip = findings["action"] == "strip"
+    if not is_strip.any():
+        return findings
+    whole = with_all_columns(memories)
+    is_planted = whole["id"].isin(findings["id"][is_strip])
+    seen = {
+        name: [
+            without_hidden(text) if planted and isinstance(text, str) else text
+            for text, planted in zip(whole[name], is_planted, strict=True)
+        ]
+        for name in TEXT_FIELDS
+    }
+    whole = whole.assign(**{name: pd.array(texts, "str") for name, texts in seen.items()})
+    repeated = {*find_exact_duplicates(whole)["id"], *find_near_duplicates(whole)["id"]}
+    is_repeated = is_strip & findings["id"].isin(repeated)
+    why = "; without them it repeats another memory"
+    return findings.assign(
+        action=findings["action"].mask(is_repeated, "review"),
+        evidence=findings["evidence"].mask(is_repeated, findings["evidence"] + why),
+    )
 
 
 def _ensure_ids(memories: pd.DataFrame) -> tuple[pd.DataFrame, bool]:

@@ -126,7 +126,13 @@ def plan_cleanup(
     conflicts = [] if on_conflict == "theirs" else [*builder.conflicts()]
     refuse_conflicts(conflicts, on_conflict)
     left = builder.left_out(audit.findings[audit.findings["id"].map(audited.__contains__).astype(bool)])
-    return plan_of(access, [*conflicts, *builder.changes()], left=left, created_at=now)
+    shown = {change.id for change in conflicts}
+    return plan_of(
+        access,
+        [*conflicts, *builder.changes()],
+        left=[one for one in left if one.id not in shown],
+        created_at=now,
+    )
 
 
 def _select_known(findings: pd.DataFrame, audited: AuditedMemories) -> pd.DataFrame:

@@ -21,8 +21,9 @@ from msgspec import Struct
 
 from memframe.audit.junk import find_junk
 from memframe.audit.lexicon import CALENDAR, LIGHT, MONTHS, UNITS, class_of, is_name, is_slip
-from memframe.audit.text import MAX_CHARACTERS, TEXT_FIELDS, first_characters, text_column
+from memframe.audit.text import MAX_CHARACTERS, first_characters, text_column
 from memframe.audit.tokenize import words_of
+from memframe.fields import TEXT_FIELDS
 from memframe.plan.change import WRITES, Change
 from memframe.secret import MASK
 
