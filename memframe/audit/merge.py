@@ -397,7 +397,7 @@ _NOTHING_KEEPS = "the memory that says the same is deleted, cannot be opened, or
 
 
 class _Beside(NamedTuple):
-    """What a merge respects beside the fields that it writes."""
+    """Conditions of a merge beside the fields that it writes."""
 
     is_planted: bool
     day: int | None
