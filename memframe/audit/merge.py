@@ -24,7 +24,7 @@ from memframe.audit.lexicon import CALENDAR, CLASSES, LIGHT, class_of, is_number
 from memframe.audit.planted import with_hidden
 from memframe.audit.rules import load_rules
 from memframe.audit.similarity.cluster import Clusters
-from memframe.audit.text import text_column
+from memframe.audit.text import text_column, with_all_columns
 from memframe.audit.tokenize import words_of
 from memframe.fields import MEMORY_FIELDS, TEXT_FIELDS
 from memframe.frames import MEMORY_KINDS, read_names, read_numbers, read_texts, read_times
@@ -318,7 +318,7 @@ class Merging:
         rows = self._memories.drop_duplicates("id").set_index("id", drop=False).reindex(list(members))
         n_values = np.array([self._texts.n_values((member, "content")) for member in members], np.float64)
         odd = oddness([str(self._values[member].get("content") or "") for member in members])
-        places = precedence(rows.reindex(columns=list(MEMORY_KINDS)), n_values - np.floor(odd) / _MANY, odd)
+        places = precedence(with_all_columns(rows), n_values - np.floor(odd) / _MANY, odd)
         return {
             member: (rank.get(member, _LAST), place)
             for member, place in zip(members, places.tolist(), strict=True)
