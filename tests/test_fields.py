@@ -17,8 +17,8 @@ from memframe import wire
 from memframe.archive.sealing import SEALED
 from memframe.audit.evidence import HOLDS_WORDS
 from memframe.audit.findings import CHECKS, PROPOSALS
+from memframe.audit.merge import Copy, Merging
 from memframe.audit.run import all_checks
-from memframe.cleanup.merge import Copy, Merging
 from memframe.cleanup.plan import EDITORS
 from memframe.cleanup.proposals import ENDING, PLANNED, POSSIBLE
 from memframe.errors import FrameError

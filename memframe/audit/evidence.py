@@ -77,6 +77,7 @@ HOLDS_WORDS: Mapping[Check, bool] = {
     "stale": True,
     "secret": False,
     "personal_data": False,
+    "planted": True,
     "junk": True,
     "missing": False,
     "scores": False,

@@ -18,6 +18,7 @@ Check = Literal[
     "stale",
     "secret",
     "personal_data",
+    "planted",
     "junk",
     "missing",
     "scores",
@@ -30,7 +31,7 @@ Severity = Literal["info", "low", "medium", "high"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 """From the least to the worst."""
 
-Proposal = Literal["delete", "merge", "redact", "retag", "rescale", "review", "none"]
+Proposal = Literal["delete", "merge", "redact", "strip", "retag", "rescale", "review", "none"]
 PROPOSALS: tuple[Proposal, ...] = get_args(Proposal)
 
 DTYPES: Mapping[str, str] = MappingProxyType(

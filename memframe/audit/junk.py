@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from memframe.audit.findings import Proposal, findings_frame
 from memframe.audit.forms import find_forms
 from memframe.audit.keeper import owners_of
+from memframe.audit.planted import with_hidden
 from memframe.audit.rules import load_rules, load_words, matching_places
 from memframe.audit.text import text_column, without_long_contents
 from memframe.fields import MEMORY_FIELDS
@@ -72,7 +73,7 @@ def find_junk(memories: pd.DataFrame) -> pd.DataFrame:
     0      heartbeat  m1  delete
     1  feedback_loop  m3  review
     """
-    store = _DistinctTexts.of(without_long_contents(memories))
+    store = _DistinctTexts.of(_without_hidden(without_long_contents(memories)))
     found = _find_form_members(memories, store)
     found.update(_find_repeats(store))
     for number, sign in _detect(store.distinct).items():
@@ -96,6 +97,12 @@ def find_junk(memories: pd.DataFrame) -> pd.DataFrame:
             for row, sign in zip(rows, signs, strict=True)
         ],
     )
+
+
+def _without_hidden(memories: pd.DataFrame) -> pd.DataFrame:
+    """Return the memories with contents emptied where characters are hidden: they say more than is seen."""
+    is_hidden = with_hidden(memories)
+    return memories.assign(content=memories["content"].mask(is_hidden)) if is_hidden.any() else memories
 
 
 class _DistinctTexts(NamedTuple):

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from memframe.audit.planted import with_hidden
 from memframe.audit.text import text_column
 from memframe.audit.tokenize import WRAPPER, WRAPPER_AFTER, widen
 from memframe.fields import MEMORY_FIELDS
@@ -57,19 +58,23 @@ def age_order(memories: pd.DataFrame) -> Rows:
 
 
 def copies_of(memories: pd.DataFrame) -> Rows:
-    """Return for each row the row to keep of all with the same user and content; -1 for rows without content."""
+    """Return for each row the row to keep of all with the same user and content.
+
+    It is -1 for rows without content, and for those with hidden characters, which are no copies of anything.
+    """
     content = text_column(memories, "content")
     readable = pc.fill_null(pc.not_equal(pc.utf8_trim_whitespace(content), ""), False)
+    is_readable = readable.to_numpy(zero_copy_only=False) & ~with_hidden(memories)
     texts = pc.dictionary_encode(content.fill_null("")).indices.to_numpy().astype(np.int64)
     owners = owners_of(memories)
-    keys = texts * (owners.max(initial=0) + 1) + owners
+    keys = np.where(is_readable, texts * (owners.max(initial=0) + 1) + owners, -1 - np.arange(len(memories)))
     keepers = np.arange(len(memories))
     shared = np.flatnonzero(pd.Series(keys).duplicated(keep=False))
     if len(shared):
         places = precedence(memories.iloc[shared])
         by_group = pd.Series(places).groupby(keys[shared])
         keepers[shared] = shared[np.argsort(places)[by_group.transform("min").to_numpy()]]
-    return np.where(readable.to_numpy(zero_copy_only=False), keepers, -1)
+    return np.where(is_readable, keepers, -1)
 
 
 def owners_of(memories: pd.DataFrame) -> Rows:

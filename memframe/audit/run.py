@@ -25,7 +25,9 @@ from memframe.audit.findings import (
 )
 from memframe.audit.judge import JUDGE_LIMIT, JudgeFunction, Judgement, apply_judgement, ask_judge
 from memframe.audit.junk import find_junk
+from memframe.audit.merge import settle_proposals
 from memframe.audit.personal_data import find_personal_data
+from memframe.audit.planted import find_planted, without_hidden
 from memframe.audit.result import Audit
 from memframe.audit.secrets import find_secrets
 from memframe.audit.similarity.cluster import similar_pairs
@@ -131,6 +133,7 @@ def audit_memories(
         # what could not be opened is not changed: a cleanup leaves it as it is
         is_closed = findings["id"].isin(memories["id"][memories["content_error"].notna()])
         findings["action"] = findings["action"].mask(is_closed & (findings["action"] != "none"), "review")
+    findings = settle_proposals(_strip_unless_repeated(findings, memories), memories)
     judgement = Judgement()
     if not isinstance(given[1], int) or judge_limit < 0:
         raise ConfigError(f"judge_limit={judge_limit!r:.60}: give a whole number from 0")
@@ -138,7 +141,7 @@ def audit_memories(
         whole = with_all_columns(memories)
         candidates = find_candidates(whole, embed=embed)
         judgement = ask_judge(judge, whole, findings, candidates, limit=judge_limit)
-        findings = apply_judgement(findings, judgement)
+        findings = settle_proposals(apply_judgement(findings, judgement), memories)
     known = [check for check, find in FINDERS.items() if functions.get(check) is find]
     findings, counted = split_figures(withhold(findings, memories, known=known), len(memories))
     by_check = findings["check"].map({name: place for place, name in enumerate(CHECKS)}).fillna(len(CHECKS))
@@ -181,12 +184,37 @@ def all_checks(
         "stale": lambda _: find_stale(whole, now=moment),
         "secret": find_secrets,
         "personal_data": find_personal_data,
+        "planted": find_planted,
         "junk": lambda _: junk(),
         "missing": find_missing,
         "scores": find_scores,
         "tags": partial(find_tags, tags=tags),
         "sealed": find_sealed,
     }
+
+
+def _strip_unless_repeated(findings: pd.DataFrame, memories: pd.DataFrame) -> pd.DataFrame:
+    """Leave for review what would repeat another memory without its hidden characters: a person chooses the one."""
+    is_strip = findings["action"] == "strip"
+    if not is_strip.any():
+        return findings
+    whole = with_all_columns(memories)
+    is_planted = whole["id"].isin(findings["id"][is_strip])
+    seen = {
+        name: [
+            without_hidden(text) if planted and isinstance(text, str) else text
+            for text, planted in zip(whole[name], is_planted, strict=True)
+        ]
+        for name in TEXT_FIELDS
+    }
+    whole = whole.assign(**{name: pd.array(texts, "str") for name, texts in seen.items()})
+    repeated = {*find_exact_duplicates(whole)["id"], *find_near_duplicates(whole)["id"]}
+    is_repeated = is_strip & findings["id"].isin(repeated)
+    why = "; without them it repeats another memory"
+    return findings.assign(
+        action=findings["action"].mask(is_repeated, "review"),
+        evidence=findings["evidence"].mask(is_repeated, findings["evidence"] + why),
+    )
 
 
 def _ensure_ids(memories: pd.DataFrame) -> tuple[pd.DataFrame, bool]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from itertools import combinations
 from os import PathLike
 
 import pandas as pd
@@ -11,6 +10,7 @@ import pandas as pd
 from memframe.access import Access
 from memframe.audit import Audit
 from memframe.audit.evidence import values_of
+from memframe.audit.merge import changed_pairs
 from memframe.audit.policy import PolicyOption, read_policy
 from memframe.cleanup.plan import AuditedMemories, CleanupBuilder, make_draft
 from memframe.cleanup.proposals import (
@@ -52,6 +52,7 @@ def plan_cleanup(
       date, a source or any other value would be lost.
     - redact: secrets, in any field, are replaced by a mark such as ``[redacted: password]``; personal data only
       if ``actions={"personal_data": "redact"}`` requests it.
+    - strip: characters that hide text or break words are removed; what is seen stays.
     - retag: near-identical names get one spelling; disabled tags are removed.
     - rescale: importance from 1 to 5 is converted to 0 to 1. If both scales are in use, a 1 remains a 1: review
       those that the audit calls ambiguous first, as they cannot be distinguished afterwards.
@@ -87,8 +88,8 @@ def plan_cleanup(
     Returns
     -------
     Plan
-        The reason of each change names its findings, with masked evidence. If some proposals cannot be carried
-        out, ``notes`` gives their number and the reasons.
+        The reason of each change names its findings, with masked evidence. ``left`` names the proposals
+        that it leaves out, with the reasons.
 
     Raises
     ------
@@ -126,16 +127,22 @@ def plan_cleanup(
     audited = AuditedMemories(access, audit.memories)
     findings = _select_known(asked.of(audit.findings), audited)
     rows = audited.read({*findings["id"], *findings["related_id"].dropna()})
-    apart, known = _changed_pairs(audit.findings), _known_secrets(audited.memories, audit.findings)
+    apart, known = changed_pairs(audit.findings), _known_secrets(audited.memories, audit.findings)
     with gc_paused():
         draft = make_draft(findings, rows, audited.memories, taken=asked.taken, apart=apart, known=known)
     check_share(findings, draft.deletes, len(audited), max_share)
     builder = CleanupBuilder(draft, findings)
     conflicts = [] if on_conflict == "theirs" else [*builder.conflicts()]
     refuse_conflicts(conflicts, on_conflict)
-    own = audit.findings[audit.findings["id"].map(audited.__contains__).astype(bool)]
-    notes = builder.notes(own, audited.memories)
-    plan = plan_of(access, [*conflicts, *builder.changes()], notes=notes, created_at=now)
+    left = builder.left_out(audit.findings[audit.findings["id"].map(audited.__contains__).astype(bool)])
+    shown = {change.id for change in conflicts}
+    plan = plan_of(
+        access,
+        [*conflicts, *builder.changes()],
+        notes=builder.notes(audited.memories),
+        left=[one for one in left if one.id not in shown],
+        created_at=now,
+    )
     if rules is None:
         return plan
     states = {row.id: (row.audited, row.current) for row in rows.values()}
@@ -158,10 +165,3 @@ def _known_secrets(memories: pd.DataFrame, findings: pd.DataFrame) -> dict[str, 
         if memory_id is not None:
             known[memory_id].add(value)
     return {memory_id: frozenset(values) for memory_id, values in known.items()}
-
-
-def _changed_pairs(findings: pd.DataFrame) -> set[frozenset[str]]:
-    """Pair all versions of one memory: each may hold a value that the others do not."""
-    versions = findings[(findings["check"] == "version") & findings["group"].notna()]
-    groups = versions.groupby("group")["id"]
-    return {frozenset(pair) for _, ids in groups for pair in combinations(ids, 2)}

@@ -15,7 +15,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
@@ -29,9 +29,10 @@ from msgspec.structs import replace
 from memframe.access import Access
 from memframe.audit.fields import names_in, rescale_importance
 from memframe.audit.findings import Proposal
+from memframe.audit.merge import COPYING, Merge, Merging, join_fields, read_copies
+from memframe.audit.planted import without_hidden
 from memframe.audit.secrets.repeats import find_memories_showing
-from memframe.cleanup.merge import Copy, Merge, Merging
-from memframe.cleanup.proposals import COPYING, ENDING, PLANNED
+from memframe.cleanup.proposals import ENDING, PLANNED
 from memframe.cleanup.redact import Redacted, redact_memories, search_memories
 from memframe.display import number_of
 from memframe.errors import PlanError
@@ -41,7 +42,7 @@ from memframe.plan.change import FIELDS, Change, Fields, Label, Value, list_some
 from memframe.plan.current import CurrentMemory, read_current
 from memframe.plan.deletes import delete_of
 from memframe.plan.edited_frame import EditedFrame, label_of
-from memframe.plan.plan import COUNT_NOTE
+from memframe.plan.plan import LeftOut
 
 
 class DraftRow(Struct, frozen=True, kw_only=True, dict=True):
@@ -159,6 +160,8 @@ class Draft(Struct, frozen=True, kw_only=True):
     deletes: dict[str, str | None]
     """Memories to delete, each with the one that is kept and says the same, if any."""
     merges: tuple[Merge, ...]
+    why_left: dict[str, str]
+    """Why memories that repeat another one stay."""
     conflicts: dict[str, tuple[str, ...]]
     """Memories that have changed since the audit, and in which fields; none of them where it is gone."""
     hidden: dict[str, frozenset[str]]
@@ -215,11 +218,12 @@ def make_draft(
     deletes = _choose_deletes(findings, may_change)
     kept = _edit_memories(edits, may_change, redacted)
     kept = {memory_id: fields for memory_id, fields in kept.items() if memory_id not in deletes}
-    merges = tuple(
-        Merging(memories, kept, taken=frozenset(taken), apart=apart).merges(_read_copies(findings))
-    )
+    # what is merged is decided on what was audited, as the audit did; what is kept then is what was edited
+    unedited = {memory_id: may_change[memory_id] for memory_id in kept}
+    merging = Merging(memories, unedited, taken=frozenset(taken), apart=apart)
+    merges = tuple(merging.merges(read_copies(findings)))
     for merge in merges:
-        kept[merge.keeper] = merge.values
+        kept[merge.keeper] = join_fields(kept[merge.keeper], [kept[copy] for copy in merge.copies])
         for copy in merge.copies:
             del kept[copy]
     return Draft(
@@ -227,6 +231,7 @@ def make_draft(
         kept=kept,
         deletes=deletes,
         merges=merges,
+        why_left=merging.why_left,
         conflicts=conflicts,
         hidden=_find_hidden(rows, stored, searched, redacted, known),
         redacted=frozenset().union(*(redaction.secrets for redaction in redacted.values())),
@@ -313,6 +318,14 @@ def _redact(given: EditInput) -> Iterator[tuple[str, Fields]]:
         yield memory_id, redaction.values
 
 
+def _strip(given: EditInput) -> Iterator[tuple[str, Fields]]:
+    fields = zip(given.findings["id"], given.findings["field"], strict=True)
+    for memory_id, field in dict.fromkeys(fields):
+        text = given.memories[memory_id][field]
+        if isinstance(text, str):
+            yield memory_id, {field: without_hidden(text)}
+
+
 def _retag(given: EditInput) -> Iterator[tuple[str, Fields]]:
     for memory_id, names in choose_tags(given.findings).items():
         spelled = [names.get(str(name), str(name)) for name in given.memories[memory_id]["tags"] or ()]  # type: ignore[union-attr]
@@ -327,7 +340,7 @@ def _rescale(given: EditInput) -> Iterator[tuple[str, Fields]]:
 
 
 EDITORS: Mapping[Proposal, Editor] = MappingProxyType(
-    {"redact": _redact, "retag": _retag, "rescale": _rescale}
+    {"redact": _redact, "strip": _strip, "retag": _retag, "rescale": _rescale}
 )
 """In the order in which they edit a memory; of `PLANNED`, the others are `ENDING`."""
 
@@ -344,14 +357,6 @@ def _choose_deletes(findings: pd.DataFrame, may_stay: Collection[str]) -> dict[s
     }
 
 
-def _read_copies(findings: pd.DataFrame) -> list[Copy]:
-    """Collect the findings of memories that repeat another one."""
-    is_copy = (findings["action"] == "merge") | findings["check"].isin(COPYING)
-    copies = findings[is_copy & findings["related_id"].notna()]
-    columns = ("id", "related_id", "check", "kind", "action")
-    return [Copy(*cells) for cells in zip(*(copies[name] for name in columns), strict=True)]
-
-
 class CleanupBuilder:
     """Build the changes of a plan from a draft, and from the findings that it was made from."""
 
@@ -361,7 +366,6 @@ class CleanupBuilder:
             str(memory_id): {*actions} for memory_id, actions in findings.groupby("id")["action"]
         }
         self._checks = {str(memory_id): {*checks} for memory_id, checks in findings.groupby("id")["check"]}
-        self._copies = {*findings["id"][findings["check"].isin(COPYING)]}
         is_ending = findings["action"].isin(ENDING)
         self._why_patched = _describe_reasons(findings[~is_ending])
         self._why_deleted = _describe_reasons(findings[is_ending])
@@ -401,45 +405,40 @@ class CleanupBuilder:
                 hidden=self._hidden_texts(memory_id),
             )
 
-    def notes(self, findings: pd.DataFrame, memories: pd.DataFrame) -> Iterator[str]:
-        """Say which memories still show what is redacted, how many proposals are carried out, and why others are not.
-
-        Says nothing of proposals if each of the memories is changed, and no other. The findings are those of the audit
-        about memories of this user, whatever was asked for; the memories are all of theirs.
-        """
+    def notes(self, memories: pd.DataFrame) -> Iterator[str]:
+        """Say which memories of a user still show what the plan redacts in others."""
         if showing := self._draft.still_show_redacted(memories):
             n = number_of(len(showing), "memory still shows", "memories still show")
             yield f"{n} what is redacted in others: {list_some(showing)}. Look at the findings of `secret` there."
+
+    def left_out(self, findings: pd.DataFrame) -> Iterator[LeftOut]:
+        """Yield the memories that an audit proposes to change and that stay as they are, each with the reason.
+
+        The findings are those of the audit about memories of this user, whatever was asked for.
+        """
         changed = {*self._after, *self._draft.deletes, *self._merged_into}
-        wanted = {*findings["id"][findings["action"].isin(PLANNED)], *self._actions}
-        left, besides = wanted - changed, changed - wanted
-        if not left and not besides:
-            return
-        n_done = len(wanted & changed)
-        proposals = number_of(len(wanted), "proposal", "proposals")
-        note = f"{COUNT_NOTE}{proposals} {number_of(n_done, 'is', 'are')} carried out"
-        if left:
-            counts = Counter(sorted(map(self._why_left, left)))
-            reasons = "; ".join(f"{n:,} {why}" for why, n in counts.most_common())
-            note += f"; {number_of(len(left), 'is', 'are')} left for you: {reasons}"
-        if besides:
-            note += f". {number_of(len(besides), 'other memory takes', 'other memories take')} in what copies held"
-        yield f"{note}."
+        proposed = findings[findings["action"].isin(PLANNED) & findings["id"].notna()]
+        actions = {
+            str(memory_id): action
+            for memory_id, action in zip(proposed["id"], proposed["action"], strict=True)
+        }
+        actions |= {memory_id: next(iter(sorted(asked))) for memory_id, asked in self._actions.items()}
+        for memory_id in sorted(actions.keys() - changed):
+            yield LeftOut(memory_id, actions[memory_id], self._why_left(memory_id))
 
     def _why_left(self, memory_id: str) -> str:
-        """Say why a memory stays as it is, after a number of such memories."""
         actions = self._actions.get(memory_id)
         if not actions:
             return "not asked for in actions="
         if memory_id in self._draft.conflicts:
             return "changed or deleted at the service since the audit"
         if self._draft.rows[memory_id].is_closed:
-            return "with content that cannot be opened"
-        if memory_id in self._copies or "merge" in actions:
-            return "whose merge would lose a value (a name, a number, a date, a source, a title)"
+            return "its content cannot be opened"
+        if memory_id in self._draft.why_left and actions & ENDING:
+            return self._draft.why_left[memory_id]
         if "delete" in actions:
             return "kept, as the memory that says the same is deleted or may be"
-        return "with nothing left to change"
+        return "nothing is left to change"
 
     def _place_of(self, memory_id: str) -> int:
         return self._draft.rows[memory_id].place

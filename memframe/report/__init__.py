@@ -40,6 +40,12 @@ CHECKS = {
         "contains personal data",
         "contain personal data",
     ),
+    "planted": CheckWords(
+        "Planted text",
+        "Text that is hidden from people or speaks to the machine that reads it.",
+        "contains text that is hidden or speaks to a machine",
+        "contain text that is hidden or speaks to a machine",
+    ),
     "sealed": CheckWords(
         "Sealed content",
         "Content that could not be decrypted, or is sealed differently from the rest.",
@@ -103,6 +109,7 @@ PROPOSALS = {
     "delete": "delete",
     "merge": "merge into another",
     "redact": "redact",
+    "strip": "remove hidden characters",
     "retag": "change tags",
     "rescale": "convert the scale",
     "review": "review",

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from memframe.audit import find_secrets
 from memframe.audit.duplicates import find_exact_duplicates, find_near_duplicates
+from memframe.audit.merge import Copy, Merging, StatementsByKey, WordCounts, find_lost
 from memframe.audit.secrets.repeats import find_memories_showing
 from memframe.audit.text import redaction_mark
-from memframe.cleanup.merge import Copy, Merging, StatementsByKey, WordCounts, find_lost
 from memframe.cleanup.redact import Stretch, cut, redact_memories, search_memories
 from memframe.plan.change import FIELDS
 from tests.audit import corpora
