@@ -21,6 +21,7 @@ LAYERS = """
     __main__
     cli
     demo panel fleet restore
+    review
     undo signin cleanup
     apply
     journal readers
@@ -28,7 +29,7 @@ LAYERS = """
     listing
     access oauth audit
     client service report
-    plot runtime
+    plot runtime decisions
     frames envelope keystore
     settings
     wire progress address

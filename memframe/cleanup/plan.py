@@ -274,7 +274,7 @@ def _edit_memories(
 
 def _choose_deletes(findings: pd.DataFrame, may_stay: Collection[str]) -> dict[str, str | None]:
     """Find memories to delete, each with the one that says the same, if any, which must then stay."""
-    own = findings[(findings["action"] == "delete") & ~findings["check"].isin(COPYING)]
+    own = findings[(findings["action"] == "delete") & (findings["check"] != "exact_duplicate")]
     related = own["related_id"].astype(object).where(own["related_id"].notna(), None)
     wanted = dict(zip(own["id"], related, strict=True))
     return {
@@ -286,7 +286,7 @@ def _choose_deletes(findings: pd.DataFrame, may_stay: Collection[str]) -> dict[s
 
 def _read_copies(findings: pd.DataFrame) -> list[Copy]:
     """Collect the findings of memories that repeat another one."""
-    is_copy = (findings["action"] == "merge") | findings["check"].isin(COPYING)
+    is_copy = (findings["action"] == "merge") | (findings["check"] == "exact_duplicate")
     copies = findings[is_copy & findings["related_id"].notna()]
     columns = ("id", "related_id", "check", "kind", "action")
     return [Copy(*cells) for cells in zip(*(copies[name] for name in columns), strict=True)]
