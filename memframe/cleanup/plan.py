@@ -36,6 +36,7 @@ from memframe.plan.change import FIELDS, Change, Fields, Label, Value, list_some
 from memframe.plan.current import CurrentMemory, read_current
 from memframe.plan.deletes import delete_of
 from memframe.plan.edited_frame import EditedFrame, label_of
+from memframe.plan.plan import COUNT_NOTE
 
 
 class DraftRow(Struct, frozen=True, kw_only=True, dict=True):
@@ -353,7 +354,7 @@ class CleanupBuilder:
             return
         n_done = len(wanted & changed)
         proposals = number_of(len(wanted), "proposal", "proposals")
-        note = f"In memories: of {proposals} {number_of(n_done, 'is', 'are')} carried out"
+        note = f"{COUNT_NOTE}{proposals} {number_of(n_done, 'is', 'are')} carried out"
         if left:
             counts = Counter(sorted(map(self._why_left, left)))
             reasons = "; ".join(f"{n:,} {why}" for why, n in counts.most_common())
@@ -402,9 +403,10 @@ class CleanupBuilder:
         whole = delete_of(row.label, row.stored) if row.stored else Change(action="delete", id=memory_id)
         kept = None if keeper is None else f"{self._name_memories([keeper])} keeps what it says"
         why = self._why_deleted.get(memory_id) or "the same text as others that are merged"
-        depends_on = {}
+        depends_on, keeps = {}, {}
         if keeper is not None:  # on what it holds of others and keeps; its patch compares the rest
             current, after = self._draft.rows[keeper].current, self._after.get(keeper, {})
+            keeps = {keeper: str(after.get("content", current["content"]) or "")}
             depends_on = {keeper: {name: current[name] for name in HOLDING if name not in after}}
         return replace(
             whole,
@@ -412,6 +414,7 @@ class CleanupBuilder:
             group=None if keeper is None else self._group_of[keeper],
             hidden=self._hidden_texts(memory_id, *filter(None, [keeper])),
             depends_on=depends_on,
+            keeps=keeps,
         )
 
     def _name_memories(self, ids: Sequence[str]) -> str:

@@ -64,6 +64,8 @@ class Change(Struct, frozen=True, kw_only=True, omit_defaults=True):
     depends_on : dict of str to dict of str to value
         Fields of other memories, by id, that must be unchanged, or else the change is stale. A copy that is deleted
         depends on the memory that is kept.
+    keeps : dict of str to str
+        For a delete, the memory that keeps what the deleted one says, by its id: its content after the plan.
     restores : str or None
         For a create, the id of the deleted memory that it brings back. A service that can restore it keeps its id and
         times; otherwise the memory gets a new id and the current date.
@@ -85,6 +87,7 @@ class Change(Struct, frozen=True, kw_only=True, omit_defaults=True):
     verbatim: bool = False
     hidden: tuple[str, ...] = ()
     depends_on: dict[str, dict[str, Value]] = {}
+    keeps: dict[str, str] = {}
     restores: str | None = None
 
     def __repr__(self) -> str:
@@ -140,6 +143,7 @@ def mask(change: Change) -> Change:
         after=mask_fields(change.after),
         reason=change.reason and pattern.sub(MASK, change.reason),
         depends_on={memory_id: mask_fields(fields) for memory_id, fields in change.depends_on.items()},
+        keeps={memory_id: pattern.sub(MASK, text) for memory_id, text in change.keeps.items()},
         hidden=(),
     )
 
