@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cache, partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -31,10 +32,19 @@ from memframe.audit.secrets import find_secrets
 from memframe.audit.similarity.cluster import similar_pairs
 from memframe.audit.stale import find_stale
 from memframe.audit.superseded import find_superseded
-from memframe.audit.text import MAX_CHARACTERS, TEXT_FIELDS, are_too_long, with_all_columns
+from memframe.audit.text import MAX_CHARACTERS, TEXT_FIELDS, are_too_long, text_column, with_all_columns
 from memframe.display import number_of
 from memframe.errors import ConfigError, FrameError, check_kind
-from memframe.frames import READ, gc_paused
+from memframe.frames import (
+    MEMORY_KINDS,
+    READ,
+    gc_paused,
+    read_names,
+    read_numbers,
+    read_times,
+    require_column,
+    to_encodable,
+)
 
 OwnCheck = Callable[[pd.DataFrame], pd.DataFrame]
 """Memories to rows of which each names a memory by its ``id``."""
@@ -100,6 +110,9 @@ def audit_memories(
     ['secret', ...]
     """
     memories, is_stored = _ensure_ids(memories)
+    memories = _check_columns(memories)
+    if not isinstance(now, datetime | None) or now is pd.NaT:
+        raise ConfigError(f"now={now!r:.60}: give a datetime, such as datetime(2026, 1, 31, tzinfo=UTC)")
     moment = now or datetime.now(UTC)
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     functions = _choose_checks(memories, checks, tags=tags, now=moment)
@@ -189,18 +202,55 @@ def _ensure_ids(memories: pd.DataFrame) -> tuple[pd.DataFrame, bool]:
     return memories.assign(id=names), False
 
 
+_TEXTS = ("id", "user_id", "title", "summary", "content", "source", "content_error")
+
+
+def _check_columns(memories: pd.DataFrame) -> pd.DataFrame:
+    """Return the memories without lone surrogates, which Arrow cannot hold; refuse columns that are not theirs.
+
+    A frame of objects may hold anything: what is wrong is named here once, instead of where a check stumbles over it.
+    """
+    mended: dict[str, pd.Series[Any]] = {}
+    for name in MEMORY_KINDS:
+        if name not in memories.columns:
+            continue
+        column = require_column(memories, name)
+        if name in _TEXTS and column.dtype == object:
+            cells = column.tolist()
+            text_column(memories, name)  # refuses what is not text
+            whole = [to_encodable(cell) for cell in cells]
+            if any(one is not other for one, other in zip(cells, whole, strict=True)):
+                mended[name] = pd.Series(whole, memories.index, dtype=object)
+        elif name in ("tags", "tag_ids"):
+            cells = read_names(memories, name)
+            whole = [to_encodable(tuple(cell)) for cell in cells]
+            if whole != [tuple(cell) for cell in cells]:
+                mended[name] = pd.Series(whole, memories.index, dtype=object)
+        elif name in ("importance", "confidence"):
+            read_numbers(memories, name)
+        elif name in ("created_at", "updated_at"):
+            read_times(memories, name)
+        elif name in _TEXTS:
+            text_column(memories, name)
+    return memories.assign(**mended) if mended else memories
+
+
 def _choose_checks(
     memories: pd.DataFrame, checks: Checks, *, tags: pd.DataFrame | None, now: datetime
 ) -> dict[str, CheckFunction]:
     """Return the checks to run by name, those of this package first, in their order."""
     if isinstance(checks, str):
         raise ConfigError(f"checks={checks!r} is one text: pass a list of names, [{checks!r}]")
+    if not isinstance(checks, Iterable | None):
+        raise ConfigError(f"checks={checks!r:.60}: pass a list of names, of {', '.join(CHECKS)}")
     functions = all_checks(memories, tags=tags, now=now)
     wanted = list(functions if checks is None else checks)
     unknown = [check for check in wanted if not callable(check) and check not in functions]
     if unknown:
         raise ConfigError(f"checks={unknown[0]!r}: there is {', '.join(CHECKS)}, or a function of yours")
     if isinstance(checks, Mapping):
+        if wrong := [name for name, find in checks.items() if not callable(find)]:
+            raise ConfigError(f"checks: {wrong[0]!r} needs a function from memories to findings")
         return dict(checks)
     own = {_name_of(check): partial(_run_own_check, check) for check in wanted if callable(check)}
     return {check: find for check, find in functions.items() if check in wanted} | own
