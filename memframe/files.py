@@ -137,7 +137,9 @@ def write_own_file(
         raise error(f"path is {type(path).__name__}, not a path: pass a str or a Path")
     target = expand_path(path)
     try:
-        with raise_os_errors_as(error, f"{target} cannot be written", "choose another path, or correct this one"):
+        with raise_os_errors_as(
+            error, f"{target} cannot be written", "choose another path, or correct this one"
+        ):
             check_replaceable(target, kind, error=error, force=force)
             with atomic_file(target) as file:
                 file.write(data)

@@ -253,7 +253,9 @@ def read_names(memories: pd.DataFrame, name: str) -> list[Collection[str]]:
     cells = require_column(memories, name).tolist()
     lists = (tuple, list, np.ndarray)
     # pd.isna of a dict or an array would be no single truth
-    if any(not isinstance(cell, lists) and not (pd.api.types.is_scalar(cell) and pd.isna(cell)) for cell in cells):
+    if any(
+        not isinstance(cell, lists) and not (pd.api.types.is_scalar(cell) and pd.isna(cell)) for cell in cells
+    ):
         raise _unreadable(name, "tuples of names")
     names: list[Collection[str]] = [cell if isinstance(cell, lists) else () for cell in cells]
     if not all(isinstance(one, str) for cell in names for one in cell):
@@ -290,7 +292,9 @@ def require_column(
     """Return a column; raise `FrameError` if `memories` is no frame, lacks it, or has several of its name."""
     check_kind("memories", memories, pd.DataFrame, error=FrameError)
     if name not in memories.columns:
-        raise FrameError(f"the frame has no column {name!r}, which is needed here; {of}, with that column kept")
+        raise FrameError(
+            f"the frame has no column {name!r}, which is needed here; {of}, with that column kept"
+        )
     column = memories[name]
     if not isinstance(column, pd.Series):
         raise FrameError(f"the frame has several columns {name!r}: rename or drop all but one")

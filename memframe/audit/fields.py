@@ -205,11 +205,13 @@ def mask_source(name: str) -> str:
     >>> mask_source("chat"), mask_source("password: 83kd-2jd8-aa")
     ("'chat'", 'pa… (22 characters)')
     """
-    return repr(name) if _SOURCE_NAME.fullmatch(name) else mask_text(name)
+    is_name = len(name) <= _LONGEST_NAME and not _NO_NAME.search(name)
+    return repr(name) if is_name else mask_text(name)
 
 
-_SOURCE_NAME = re.compile(r"(?!.*\d{4})[A-Za-z][\w. -]{0,23}|\(no source\)")
-"""Names of programs; what has many digits or other signs may be something else."""
+_LONGEST_NAME = 24
+_NO_NAME = re.compile(r"\d{4}|[^\w. ()-]")
+"""Signs that the names of programs do not have; what has them may be something else."""
 
 
 def _find_constant(memories: pd.DataFrame, confidence: Scores) -> pd.DataFrame:
@@ -220,7 +222,7 @@ def _find_constant(memories: pd.DataFrame, confidence: Scores) -> pd.DataFrame:
     constant = by_source[(by_source["nunique"] == 1) & (by_source["size"] >= MIN_ROWS)]
     group = {name: place for place, name in enumerate(constant.index)}
     words = {
-        name: f"confidence is {row['first']:g} in all memories of the source {mask_source(name)}"
+        name: f"confidence is {row['first']:g} in all memories of the source {mask_source(str(name))}"
         for name, row in constant.iterrows()
     }
     rows = scored.index[scored["source"].isin(constant.index)]

@@ -1,8 +1,8 @@
 """Identify findings: know one again in another audit, and the same value in several memories.
 
-A finding is its check, kind, memory, field and the text that it judges: the value that was found, the name of a tag, or
-what the field holds. Sentences, scores, counts, offsets and groups are no part of it: they change with every memory that
-comes and goes. Texts are stored as digests under a key that is not stored beside them, as a digest of a PIN alone could
+A finding is its check, kind, memory, field and the text that it judges: the value that was found, the name of a tag,
+or what the field holds. Sentences, scores, counts, offsets and groups are no part of it: they change with every memory
+that comes and goes. Texts are stored as digests under a key that is not stored beside them, as a digest of a PIN alone could
 be guessed.
 """
 
@@ -34,8 +34,20 @@ def digest_text(key: bytes, text: str) -> str:
     return hmac.digest(key, text.encode("utf-8", "surrogatepass"), "sha256").hex()[:_DIGEST_CHARACTERS]
 
 
-def texts_judged(findings: pd.DataFrame, memories: pd.DataFrame, counted: pd.DataFrame) -> list[str]:
+VALUES = frozenset({"secret", "personal_data"})
+"""Checks that find values, which are the same in whatever text they stand."""
+
+
+def texts_judged(
+    findings: pd.DataFrame,
+    memories: pd.DataFrame,
+    counted: pd.DataFrame,
+    *,
+    is_span: pd.Series[bool] | None = None,
+) -> list[str]:
     """Return the text that each finding judges; of a figure that is about a source, its name.
+
+    ``is_span`` tells of which findings the span is judged, and not the whole field; by default of all that have one.
 
     >>> memories = pd.DataFrame({"id": ["m1"], "content": ["Door code: 2580#"]})
     >>> from memframe.audit.secrets import find_secrets
@@ -50,7 +62,11 @@ def texts_judged(findings: pd.DataFrame, memories: pd.DataFrame, counted: pd.Dat
     texts = []
     names = ("check", "kind", "id", "field", "start", "end", "group", "evidence")
     plain = findings[list(names)].astype(object).where(findings[list(names)].notna(), None)
-    for check, kind, memory_id, field, start, end, group, evidence in plain.itertuples(index=False, name=None):
+    if is_span is not None:
+        plain.loc[~is_span, ["start", "end"]] = None
+    for check, kind, memory_id, field, start, end, group, evidence in plain.itertuples(
+        index=False, name=None
+    ):
         if check == "tags" and (tags := names_in(str(evidence))):
             texts.append(tags[0])
         elif memory_id is None:
@@ -109,18 +125,21 @@ def split_by_keys(
     )
 
 
-def list_once(findings: pd.DataFrame, texts: Sequence[str]) -> pd.DataFrame:
+def list_once(findings: pd.DataFrame, memories: pd.DataFrame) -> pd.DataFrame:
     """Return findings with one row for each value or text that several memories hold alike, in their order.
 
     The row is the first of them, and has the columns ``ids``, a tuple, and ``n_times`` beside.
     """
-    names = ("check", "kind", "severity", "action")
+    is_value = findings["check"].isin(VALUES)
+    texts = texts_judged(findings, memories, findings.head(0), is_span=is_value)
+    said = findings["evidence"].mask(is_value)  # the same value may have another word before its mask
+    columns = (findings[name] for name in ("check", "kind", "severity", "action"))
     places: dict[tuple[Any, ...], list[int]] = {}
-    for place, (text, *cells) in enumerate(zip(texts, *(findings[name] for name in names), strict=True)):
-        # without a text, such as a figure, it is by itself
+    for place, (text, *cells) in enumerate(zip(texts, said, *columns, strict=True)):
+        # what is about no memory has no text, and is by itself
         places.setdefault((*map(str, cells), text, None if text else place), []).append(place)
     ids = findings["id"].tolist()
+    named = [dict.fromkeys(ids[row] for row in rows if isinstance(ids[row], str)) for rows in places.values()]
     return findings.iloc[[rows[0] for rows in places.values()]].assign(
-        ids=[tuple(dict.fromkeys(ids[row] for row in rows if isinstance(ids[row], str))) for rows in places.values()],
-        n_times=[*map(len, places.values())],
+        ids=pd.Series([*map(tuple, named)], dtype=object).to_numpy(), n_times=[*map(len, places.values())]
     )

@@ -35,6 +35,7 @@ from memframe.files import expand_path, raise_os_errors_as, write_own_file
 from memframe.keystore import DataKey, open_local_cipher
 from memframe.report import Count, brief_html, counts_of, proposals, verdict_of, worst_of
 
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
     """Findings of two audits, as three frames: ``new, gone, stayed = audit.compare(previous)``.
@@ -267,9 +268,7 @@ class Audit:
         without findings has no row; see `checks`.
         """
         n_findings = self.findings.groupby(["severity", "check"]).size()
-        by_severity = {
-            count.check: count.by_severity for count in counts_of(self.findings, self.by_memory)
-        }
+        by_severity = {count.check: count.by_severity for count in counts_of(self.findings, self.by_memory)}
         order = [(severity, check) for severity in reversed(SEVERITIES) for check in self._names]
         rows = [
             (check, severity, n_findings[severity, check], by_severity[check].get(severity, 0))
@@ -295,7 +294,9 @@ class Audit:
         if found["group"].notna().any():
             found = found[found["group"].notna()]
         else:
-            found = found.assign(group=pd.array(pd.factorize(np.array(self._texts(found), object))[0], "Int64"))
+            found = found.assign(
+                group=pd.array(pd.factorize(np.array(_texts_of(self, found), object))[0], "Int64")
+            )
         clusters = found.groupby("group").agg(
             ids=("id", lambda ids: tuple(dict.fromkeys(ids))),
             related_id=("related_id", "first"),
@@ -319,9 +320,10 @@ class Audit:
             The file is not a saved audit.
         """
         check_kind("previous", previous, Audit, str, PathLike, error=FrameError)
-        own: list[str] | None = self._texts(self.findings)
+        judged = _texts_of(self, self.findings)
+        own: list[str] | None = judged
         if isinstance(previous, Audit):
-            earlier, texts, note = previous.findings, previous._texts(previous.findings), ""
+            earlier, texts, note = previous.findings, _texts_of(previous, previous.findings), ""
         else:
             path = expand_path(previous)
             saved = read_audit(path)
@@ -329,7 +331,7 @@ class Audit:
             note = f"{path} {_NO_DIGESTS if saved.digests is None else _NO_KEY}: {_COARSE}"
             if key is not None and saved.digests and len(saved.digests.texts) == len(earlier):
                 texts, note = saved.digests.texts, ""
-                own = [digest_text(key.digest_key, text) for text in own]
+                own = [digest_text(key.digest_key, text) for text in judged]
             else:
                 own = None
         keys, earlier_keys = keys_of(self.findings, own), keys_of(earlier, texts)
@@ -376,8 +378,7 @@ class Audit:
     @cached_property
     def listed(self) -> pd.DataFrame:
         """Findings without figures, each value or text once however many memories hold it: ``ids``, ``n_times``."""
-        found = self.findings[~are_figures(self.findings)]
-        return list_once(found, self._texts(found))
+        return list_once(self.findings[~are_figures(self.findings)], self.memories)
 
     def worst(self, n: int) -> pd.DataFrame:
         """Return the first of `listed` that something is to be decided about, most severe first, by check and size."""
@@ -390,9 +391,6 @@ class Audit:
     def labels(self, findings: pd.DataFrame) -> dict[str, str]:
         """Return titles or first words of the memories of findings, by id, with secrets masked."""
         return labels_of(self.memories, {*findings["id"], *findings["related_id"]})
-
-    def _texts(self, findings: pd.DataFrame) -> list[str]:
-        return texts_judged(findings, self.memories, self.counted)
 
     def json(self) -> bytes:
         """Return the JSON that `to_json` writes, in UTF-8."""
@@ -414,7 +412,7 @@ class Audit:
             key = open_local_cipher().keys[0]
         except JournalError:  # an audit is saved all the same; a comparison says what it lacks
             return None
-        texts = [digest_text(key.digest_key, text) for text in self._texts(self.findings)]
+        texts = [digest_text(key.digest_key, text) for text in _texts_of(self, self.findings)]
         return TextDigests(key.id.hex(), texts)
 
     def _repr_html_(self) -> str:
@@ -429,3 +427,7 @@ class Audit:
         if check not in self._names:
             raise ConfigError(f"check={check!r}: there is {', '.join(self._names)}")
         return check
+
+
+def _texts_of(audit: Audit, findings: pd.DataFrame) -> list[str]:
+    return texts_judged(findings, audit.memories, audit.counted)

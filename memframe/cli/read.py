@@ -198,7 +198,9 @@ def _check_target(kind: OwnKind) -> Callable[[click.Context, click.Parameter, Pa
     return check
 
 
-force_option = click.option("--force", is_flag=True, is_eager=True, help="Replace files that are something else.")
+force_option = click.option(
+    "--force", is_flag=True, is_eager=True, help="Replace files that are something else."
+)
 
 
 @click.command("audit")
@@ -238,8 +240,8 @@ def audit_command(
     """Look for secrets, personal data, junk, duplicates, broken scores and tags; nothing is changed.
 
     Evidence is masked in every output, and texts before a --judge sees them. With --json all findings go to standard
-    output. To plan the proposals, use `memframe plan --from-audit`. --html and --out replace an earlier report or audit,
-    any other file only with --force.
+    output. To plan the proposals, use `memframe plan --from-audit`. --html and --out replace an earlier report or
+    audit, any other file only with --force.
     """
     compared = None if previous is None else audit.compare(previous)  # before --out may replace it
     if html is not None:
@@ -291,7 +293,11 @@ def _lines_of(audit: Audit) -> Iterator[str]:
         yield f"None found: {clean}."
     if said := describe_proposals(audit):
         yield said
-    for title, sentences in (("Counted", audit.figures["evidence"].tolist()), ("Judged", audit.by_judge), ("Not looked for", audit.not_checked)):
+    for title, sentences in (
+        ("Counted", audit.figures["evidence"].tolist()),
+        ("Judged", audit.by_judge),
+        ("Not looked for", audit.not_checked),
+    ):
         if sentences:
             yield f"\n{title}:"
             yield from (f"- {sentence}" for sentence in sentences)

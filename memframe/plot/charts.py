@@ -313,7 +313,9 @@ def _findings_of(audit: DrawnAudit | pd.DataFrame, *names: str) -> pd.DataFrame:
     for name in names:
         require_column(frame, name, of="audit.findings has them")
     if "severity" in names and len(wrong := frame["severity"][~frame["severity"].isin(list(SEVERITIES))]):
-        raise FrameError(f"the findings have the severity {wrong.iloc[0]!r:.60}: there is {', '.join(SEVERITIES)}")
+        raise FrameError(
+            f"the findings have the severity {wrong.iloc[0]!r:.60}: there is {', '.join(SEVERITIES)}"
+        )
     return frame
 
 

@@ -13,6 +13,7 @@ import pandas as pd
 from memframe import plot
 from memframe.display import Markup, join, number_of, table, tag
 from memframe.files import REPORT_MARK
+from memframe.frames import read_times
 from memframe.plot.axes import inline_svg
 from memframe.report import (
     PROPOSALS,
@@ -124,9 +125,9 @@ def _days(audited: pd.DataFrame) -> dict[str, str]:
     """Map ids of memories to their days."""
     if "created_at" not in audited.columns:
         return {}
-    dated = audited[["id", "created_at"]].dropna()
-    days = pd.to_datetime(dated["created_at"], utc=True).dt.strftime("%Y-%m-%d")
-    return dict(zip(dated["id"], days, strict=True))
+    moments = pd.Series(read_times(audited, "created_at"))
+    days = zip(audited["id"], moments.dt.strftime("%Y-%m-%d"), strict=True)
+    return {memory_id: day for memory_id, day in days if isinstance(day, str) and isinstance(memory_id, str)}
 
 
 def _open_points(title: str, sentences: Sequence[str]) -> Markup | None:
@@ -149,9 +150,7 @@ def _pictures(audit: ReportedAudit) -> Markup:
     """Draw the findings, and the store over time, in the ink of the page."""
     audited = audit.memories
     drawn = [
-        inline_svg(
-            lambda ax: plot.findings(audit.findings, ax=ax), words="Memories by check", **_HALF
-        ),
+        inline_svg(lambda ax: plot.findings(audit.findings, ax=ax), words="Memories by check", **_HALF),
         inline_svg(lambda ax: plot.duplicates(audit, ax=ax), words="Clusters of duplicates by size", **_HALF),
     ]
     pictures = [tag("div", svg) for svg in drawn]
@@ -175,15 +174,13 @@ def _section(listed: pd.DataFrame, check: str, names: _Names) -> Iterator[Markup
 def _figures(audit: ReportedAudit) -> Iterator[Markup]:
     """Yield what is counted only."""
     if len(audit.figures):
-        yield tag("h2", "Counted", id="counted")
+        yield tag("h2", "Counted")
         about = "Nothing is to be decided about the single memory; the methods of the audit list them."
         yield tag("p", about, class_="about")
         yield tag("ul", *(tag("li", sentence) for sentence in audit.figures["evidence"]))
 
 
-def _table(
-    listed: pd.DataFrame, names: _Names, *, title: Callable[[dict[Hashable, Any]], str]
-) -> Markup:
+def _table(listed: pd.DataFrame, names: _Names, *, title: Callable[[dict[Hashable, Any]], str]) -> Markup:
     rows = (_row(finding, names, title(finding)) for finding in listed.astype(object).to_dict("records"))
     return table(("severity", "kind", "memory", "evidence", "proposed"), rows, class_="findings")
 
@@ -206,6 +203,8 @@ def _row(finding: dict[Hashable, Any], names: _Names, title: str) -> Markup:
         tag("td", severity, class_=severity),
         tag("td", title + where),
         tag("td", *named, class_="id"),
-        tag("td", finding["evidence"], tag("div", times, class_="soft") if times else None, class_="evidence"),
+        tag(
+            "td", finding["evidence"], tag("div", times, class_="soft") if times else None, class_="evidence"
+        ),
         tag("td", PROPOSALS.get(action, "")),
     )
