@@ -2,8 +2,8 @@
 
 A finding is its check, kind, memory, field and the text that it judges: the value that was found, the name of a tag,
 or what the field holds. Sentences, scores, counts, offsets and groups are no part of it: they change with every memory
-that comes and goes. Texts are stored as digests under a key that is not stored beside them, as a digest of a PIN alone could
-be guessed.
+that comes and goes. Texts are stored as digests under a key that is not stored beside them, as a digest of a PIN alone
+could be guessed.
 """
 
 from __future__ import annotations

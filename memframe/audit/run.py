@@ -118,8 +118,8 @@ def audit_memories(
     """
     memories, is_stored = _ensure_ids(memories)
     memories = _check_columns(memories)
-    given: tuple[object, object] = now, judge_limit
-    if not isinstance(given[0], datetime | None) or given[0] is pd.NaT:
+    given: tuple[Any, Any] = now, judge_limit
+    if given[0] is not None and not (isinstance(given[0], datetime) and pd.notna(given[0])):
         raise ConfigError(f"now={now!r:.60}: give a datetime, such as datetime(2026, 1, 31, tzinfo=UTC)")
     moment = now or datetime.now(UTC)
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
