@@ -238,16 +238,29 @@ def read_numbers(memories: pd.DataFrame, name: str) -> NDArray[np.float64]:
 
 
 def read_texts(memories: pd.DataFrame, name: str) -> pd.Series[str]:
-    """Read a column of text."""
-    return require_column(memories, name).astype("str")
+    """Read a column of text; lone surrogates become U+FFFD."""
+    column = require_column(memories, name)
+    if column.map(pd.api.types.is_list_like).any() if column.dtype == object else False:
+        raise _unreadable(name, "text")
+    try:
+        return column.astype("str")
+    except UnicodeEncodeError:
+        return column.map(to_encodable).astype("str")
 
 
 def read_names(memories: pd.DataFrame, name: str) -> list[Collection[str]]:
     """Read a column of tuples of names, the empty tuple for none."""
     cells = require_column(memories, name).tolist()
-    if any(not isinstance(cell, tuple | list | np.ndarray) and not pd.isna(cell) for cell in cells):
+    lists = (tuple, list, np.ndarray)
+    # pd.isna of a dict or an array would be no single truth
+    if any(
+        not isinstance(cell, lists) and not (pd.api.types.is_scalar(cell) and pd.isna(cell)) for cell in cells
+    ):
         raise _unreadable(name, "tuples of names")
-    return [cell if isinstance(cell, tuple | list | np.ndarray) else () for cell in cells]
+    names: list[Collection[str]] = [cell if isinstance(cell, lists) else () for cell in cells]
+    if not all(isinstance(one, str) for cell in names for one in cell):
+        raise _unreadable(name, "tuples of text: some hold numbers, nothing or other things")
+    return names
 
 
 class Ranking(NamedTuple):
@@ -273,15 +286,19 @@ def rank_values(column: pd.Series[str]) -> Ranking:
     return Ranking([names[code] for code in order], counts[order].tolist(), np.argsort(order)[codes])
 
 
-def require_column(memories: pd.DataFrame, name: str) -> pd.Series[Any]:
-    """Return a column; raise `FrameError` if `memories` is no frame or lacks it."""
+def require_column(
+    memories: pd.DataFrame, name: str, *, of: str = "pass memories as load_memories returns them"
+) -> pd.Series[Any]:
+    """Return a column; raise `FrameError` if `memories` is no frame, lacks it, or has several of its name."""
     check_kind("memories", memories, pd.DataFrame, error=FrameError)
     if name not in memories.columns:
         raise FrameError(
-            f"the frame has no column {name!r}, which is needed here; "
-            "pass memories as load_memories returns them, with that column kept"
+            f"the frame has no column {name!r}, which is needed here; {of}, with that column kept"
         )
-    return memories[name]
+    column = memories[name]
+    if not isinstance(column, pd.Series):
+        raise FrameError(f"the frame has several columns {name!r}: rename or drop all but one")
+    return column
 
 
 def _unreadable(name: str, expected: str) -> FrameError:

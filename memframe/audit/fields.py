@@ -199,6 +199,21 @@ def _find_ambiguous(memories: pd.DataFrame, importance: Scores) -> Iterator[_Row
         yield row, "ambiguous_scale", "low", 0.5, words, "review"
 
 
+def mask_source(name: str) -> str:
+    """Return the name of a source as evidence may show it: short, and no sentence that may hold a secret.
+
+    >>> mask_source("chat"), mask_source("password: 83kd-2jd8-aa")
+    ("'chat'", 'pa… (22 characters)')
+    """
+    is_name = len(name) <= _LONGEST_NAME and not _NO_NAME.search(name)
+    return repr(name) if is_name else mask_text(name)
+
+
+_LONGEST_NAME = 24
+_NO_NAME = re.compile(r"\d{4}|[^\w. ()-]")
+"""Signs that the names of programs do not have; what has them may be something else."""
+
+
 def _find_constant(memories: pd.DataFrame, confidence: Scores) -> pd.DataFrame:
     """Find memories of sources whose confidence tells nothing, as it is always the same."""
     source = _sources(memories)
@@ -207,7 +222,7 @@ def _find_constant(memories: pd.DataFrame, confidence: Scores) -> pd.DataFrame:
     constant = by_source[(by_source["nunique"] == 1) & (by_source["size"] >= MIN_ROWS)]
     group = {name: place for place, name in enumerate(constant.index)}
     words = {
-        name: f"confidence is {row['first']:g} in all {row['size']:,.0f} memories of this source"
+        name: f"confidence is {row['first']:g} in all memories of the source {mask_source(str(name))}"
         for name, row in constant.iterrows()
     }
     rows = scored.index[scored["source"].isin(constant.index)]

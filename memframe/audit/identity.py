@@ -172,7 +172,7 @@ def decision_keys(
             "" if check in _ROLES else kind or "",
             field or "",
             memory_id if is_stored else None,
-            text if text is value else f"{value}\0{text}",
+            text if text == value else f"{value}\0{text}",
         )
         for check, kind, field, memory_id, text, value in zip(*columns, whole, texts, strict=True)
     ]

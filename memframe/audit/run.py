@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cache, partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -31,10 +32,26 @@ from memframe.audit.secrets import find_secrets
 from memframe.audit.similarity.cluster import similar_pairs
 from memframe.audit.stale import find_stale
 from memframe.audit.superseded import find_superseded
-from memframe.audit.text import MAX_CHARACTERS, TEXT_FIELDS, are_too_long, with_all_columns
+from memframe.audit.text import MAX_CHARACTERS, TEXT_FIELDS, are_too_long, text_column, with_all_columns
 from memframe.display import number_of
 from memframe.errors import ConfigError, FrameError, check_kind
-from memframe.frames import READ, gc_paused
+from memframe.frames import (
+    MEMORY_KINDS,
+    NAMES,
+    NUMBER,
+    READ,
+    TEXT,
+    TIME,
+    gc_paused,
+    read_names,
+    read_numbers,
+    read_times,
+    require_column,
+    to_encodable,
+)
+
+LOADED = "memframe"
+"""Key of ``frame.attrs`` under which a load writes what it knows."""
 
 OwnCheck = Callable[[pd.DataFrame], pd.DataFrame]
 """Memories to rows of which each names a memory by its ``id``."""
@@ -100,6 +117,10 @@ def audit_memories(
     ['secret', ...]
     """
     memories, is_stored = _ensure_ids(memories)
+    memories = _check_columns(memories)
+    given: tuple[Any, Any] = now, judge_limit
+    if given[0] is not None and not (isinstance(given[0], datetime) and pd.notna(given[0])):
+        raise ConfigError(f"now={now!r:.60}: give a datetime, such as datetime(2026, 1, 31, tzinfo=UTC)")
     moment = now or datetime.now(UTC)
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     functions = _choose_checks(memories, checks, tags=tags, now=moment)
@@ -111,6 +132,8 @@ def audit_memories(
         is_closed = findings["id"].isin(memories["id"][memories["content_error"].notna()])
         findings["action"] = findings["action"].mask(is_closed & (findings["action"] != "none"), "review")
     judgement = Judgement()
+    if not isinstance(given[1], int) or judge_limit < 0:
+        raise ConfigError(f"judge_limit={judge_limit!r:.60}: give a whole number from 0")
     if judge is not None:
         whole = with_all_columns(memories)
         candidates = find_candidates(whole, embed=embed)
@@ -176,6 +199,12 @@ def _ensure_ids(memories: pd.DataFrame) -> tuple[pd.DataFrame, bool]:
             f"the frame has no column {absent[0]!r}, which an audit needs; "
             "pass memories as load_memories returns them, with that column kept"
         )
+    if not isinstance(memories.attrs.get(LOADED, {}), Mapping):
+        raise FrameError(f"frame.attrs[{LOADED!r}] is not what a load writes: delete it, or load again")
+    for name in ("id", "content"):
+        require_column(memories, name)
+    if pd.api.types.is_integer_dtype(memories["id"].dtype):
+        return memories.assign(id=memories["id"].astype("str")), True
     if memories["id"].notna().any() or memories.empty:
         return memories, True
     origin = memories.get("origin_id")
@@ -189,18 +218,56 @@ def _ensure_ids(memories: pd.DataFrame) -> tuple[pd.DataFrame, bool]:
     return memories.assign(id=names), False
 
 
+def _check_columns(memories: pd.DataFrame) -> pd.DataFrame:
+    """Return the memories without lone surrogates, which Arrow cannot hold; refuse columns that are not theirs.
+
+    A frame of objects may hold anything: what is wrong is named here once, instead of where a check stumbles over it.
+    """
+    mended: dict[str, pd.Series[Any]] = {}
+    for name, kind in MEMORY_KINDS.items():
+        if name not in memories.columns:
+            continue
+        column = require_column(memories, name)
+        if name in TEXT_FIELDS:
+            text_column(memories, name)
+        elif kind in _READERS:
+            _READERS[kind](memories, name)
+        if kind is NAMES or column.dtype == object:
+            cells = column.tolist()
+            if kind is TEXT and any(map(pd.api.types.is_list_like, cells)):
+                raise FrameError(
+                    f"column {name!r} holds lists or mappings, not text; pass memories as load_memories returns them"
+                )
+            whole = [to_encodable(tuple(cell) if isinstance(cell, list) else cell) for cell in cells]
+            if any(to_encodable(cell) is not cell for cell in cells):
+                mended[name] = pd.Series(whole, memories.index, dtype=object)
+    return memories.assign(**mended) if mended else memories
+
+
+_READERS: Mapping[object, Callable[[pd.DataFrame, str], object]] = {
+    NAMES: read_names,
+    NUMBER: read_numbers,
+    TIME: read_times,
+}
+"""Readers of columns, which refuse those of another kind."""
+
+
 def _choose_checks(
     memories: pd.DataFrame, checks: Checks, *, tags: pd.DataFrame | None, now: datetime
 ) -> dict[str, CheckFunction]:
     """Return the checks to run by name, those of this package first, in their order."""
     if isinstance(checks, str):
         raise ConfigError(f"checks={checks!r} is one text: pass a list of names, [{checks!r}]")
+    if not isinstance(checks, Iterable | None):
+        raise ConfigError(f"checks={checks!r:.60}: pass a list of names, of {', '.join(CHECKS)}")
     functions = all_checks(memories, tags=tags, now=now)
     wanted = list(functions if checks is None else checks)
     unknown = [check for check in wanted if not callable(check) and check not in functions]
     if unknown:
         raise ConfigError(f"checks={unknown[0]!r}: there is {', '.join(CHECKS)}, or a function of yours")
     if isinstance(checks, Mapping):
+        if wrong := [name for name, find in checks.items() if not callable(find)]:
+            raise ConfigError(f"checks: {wrong[0]!r} needs a function from memories to findings")
         return dict(checks)
     own = {_name_of(check): partial(_run_own_check, check) for check in wanted if callable(check)}
     return {check: find for check, find in functions.items() if check in wanted} | own
@@ -251,7 +318,7 @@ def _describe_unchecked(memories: pd.DataFrame, parts: Mapping[str, pd.DataFrame
         yield f"The content of {number_of(n_closed, 'memory', 'memories')} that could not be opened."
     if left_out := memories.attrs.get(READ, {}).get("left_out"):
         yield f"What was left out of the file: {', '.join(f'{reason} ({n:,})' for reason, n in left_out.items())}."
-    if memories.attrs.get("memframe", {}).get("complete") is False:
+    if memories.attrs.get(LOADED, {}).get("complete") is False:
         yield "Memories beyond the limit of the load: there are more than were audited."
     fields = [name for name in TEXT_FIELDS if name in memories.columns]
     too_long = {name: are_too_long(memories, name) for name in fields}

@@ -45,6 +45,10 @@ class Text(NamedTuple):
 def text_column(memories: pd.DataFrame, name: str) -> pa.Array:
     """Convert a column to Arrow text, null where there is none; lone surrogates become U+FFFD, which keeps offsets."""
     column = require_column(memories, name)
+    if column.dtype == object and column.map(lambda cell: isinstance(cell, bytes)).any():
+        raise FrameError(
+            f"column {name!r} holds bytes, not text: decode them first, for example by .str.decode('utf-8')"
+        )
     try:
         return _arrow(column)
     except UnicodeEncodeError:

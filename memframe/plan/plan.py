@@ -24,7 +24,7 @@ from msgspec.structs import replace
 from memframe.access import Access
 from memframe.display import number_of
 from memframe.errors import PlanError, StalePlanError
-from memframe.files import atomic_file, raise_os_errors_as
+from memframe.files import raise_os_errors_as, write_own_file
 from memframe.keystore import open_local_cipher
 from memframe.plan.change import FIELDS, WRITES, Action, Change, format_counts, list_some, mask
 from memframe.plan.corrections import check_actions, edit_records, key_of, read_ids, select
@@ -415,15 +415,8 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         PlanError
             The file cannot be written, or is something else.
         """
-        target = Path(path).expanduser()
         sealed = open_local_cipher().seal(msgspec.json.encode(self), associated_data=SEALED_FOR)
-        with raise_os_errors_as(PlanError, f"the plan cannot be written to {target}", "choose another path"):
-            if target.exists():
-                with target.open("rb") as there:
-                    if there.read(len(BEGINNING)) != BEGINNING:
-                        raise PlanError(f"{target} is not a plan and is not replaced: choose another path")
-            with atomic_file(target) as file:
-                file.write(MARK + sealed)
+        write_own_file(path, MARK + sealed, "plan", error=PlanError)
 
     @staticmethod
     def load(path: str | PathLike[str]) -> Plan:
