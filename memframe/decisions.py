@@ -89,7 +89,8 @@ class Decision(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Decisions:
     """The decisions of a file, or of this process alone if there is no file.
 
-    A file that does not exist yet is made by the first decision.
+    If there is no file yet, it is empty of decisions, and ``make`` writes its head, so that two desks that begin at
+    once have the same salt.
 
     Raises
     ------
@@ -106,7 +107,7 @@ class Decisions:
     'rejected'
     """
 
-    def __init__(self, path: str | PathLike[str] | None = None) -> None:
+    def __init__(self, path: str | PathLike[str] | None = None, *, make: bool = False) -> None:
         if path is not None and not isinstance(path, str | PathLike):
             raise ConfigError(f"decisions: pass the path of a file, not {type(path).__name__}")
         self.path = None if path is None else expand_path(path)
@@ -115,11 +116,11 @@ class Decisions:
         self.salt = b""
         """Without a file it is empty, so that proposals have the same ids after a reload."""
         self._n_read, self._n_lines = 0, 0
-        if self.path is not None:
-            if self.path.exists():
-                self.refresh()
-            else:
-                self.salt = secrets.token_bytes(16)
+        if self.path is not None and (self.path.exists() or not make):
+            self.refresh()
+        elif self.path is not None:
+            self.salt = secrets.token_bytes(16)
+            self._write_locked([])
 
     def key(self, check: str, kind: str, field: str, memory_id: str | None, text: str) -> str:
         """Return the key of a finding; it says nothing about the text to those who lack the file."""
@@ -154,9 +155,7 @@ class Decisions:
         """
         made = list(decisions)
         if self.path is not None and made:
-            lock = self.path.with_name(f".{self.path.name}.lock")
-            with self._os_errors("written"), process_lock(lock, what=f"{self.path}", wait_s=LOCK_S):
-                self._append(made)
+            self._write_locked(made)
         self.last |= {one.key: one for one in made}
 
     def seal(self, key: str, fields: Mapping[str, Any]) -> str:
@@ -179,6 +178,17 @@ class Decisions:
         return {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
 
     # ---- the file
+
+    def _write_locked(self, made: Sequence[Decision]) -> None:
+        path = self._known_path
+        lock = path.with_name(f".{path.name}.lock")
+        with self._os_errors("written"):
+            if not path.parent.is_dir():
+                raise JournalError(
+                    f"{path} cannot be written: there is no folder {path.parent}; make it first"
+                )
+            with process_lock(lock, what=f"{path}", wait_s=LOCK_S):
+                self._append(made)
 
     def _append(self, made: Sequence[Decision]) -> None:
         path = self._known_path
@@ -216,8 +226,8 @@ class Decisions:
                 if isinstance(error, JournalError):
                     raise
                 raise JournalError(
-                    f"{self.path}: line {self._n_lines} is damaged ({error}): restore a copy of the file, or delete that "
-                    "line, and its decision is open again"
+                    f"{self.path}: line {self._n_lines} is damaged ({error}): restore a copy of the file, or delete "
+                    "that line, and its decision is open again"
                 ) from None
         self._n_read += len(whole)
         return len(lines)
@@ -231,7 +241,8 @@ class Decisions:
             ) from None
         if head.format != FORMAT:
             raise JournalError(
-                f"{self.path} is a {head.format}, and this version reads {FORMAT}: update memframe, or name another file"
+                f"{self.path} is a {head.format}, and this version reads {FORMAT}: update memframe, or name "
+                "another file"
             )
         self.salt = bytes.fromhex(head.salt)
 

@@ -29,7 +29,7 @@ def review(
     ----------
     audit_or_plan : Audit or Plan
     decisions : str or path, optional
-        File in which decisions last; it is made by the first one. Without it they end with the process.
+        File in which decisions last; it is made if there is none. Without it they end with the process.
     now : datetime, optional
         As of when decisions are made and end; by default the present.
 
@@ -56,7 +56,7 @@ def review(
     ['accepted', 'rejected']
     """
     check_kind("audit_or_plan", audit_or_plan, Audit, Plan, error=PlanError)
-    return Review(audit_or_plan, Decisions(decisions), now=now)
+    return Review(audit_or_plan, Decisions(decisions, make=True), now=now)
 
 
 class _CallableModule(ModuleType):

@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,14 @@ from msgspec.structs import replace
 
 from memframe.access import Access
 from memframe.audit import Audit
+from memframe.audit.text import redaction_mark
 from memframe.cleanup import plan_cleanup
 from memframe.decisions import Decision, Decisions, Verdict, read_until, read_user_name
 from memframe.display import html_card, number_of, printable
-from memframe.errors import PlanError, check_kind
+from memframe.errors import FrameError, PlanError, check_kind
+from memframe.files import write_own_file
 from memframe.plan import Plan
-from memframe.plan.change import Value, list_some, mask
+from memframe.plan.change import FIELDS, Value, list_some, mask
 from memframe.review.corrections import check_fields, correct_plan
 from memframe.review.progress import THRESHOLD, bound_wrong_share, share_right
 from memframe.review.proposals import (
@@ -109,6 +112,7 @@ class Review:
         made = make_proposals(self._items, apart=self._apart, states=states)
         self._proposals = {one.id: one for one in made}
         self._sorted = sorted(self._proposals)
+        self._by_memory: defaultdict[str, list[Proposal]] | None = None
 
     # ---- what there is
 
@@ -161,7 +165,9 @@ class Review:
                 return one
         if found and proposal:
             raise PlanError(f"{proposal!r} begins the ids of several proposals: {', '.join(found)}, ...")
-        raise PlanError(f"there is no proposal {printable(proposal, 40)!r} in the queue; review.queue has them")
+        raise PlanError(
+            f"there is no proposal {printable(proposal, 40)!r} in the queue; review.queue has them"
+        )
 
     def state(self, proposal: Proposal) -> str:
         """Return what was decided about a proposal, and holds; empty if it is open."""
@@ -223,7 +229,9 @@ class Review:
              bound_wrong_share(count["dealt"], count["wrong"]) if count["dealt"] else np.nan)
             for kind, count in sorted(counts.items())
         ]  # fmt: skip
-        return pd.DataFrame(rows, columns=list(PROGRESS)).astype({"check": "str", "kind": "str", "bound": "float64"})
+        return pd.DataFrame(rows, columns=list(PROGRESS)).astype(
+            {"check": "str", "kind": "str", "bound": "float64"}
+        )
 
     def remaining(self, check: str, kind: str, *, threshold: float = THRESHOLD) -> list[str]:
         """Return the open proposals of a kind that may be accepted at once; none while too many can be wrong.
@@ -275,9 +283,7 @@ class Review:
         """Open proposals again."""
         self._decide(self._select(which), "open", "", None)
 
-    def edit(
-        self, proposal: str, *, note: str = "", until: str | date | None = None, **fields: Any
-    ) -> None:
+    def edit(self, proposal: str, *, note: str = "", until: str | date | None = None, **fields: Any) -> None:
         """Accept a proposal with other values for the memory that stays.
 
         That is the memory that a copy or an older version leaves behind, or the redacted or retagged one. A memory
@@ -311,9 +317,13 @@ class Review:
         one = self.find(proposal)
         keys = {item.key for item in one.items if item.id == memory_id}
         if not keys:
-            raise PlanError(f"proposal {one.id} does not name memory {memory_id!r}; it names {list_some(one.ids)}")
+            raise PlanError(
+                f"proposal {one.id} does not name memory {memory_id!r}; it names {list_some(one.ids)}"
+            )
         if isinstance(self.origin, Plan) and one.first.group is not None:
-            raise PlanError(f"the changes of proposal {one.id} hold together: accept, edit or reject it as a whole")
+            raise PlanError(
+                f"the changes of proposal {one.id} hold together: accept, edit or reject it as a whole"
+            )
         self._apart |= keys
         self._group()
         return next(
@@ -335,7 +345,9 @@ class Review:
         for key, decision in before.items():
             last = self.decisions.last[key]
             # an earlier decision is written again: the last line of a key counts
-            lines.append(replace(decision, at=now) if decision else replace(last, decision="open", at=now, edited=None))
+            lines.append(
+                replace(decision, at=now) if decision else replace(last, decision="open", at=now, edited=None)
+            )
         self.decisions.write(lines)
         self._calls.pop()
 
@@ -350,10 +362,14 @@ class Review:
         if isinstance(which, pd.Series | np.ndarray) and pd.api.types.is_bool_dtype(which):
             queue = self.proposals
             if len(which) != len(queue):
-                raise PlanError(f"the mask has {len(which):,} rows, review.queue {len(queue):,}: make it anew")
+                raise PlanError(
+                    f"the mask has {len(which):,} rows, review.queue {len(queue):,}: make it anew"
+                )
             return [queue[place] for place in np.flatnonzero(np.asarray(which, bool))]
         if not isinstance(which, Iterable):
-            raise PlanError(f"pass rows of review.queue, a mask or ids of proposals, not {type(which).__name__}")
+            raise PlanError(
+                f"pass rows of review.queue, a mask or ids of proposals, not {type(which).__name__}"
+            )
         ids = list(which)
         if odd := [one for one in ids if not isinstance(one, str)]:
             raise PlanError(f"{odd[0]!r} is not the id of a proposal; review.queue has them")
@@ -430,8 +446,11 @@ class Review:
     def _plan_of(self, taken: Sequence[Item], access: Access | None) -> Plan:
         if isinstance(self.origin, Plan):
             rows = {item.row for item in taken}
-            kept = tuple(change for row, change in enumerate(self.origin.records) if row in rows)
-            return replace(self.origin, records=kept)
+            out = [change for row, change in enumerate(self.origin.records) if row not in rows]
+            ids = [one for change in out if (one := change.id or change.restores) is not None]
+            plan = self.origin.leave_out(ids, reason="not accepted in the review") if ids else self.origin
+            # creates have no id by which they could be left out
+            return replace(plan, records=tuple(change for change in plan.records if change not in out))
         if access is None:
             raise PlanError("give the access to the audited memories: review.plan(access)")
         actions = np.full(len(self.origin.findings), "none", dtype=object)
@@ -439,7 +458,27 @@ class Review:
             actions[item.row] = item.action
         findings = self.origin.findings.assign(action=pd.array(actions, dtype="str"))
         audit = dataclasses.replace(self.origin, findings=findings)
-        return plan_cleanup(access, audit, max_share=1.0)  # a person has decided on each
+        plan = plan_cleanup(access, audit, max_share=1.0)  # a person has decided on each
+        # of a cluster that was accepted in part, a cleanup may keep another memory than the person was shown
+        gone = {item.id for item in taken if item.action in LAST_EFFECTS}
+        odd = [str(one.id) for one in plan.records if one.action == "delete" and one.id not in gone]
+        return (
+            plan.leave_out(odd, reason="would delete a memory whose delete was not accepted") if odd else plan
+        )
+
+    def to_html(self, path: str | PathLike[str]) -> None:
+        """Write what was decided, by whom, when and why, as one page without scripts and without texts of memories.
+
+        An earlier report at `path` is replaced, any other file is not.
+
+        Raises
+        ------
+        FrameError
+            The file cannot be written, or is something else.
+        """
+        from memframe.review.page import review_html  # noqa: PLC0415 - the page draws a review
+
+        write_own_file(path, review_html(self).encode(), "report", error=FrameError)
 
     # ---- texts
 
@@ -456,7 +495,9 @@ class Review:
             )
             self._hidden: defaultdict[str, set[str]] = defaultdict(set)
             for item in self._items:
-                if item.id and (item.check == "secret" or (item.check == "personal_data" and item.severity == "high")):
+                if item.id and (
+                    item.check == "secret" or (item.check == "personal_data" and item.severity == "high")
+                ):
                     self._hidden[item.id].add(item.text)
         return self._places
 
@@ -464,7 +505,10 @@ class Review:
         """Return the first memory's text before and after, shortened and masked."""
         if isinstance(self.origin, Plan):
             change = mask(self.origin.records[one.first.row])
-            return tuple(printable("; ".join(map(str, side.values())), MAX_QUEUE_CHARS) for side in (change.before, change.after))  # type: ignore[return-value]  # two
+            return tuple(
+                printable("; ".join(map(str, side.values())), MAX_QUEUE_CHARS)
+                for side in (change.before, change.after)
+            )  # type: ignore[return-value]  # two
         places = self._place_of
         memory_id = one.first.id or ""
         text = self._contents[places[memory_id]] if self._contents and memory_id in places else None
@@ -473,7 +517,39 @@ class Review:
         shown = self._mask(memory_id, text)
         if one.action in LAST_EFFECTS:
             return printable(shown, MAX_QUEUE_CHARS), ""
-        return printable(shown, MAX_QUEUE_CHARS), printable(shown, MAX_QUEUE_CHARS)
+        if one.action != "redact":
+            return printable(shown, MAX_QUEUE_CHARS), printable(one.first.reason, MAX_QUEUE_CHARS)
+        clean = text.replace(one.first.text, redaction_mark(one.first.kind)) if one.first.text else text
+        return printable(shown, MAX_QUEUE_CHARS), printable(self._mask(memory_id, clean), MAX_QUEUE_CHARS)
+
+    def fields_of(self, memory_id: str) -> dict[str, Value]:
+        """Return the fields and times of a memory as they were judged, without those that are empty."""
+        place = self._place_of.get(memory_id)
+        if place is None:
+            return {}
+        fields: dict[str, Value] = {}
+        for name in (*FIELDS, "created_at", "updated_at"):
+            if name in self._memories.columns:
+                cell = self._memories[name].iloc[place]
+                if isinstance(cell, tuple | list | np.ndarray):
+                    fields[name] = tuple(map(str, cell))
+                elif not pd.isna(cell):
+                    fields[name] = str(cell) if name.endswith("_at") else cell
+        return fields
+
+    def hidden_of(self, memory_id: str) -> Iterable[str]:
+        """Return the secrets that were found in a memory."""
+        self._place_of  # noqa: B018 - reads the findings
+        return self._hidden.get(memory_id, ())
+
+    def proposals_of(self, ids: Iterable[str]) -> list[Proposal]:
+        """Return the proposals about memories."""
+        if self._by_memory is None:
+            self._by_memory = defaultdict(list)
+            for one in self._proposals.values():
+                for memory_id in one.ids:
+                    self._by_memory[memory_id].append(one)
+        return list({one.id: one for memory_id in ids for one in self._by_memory.get(memory_id, ())}.values())
 
     def _mask(self, memory_id: str, text: str) -> str:
         for value in sorted(self._hidden.get(memory_id, ()), key=len, reverse=True):

@@ -19,7 +19,7 @@ from memframe.audit.findings import Check, are_figures
 from memframe.audit.identity import decision_keys
 from memframe.decisions import Decisions
 from memframe.plan import Plan
-from memframe.plan.change import Change, mask
+from memframe.plan.change import mask
 from memframe.review.progress import PRECISION, UNMEASURED
 
 REVIEWED: Mapping[Check, str] = MappingProxyType(
@@ -116,9 +116,7 @@ class Proposal(Struct, frozen=True):
     def keeps(self) -> tuple[str, ...]:
         """Memories that stay, and say what those that go said."""
         own = {*self.ids}
-        return tuple(
-            dict.fromkeys(item.keeps for item in self.items if item.keeps and item.keeps not in own)
-        )
+        return tuple(dict.fromkeys(item.keeps for item in self.items if item.keeps and item.keeps not in own))
 
     @property
     def action(self) -> str:
@@ -134,9 +132,7 @@ def items_of_audit(audit: Audit, decisions: Decisions) -> list[Item]:
     is_open = (findings["action"] != "none") & findings["id"].notna() & ~are_figures(findings)
     rows = np.flatnonzero(is_open.to_numpy())
     chosen = findings.iloc[rows]
-    keys, texts = decision_keys(
-        chosen, audit.memories, audit.counted, decisions, is_stored=audit.is_stored
-    )
+    keys, texts = decision_keys(chosen, audit.memories, audit.counted, decisions, is_stored=audit.is_stored)
     names = ("check", "kind", "action", "id", "related_id", "group", "evidence", "severity")
     columns = [chosen[name].astype(object).where(chosen[name].notna(), None).tolist() for name in names]
     return [
@@ -184,7 +180,9 @@ def make_proposals(
         groups[item.check, kind, effect_class(item), same, alone, states.get(item.key, "")].append(item)
     by_key: defaultdict[str, list[Item]] = defaultdict(list)  # equal texts of a file have equal keys
     for group in groups.values():
-        by_key[min(item.key for item in group)] += [one for item in group for one in (item, *besides[item.row])]
+        by_key[min(item.key for item in group)] += [
+            one for item in group for one in (item, *besides[item.row])
+        ]
     length = MIN_ID
     while len({key[:length] for key in by_key}) < len(by_key):
         length += 2
@@ -203,11 +201,15 @@ def _join_questions(items: Sequence[Item]) -> tuple[list[Item], Mapping[int, lis
     first: dict[tuple[str, str], Item] = {}
     besides: defaultdict[int, list[Item]] = defaultdict(list)
     main: list[Item] = []
-    for item in sorted(items, key=lambda item: (-PRECISION.get((item.check, item.proposed), UNMEASURED), item.key)):
+    for item in sorted(
+        items, key=lambda item: (-PRECISION.get((item.check, item.proposed), UNMEASURED), item.key)
+    ):
         question = "gone" if item.action in LAST_EFFECTS else item.key
-        if item.check == ORIGIN_PLAN or item.id is None:
-            main.append(item)
-        elif (found := first.setdefault((item.id, question), item)) is item:
+        if (
+            item.check == ORIGIN_PLAN
+            or item.id is None
+            or (found := first.setdefault((item.id, question), item)) is item
+        ):
             main.append(item)
         else:
             besides[found.row].append(item)

@@ -2,6 +2,7 @@
 
 import random
 from datetime import UTC, datetime, timedelta
+from math import comb
 
 import pandas as pd
 import pytest
@@ -22,7 +23,9 @@ NOW = datetime(2026, 6, 1, tzinfo=UTC)
 def frame_of_sample():
     rows = [asdict(memory) for memory in load_sample()]
     sample = pd.DataFrame(rows).assign(id=[f"m{n:03}" for n in range(len(rows))])
-    return sample.assign(**{name: pd.to_datetime(sample[name], utc=True) for name in ("created_at", "updated_at")})
+    return sample.assign(
+        **{name: pd.to_datetime(sample[name], utc=True) for name in ("created_at", "updated_at")}
+    )
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +43,9 @@ def desk(audit):
 def loaded(shared_user):
     """The sample at the service, and its audit there."""
     shared_user.service.import_memories(
-        shared_user.user_id, [asdict(memory) for memory in load_sample()], [asdict(tag) for tag in load_sample_tags()]
+        shared_user.user_id,
+        [asdict(memory) for memory in load_sample()],
+        [asdict(tag) for tag in load_sample_tags()],
     )
     access = shared_user.access()
     memories = mf.load_memories(access, progress=False)
@@ -54,14 +59,7 @@ def written(plan):
     return {change.id: change.action for change in plan.records}
 
 
-def expected_of(desk, access):
-    """Ids that the accepted proposals name; a plan may leave some of them, and says so."""
-    return {
-        memory_id
-        for proposal in desk.proposals
-        if desk.state(proposal) in ("accepted", "edited")
-        for memory_id in (*proposal.ids, *proposal.keeps)
-    }
+STATES = {"accept": "accepted", "reject": "rejected", "later": "later", "reset": ""}
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
@@ -93,9 +91,11 @@ def test_the_plan_holds_what_was_accepted_and_nothing_else(loaded, tmp_path_fact
             model.update(dict.fromkeys(some, "accepted"))
         else:
             getattr(desk, call)(some)
-            model.update(dict.fromkeys(some, {"accept": "accepted", "reject": "rejected", "later": "later", "reset": ""}[call]))
+            model.update(dict.fromkeys(some, STATES[call]))
     decided = {proposal.id: desk.state(proposal) for proposal in desk.proposals}
-    assert {one: state for one, state in decided.items() if state} == {one: state for one, state in model.items() if state}
+    assert {one: state for one, state in decided.items() if state} == {
+        one: state for one, state in model.items() if state
+    }
 
     again = mf.review(audit, decisions=path, now=NOW)
     plan, repeated = desk.plan(access), again.plan(access)
@@ -105,9 +105,13 @@ def test_the_plan_holds_what_was_accepted_and_nothing_else(loaded, tmp_path_fact
     assert written(plan).keys() <= may
     gone = {memory_id for one in accepted if one.action in ("delete", "merge") for memory_id in one.ids}
     assert {memory_id for memory_id, action in written(plan).items() if action == "delete"} <= gone
-    must = {memory_id for one in accepted if one.action in ("redact", "rescale") for memory_id in one.ids} - gone
+    must = {
+        memory_id for one in accepted if one.action in ("redact", "rescale") for memory_id in one.ids
+    } - gone
     assert must <= written(plan).keys()
-    plain = {memory_id for one in accepted if one.action == "delete" and not one.keeps for memory_id in one.ids}
+    plain = {
+        memory_id for one in accepted if one.action == "delete" and not one.keeps for memory_id in one.ids
+    }
     assert plain <= {memory_id for memory_id, action in written(plan).items() if action == "delete"}
 
 
@@ -145,7 +149,6 @@ def test_an_edited_merge_keeps_the_text_that_was_written(loaded):
     for one in merges:
         desk.edit(one.id, content=f"Corrected {one.id}")
     plan = desk.plan(access)
-    plan.check_fresh(access) if hasattr(plan, "check_fresh") else None
     kept = {change.id: change.after.get("content") for change in plan.records if change.action == "patch"}
     assert {one.keeps[0]: f"Corrected {one.id}" for one in merges} == kept
     deletes = {change.id for change in plan.records if change.action == "delete"}
@@ -156,7 +159,9 @@ def test_an_edited_merge_keeps_the_text_that_was_written(loaded):
 def test_a_delete_that_is_edited_keeps_the_memory(loaded):
     access, audit = loaded
     desk = mf.review(audit, now=NOW)
-    one = next(one for one in desk.proposals if one.action == "delete" and not one.keeps and one.n_members == 1)
+    one = next(
+        one for one in desk.proposals if one.action == "delete" and not one.keeps and one.n_members == 1
+    )
     desk.edit(one.id, content="Likes tea.")
     (change,) = desk.plan(access).records
     assert (change.action, change.id, change.after) == ("patch", one.ids[0], {"content": "Likes tea."})
@@ -248,7 +253,9 @@ def test_proposals_are_named_by_rows_masks_and_beginnings(desk):
     assert counts.loc["secret", "accepted"].sum() == (queue.check == "secret").sum()
     assert counts.loc["stale", "rejected"].sum() == (queue.check == "stale").sum()
     assert counts["later"].sum() == 2
-    assert desk.queue.decision.tolist() == sorted(desk.queue.decision, key=["", "later", "accepted", "rejected"].index)
+    assert desk.queue.decision.tolist() == sorted(
+        desk.queue.decision, key=["", "later", "accepted", "rejected"].index
+    )
 
 
 @pytest.mark.parametrize("which", ["zz", "", ["0", "nowhere"], 4, [4], [True]])
@@ -286,8 +293,6 @@ def test_the_bound_is_the_share_at_which_so_few_wrong_ones_have_five_percent(n, 
     if wrong == n:
         assert bound == 1
         return
-    from math import comb
-
     tail = sum(comb(n, k) * bound**k * (1 - bound) ** (n - k) for k in range(wrong + 1))
     assert tail == pytest.approx(0.05, abs=1e-6)
     assert bound >= wrong / n
@@ -295,7 +300,9 @@ def test_the_bound_is_the_share_at_which_so_few_wrong_ones_have_five_percent(n, 
 
 def test_the_remaining_are_offered_once_few_of_them_can_be_wrong():
     audit = mf.audit_memories(
-        rows_of(*(text for n in range(70) for text in [f"Was in room {n} of the hotel Adler on a Monday"] * 2)),
+        rows_of(
+            *(text for n in range(70) for text in [f"Was in room {n} of the hotel Adler on a Monday"] * 2)
+        ),
         checks=["exact_duplicate"],
     )
     desk = mf.review(audit)
