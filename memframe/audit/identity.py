@@ -160,8 +160,11 @@ def decision_keys(
     Memories of a file have no ids that last, so there the text alone has to do.
     """
     whole = texts_judged(findings, memories, counted, is_span=pd.Series(False, index=findings.index))
-    is_value = findings["check"].isin(VALUES)
-    texts = texts_judged(findings, memories, counted, is_span=is_value)
+    texts = [*whole]
+    values = np.flatnonzero(findings["check"].isin(VALUES))
+    spans = texts_judged(findings.iloc[values], memories, counted) if len(values) else []
+    for place, span in zip(values.tolist(), spans, strict=True):
+        texts[place] = span
     columns = (
         findings[name].astype(object).where(findings[name].notna(), None).tolist()
         for name in ("check", "kind", "field", "id")

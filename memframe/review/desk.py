@@ -23,6 +23,7 @@ from memframe.decisions import Decision, Decisions, Verdict, read_until, read_us
 from memframe.display import html_card, number_of, printable
 from memframe.errors import FrameError, PlanError, check_kind
 from memframe.files import write_own_file
+from memframe.frames import gc_paused
 from memframe.plan import Plan
 from memframe.plan.change import FIELDS, Value, list_some, mask
 from memframe.review.corrections import check_fields, correct_plan
@@ -90,7 +91,8 @@ class Review:
         self._apart: set[str] = set()
         self._calls: list[dict[str, Decision | None]] = []
         is_plan = isinstance(origin, Plan)
-        self._items = items_of_plan(origin, decisions) if is_plan else items_of_audit(origin, decisions)  # type: ignore[arg-type]  # it is told apart
+        with gc_paused():
+            self._items = items_of_plan(origin, decisions) if is_plan else items_of_audit(origin, decisions)  # type: ignore[arg-type]  # it is told apart
         self._proposals: dict[str, Proposal] = {}
         self._sorted: list[str] = []
         self._group()
@@ -109,7 +111,8 @@ class Review:
 
     def _group(self) -> None:
         states = {item.key: self._verdict(item.key) for item in self._items}
-        made = make_proposals(self._items, apart=self._apart, states=states)
+        with gc_paused():
+            made = make_proposals(self._items, apart=self._apart, states=states)
         self._proposals = {one.id: one for one in made}
         self._sorted = sorted(self._proposals)
         self._by_memory: defaultdict[str, list[Proposal]] | None = None
@@ -171,8 +174,8 @@ class Review:
 
     def state(self, proposal: Proposal) -> str:
         """Return what was decided about a proposal, and holds; empty if it is open."""
-        states = {self._verdict(item.key) for item in proposal.items}
-        return states.pop() if len(states) == 1 else ""
+        first = self._verdict(proposal.first.key)
+        return first if all(self._verdict(item.key) == first for item in proposal.items[1:]) else ""
 
     def decision(self, proposal: Proposal) -> Decision | None:
         """Return the decision about a proposal with its note, person and time, if there is one."""
@@ -191,6 +194,10 @@ class Review:
         Columns ``proposal check kind n_memories sources action before after keeps reason decision note``. Texts are
         shortened, and secrets in them masked. ``action`` is what accepting does.
         """
+        with gc_paused():
+            return self._queue()
+
+    def _queue(self) -> pd.DataFrame:
         memories = self._memories
         places = self._place_of
         sources = memories["source"].tolist() if "source" in memories.columns else []

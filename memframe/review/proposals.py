@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
 from types import MappingProxyType
 
 import msgspec
@@ -83,7 +84,7 @@ class Item(Struct, frozen=True):
     severity: str = ""
 
 
-class Proposal(Struct, frozen=True):
+class Proposal(Struct, frozen=True, dict=True):
     """Unit of a decision.
 
     Attributes
@@ -102,23 +103,23 @@ class Proposal(Struct, frozen=True):
         """The item that gives it check, kind and action."""
         return self.items[0]
 
-    @property
+    @cached_property
     def ids(self) -> tuple[str, ...]:
         """Memories that accepting changes or deletes."""
         return tuple(dict.fromkeys(item.id for item in self.items if item.id is not None))
 
-    @property
+    @cached_property
     def n_members(self) -> int:
         """Memories that accepting changes, deletes or creates."""
         return len(self.ids) or len(self.items)
 
-    @property
+    @cached_property
     def keeps(self) -> tuple[str, ...]:
         """Memories that stay, and say what those that go said."""
         own = {*self.ids}
         return tuple(dict.fromkeys(item.keeps for item in self.items if item.keeps and item.keeps not in own))
 
-    @property
+    @cached_property
     def action(self) -> str:
         """What accepting does; a merge if one of the items is one."""
         actions = {item.action for item in self.items}
@@ -198,18 +199,24 @@ def effect_class(item: Item) -> str:
 
 def _join_questions(items: Sequence[Item]) -> tuple[list[Item], Mapping[int, list[Item]]]:
     """Find which item stands for all that say that a memory should go: the one that is right most often."""
-    first: dict[tuple[str, str], Item] = {}
+    first: dict[str, Item] = {}
     besides: defaultdict[int, list[Item]] = defaultdict(list)
     main: list[Item] = []
-    for item in sorted(
-        items, key=lambda item: (-PRECISION.get((item.check, item.proposed), UNMEASURED), item.key)
-    ):
-        question = "gone" if item.action in LAST_EFFECTS else item.key
-        if (
-            item.check == ORIGIN_PLAN
-            or item.id is None
-            or (found := first.setdefault((item.id, question), item)) is item
-        ):
+    gone: list[Item] = []
+    for item in items:
+        is_gone = item.action in LAST_EFFECTS and item.check != ORIGIN_PLAN and item.id is not None
+        (gone if is_gone else main).append(item)
+
+    def rank(item: Item) -> tuple[float, str]:
+        return -PRECISION.get((item.check, item.proposed), UNMEASURED), item.key
+
+    for item in gone:
+        known = first.setdefault(str(item.id), item)
+        if known is not item and rank(item) < rank(known):
+            first[str(item.id)] = item
+    for item in gone:
+        found = first[str(item.id)]
+        if found is item:
             main.append(item)
         else:
             besides[found.row].append(item)
