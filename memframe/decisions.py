@@ -50,7 +50,7 @@ class Head(Struct, frozen=True, kw_only=True):
 
 
 class Decision(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a person decided about one finding, or one change of a plan; one line of the file.
+    """One decision of a person about a finding, or a change of a plan; one line of the file.
 
     Attributes
     ----------
@@ -262,7 +262,7 @@ _LINES = msgspec.json.Decoder(Decision)
 
 
 class Settled(Struct, frozen=True):
-    """How many findings of an audit a person has settled.
+    """Counts of the findings of an audit that a person has settled.
 
     >>> str(Settled(n_rejected=31, n_applied=6, n_expired=2))
     '37 settled: 31 rejected, 6 accepted and applied; 2 expired'

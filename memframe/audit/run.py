@@ -153,12 +153,8 @@ def audit_memories(
     findings, counted = split_figures(withhold(findings, memories, known=known), len(memories))
     settled = Settled()
     if decided is not None:
-        at = datetime.now(UTC)  # decisions end in the present, whatever "past" means for the checks
         keys, _ = decision_keys(findings, memories, counted, decided, is_stored=is_stored)
-        settled = count_settled(decided, keys, checks=functions, now=at)
-        holding = (decided.find(key, at) for key in keys)
-        is_rejected = [found is not None and found.decision == "rejected" for found in holding]
-        findings = findings[~np.array(is_rejected, bool)]
+        findings, settled = _leave_out_settled(findings, keys, decided, functions)
     by_check = findings["check"].map({name: place for place, name in enumerate(CHECKS)}).fillna(len(CHECKS))
     by_severity = findings["severity"].map({name: place for place, name in enumerate(reversed(SEVERITIES))})
     worst_first = np.lexsort((by_check, by_severity))
@@ -174,6 +170,16 @@ def audit_memories(
         is_stored=is_stored,
         settled=settled,
     )
+
+
+def _leave_out_settled(
+    findings: pd.DataFrame, keys: list[str], decided: Decisions, checks: Iterable[str]
+) -> tuple[pd.DataFrame, Settled]:
+    """Leave out what was rejected, and count what is settled."""
+    at = datetime.now(UTC)  # decisions end in the present, whatever "past" means for the checks
+    holding = (decided.find(key, at) for key in keys)
+    is_rejected = [found is not None and found.decision == "rejected" for found in holding]
+    return findings[~np.array(is_rejected, bool)], count_settled(decided, keys, checks=checks, now=at)
 
 
 def all_checks(

@@ -31,7 +31,7 @@ from memframe.review.progress import THRESHOLD, bound_wrong_share, share_right
 from memframe.review.proposals import (
     COSMETIC,
     LAST_EFFECTS,
-    Item,
+    Part,
     Proposal,
     items_of_audit,
     items_of_plan,
@@ -65,7 +65,7 @@ MAX_QUEUE_CHARS = 200
 
 
 class Edited(Struct, frozen=True):
-    """What a person wrote in place of a proposal."""
+    """Fields that a person wrote in place of a proposal."""
 
     id: str
     fields: dict[str, Value]
@@ -430,8 +430,8 @@ class Review:
             A memory was changed since the audit, or edited in one proposal and deleted by another.
         """
         self.decisions.refresh()
-        taken: list[Item] = []
-        edits: list[tuple[Item, Edited]] = []
+        taken: list[Part] = []
+        edits: list[tuple[Part, Edited]] = []
         for item in self._items:
             found = self.decisions.find(item.key, self.now())
             if found is None or found.decision not in ("accepted", "edited"):
@@ -450,7 +450,7 @@ class Review:
             plan = correct_plan(plan, access, self._memories, edited.id, edited.fields)
         return plan
 
-    def _plan_of(self, taken: Sequence[Item], access: Access | None) -> Plan:
+    def _plan_of(self, taken: Sequence[Part], access: Access | None) -> Plan:
         if isinstance(self.origin, Plan):
             rows = {item.row for item in taken}
             out = [change for row, change in enumerate(self.origin.records) if row not in rows]

@@ -58,7 +58,7 @@ class ShownField(Struct, frozen=True):
     pieces: tuple[Piece, ...]
 
 
-class Member(Struct, frozen=True):
+class ShownMemory(Struct, frozen=True):
     """One memory of a proposal."""
 
     id: str
@@ -78,7 +78,7 @@ class Detail(Struct, frozen=True):
     reason: str
     decision: str
     note: str
-    members: tuple[Member, ...]
+    members: tuple[ShownMemory, ...]
     n_more: int
     others: tuple[str, ...]
     """Other open proposals about the same memories."""
@@ -153,7 +153,7 @@ def _find_hidden(review: Review, ids: Sequence[str]) -> dict[str, set[str]]:
 
 def _show_memories(
     review: Review, one: Proposal, ids: Sequence[str], hidden: Mapping[str, set[str]]
-) -> Iterator[Member]:
+) -> Iterator[ShownMemory]:
     keeper = review.fields_of(one.keeps[0]) if len(one.keeps) == 1 else {}
     is_last = one.action in LAST_EFFECTS
     for memory_id in ids:
@@ -177,10 +177,10 @@ def _show_memories(
             *(str(fields[name]) for name in ("source", "created_at", "updated_at") if fields.get(name)),
             *([f"tags: {', '.join(map(str, tags))}"] if isinstance(tags, tuple) and tags else []),
         ]
-        yield Member(memory_id, role, tuple(map(escape_invisible, facts)), tuple(shown))
+        yield ShownMemory(memory_id, role, tuple(map(escape_invisible, facts)), tuple(shown))
 
 
-def _show_changes(plan: Plan, one: Proposal, reveal: bool) -> Iterator[Member]:
+def _show_changes(plan: Plan, one: Proposal, reveal: bool) -> Iterator[ShownMemory]:
     for item in one.items[:MAX_MEMBERS]:
         change = plan.records[item.row] if reveal else mask(plan.records[item.row])
         shown = []
@@ -189,9 +189,9 @@ def _show_changes(plan: Plan, one: Proposal, reveal: bool) -> Iterator[Member]:
             pieces = [Piece(str(value), kind) for value, kind in sides if value not in (None, ())]  # type: ignore[arg-type]  # kinds of pieces
             shown.append(ShownField(name, tuple(_spell_out(pieces, set()))))
         role: Role = "goes" if change.action == "delete" else "changes"
-        yield Member(change.id or "", role, (change.label,), tuple(shown))
+        yield ShownMemory(change.id or "", role, (change.label,), tuple(shown))
         for memory_id, text in change.keeps.items():
-            yield Member(
+            yield ShownMemory(
                 memory_id,
                 "stays",
                 (memory_id,),

@@ -54,7 +54,7 @@ def main():
     queue = desk.queue
     done = perf_counter()
     print(
-        f"{n_findings:,} findings, {len(queue):,} proposals: {made - start:.2f} s to group, {done - made:.2f} s for the frame"
+        f"{n_findings:,} findings, {len(queue):,} proposals: {made - start:.2f} s, and {done - made:.2f} s the frame"
     )
 
     audit = make_audit(16_000)
@@ -74,9 +74,7 @@ def main():
             listed.append(perf_counter() - start)
     times = (1_000 * median(some) for some in (decided, shown, listed))
     print(
-        f"{len(ids):,} proposals, medians: {{:.1f}} ms to decide, {{:.1f}} ms to show the next, {{:.1f}} ms to sort".format(
-            *times
-        )
+        f"{len(ids):,} proposals, medians in ms: decide {{:.1f}}, show {{:.1f}}, sort {{:.1f}}".format(*times)
     )
 
 
