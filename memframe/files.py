@@ -21,7 +21,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO, Literal, NamedTuple
 
-from memframe.errors import JournalError, MemframeError
+from memframe.errors import Hint, JournalError, MemframeError
 
 
 @contextmanager
@@ -119,8 +119,10 @@ def check_replaceable(path: Path, kind: OwnKind, *, error: type[MemframeError], 
             first = file.read(_N_FIRST)
         if first and not FIRST_BYTES[kind].match(first):
             article = "an" if kind == "audit" else "a"
+            ways = "choose another path, or delete it", "choose another path, or give --force"
             raise error(
-                f"{path} is not {article} {kind} and is not replaced: choose another path, or delete it"
+                f"{path} is not {article} {kind} and is not replaced",
+                hint=Hint(ways[0], ways[0] if kind == "plan" else ways[1]),
             )
 
 

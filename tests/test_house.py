@@ -283,7 +283,9 @@ def test_every_public_name_is_there_and_no_other():
     assert set(memframe.__all__) == {*memframe._ROOM_OF, *memframe._SUBMODULES, *errors, "Secret"}
     assert dir(memframe) == sorted([*memframe.__all__, "__version__"])
     public = {name: getattr(memframe, name) for name in memframe.__all__}
-    modules = {name for name, value in public.items() if isinstance(value, ModuleType) and not callable(value)}
+    modules = {
+        name for name, value in public.items() if isinstance(value, ModuleType) and not callable(value)
+    }
     assert modules == memframe._SUBMODULES
     for name, room in memframe._ROOM_OF.items():
         assert public[name].__module__.split(".")[1] == room

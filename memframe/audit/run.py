@@ -125,7 +125,7 @@ def audit_memories(
     >>> audit.findings.loc[audit.findings.severity == "high", "check"].unique().tolist()
     ['secret', ...]
     """
-    decided = None if decisions is None else Decisions(decisions)  # a damaged file stops before the work
+    decided = Decisions(decisions)  # a damaged file stops before the work
     memories, is_stored = _ensure_ids(memories)
     memories = _check_columns(memories)
     given: tuple[Any, Any] = now, judge_limit
@@ -151,10 +151,10 @@ def audit_memories(
         findings = apply_judgement(findings, judgement)
     known = [check for check, find in FINDERS.items() if functions.get(check) is find]
     findings, counted = split_figures(withhold(findings, memories, known=known), len(memories))
-    settled = Settled()
-    if decided is not None:
-        keys, _ = decision_keys(findings, memories, counted, decided, is_stored=is_stored)
-        findings, settled = _leave_out_settled(findings, keys, decided, functions)
+    keys, _ = (
+        decision_keys(findings, memories, counted, decided, is_stored=is_stored) if decided.last else ([], [])
+    )
+    findings, settled = _leave_out_settled(findings, keys, decided, functions)
     by_check = findings["check"].map({name: place for place, name in enumerate(CHECKS)}).fillna(len(CHECKS))
     by_severity = findings["severity"].map({name: place for place, name in enumerate(reversed(SEVERITIES))})
     worst_first = np.lexsort((by_check, by_severity))
@@ -176,6 +176,8 @@ def _leave_out_settled(
     findings: pd.DataFrame, keys: list[str], decided: Decisions, checks: Iterable[str]
 ) -> tuple[pd.DataFrame, Settled]:
     """Leave out what was rejected, and count what is settled."""
+    if not decided.last:
+        return findings, Settled()
     at = datetime.now(UTC)  # decisions end in the present, whatever "past" means for the checks
     holding = (decided.find(key, at) for key in keys)
     is_rejected = [found is not None and found.decision == "rejected" for found in holding]

@@ -318,7 +318,7 @@ def _lines_of_findings(worst: pd.DataFrame, labels: Mapping[str, str]) -> Iterat
         kind = str(finding["kind"]).replace("_", " ")
         times = describe_times(finding["n_times"], len(ids))
         said = " · ".join(filter(None, [str(finding["evidence"]), times]))
-        yield printable(f"{finding['severity']:<7} {words_of(check).title}, {kind}: {said}", MAX_COLUMNS)
+        yield f"{finding['severity']:<7} {printable(f'{words_of(check).title}, {kind}: {said}', MAX_COLUMNS)}"
         if ids:
             yield "        " + printable(f"{ids[0]}  {labels.get(ids[0], '')}", MAX_COLUMNS)
 

@@ -330,10 +330,10 @@ class FleetFolder:
         about = _read_metadata(self._place(FINDINGS, user.user_id) / FINDINGS_FILE).metadata
         return replace(user, digest=about.get(LISTING, b"").decode() or None)
 
-    def begin_night(self, now: datetime) -> str:
+    def begin_night(self, moment: datetime) -> str:
         """Return the name of a run that begins, or that of one that did not come to its end and now goes on."""
         about = self._about_run
-        night = about[NIGHT].decode() if about.get(_STATE) == _BEGUN else now.astimezone(UTC).isoformat()
+        night = about[NIGHT].decode() if about.get(_STATE) == _BEGUN else moment.astimezone(UTC).isoformat()
         self.write_outcomes(self.outcomes, night, _BEGUN)
         return night
 
@@ -404,10 +404,10 @@ def _read_night(night: object) -> str:
 def _read_findings(folder: Path) -> pd.DataFrame:
     """Read stored findings, with the digests of their texts; those of earlier versions have none."""
     with open_by_bytes(folder / FINDINGS_FILE) as file:
-        found = pq.ParquetFile(file).read().to_pandas()
-    return (
-        found if TEXT_DIGEST in found else found.assign(**{TEXT_DIGEST: pd.array([None] * len(found), "str")})
-    )
+        found: pd.DataFrame = pq.ParquetFile(file).read().to_pandas()
+    if TEXT_DIGEST not in found:
+        found[TEXT_DIGEST] = pd.array([None] * len(found), "str")
+    return found
 
 
 def _with_user(user_id: str, frame: pd.DataFrame) -> pd.DataFrame:

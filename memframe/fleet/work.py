@@ -27,6 +27,8 @@ from memframe.archive.table import ARCHIVE_SCHEMA, frame_of
 from memframe.audit import audit_memories
 from memframe.audit.findings import Check
 from memframe.audit.identity import digest_text, texts_judged
+from memframe.audit.stale import find_stale
+from memframe.audit.text import with_all_columns
 from memframe.client import Client
 from memframe.client.responses import canonical_id
 from memframe.display import number_of
@@ -226,8 +228,9 @@ def digest_listing(access: Access, memories: pa.Table, tags: pd.DataFrame, work:
     """
     stale: list[Any] = []
     if work.checks is None or "stale" in work.checks:
-        found = audit_memories(frame_of(memories), checks=["stale"], now=work.now)
-        each = found.by_memory
+        each = find_stale(
+            with_all_columns(frame_of(memories)), now=pd.Timestamp(work.now or datetime.now(UTC))
+        )
         stale = list(zip(each["kind"], each["id"], each["start"].fillna(-1).tolist(), strict=True))
     listed = [package_version(), work.checks, stale, memories.to_pydict(), tags.to_dict("list")]
     digest = hmac.new(_digest_key(access), digestmod="sha256")

@@ -118,7 +118,11 @@ def _worst(audit: ReportedAudit, names: _Names) -> Iterator[Markup]:
     worst = audit.worst(MAX_WORST)
     if 0 < len(worst) < len(audit.listed):
         yield tag("h2", "To decide first")
-        yield _table(worst, names, title=lambda finding: words_of(str(finding["check"])).title)
+        yield _table(worst, names, title=_title_and_kind)
+
+
+def _title_and_kind(finding: dict[Hashable, Any]) -> str:
+    return f"{words_of(str(finding['check'])).title}: {finding['kind']}".replace("_", " ")
 
 
 def _days(audited: pd.DataFrame) -> dict[str, str]:
@@ -192,7 +196,8 @@ _MAX_IDS = 3
 def _row(finding: dict[Hashable, Any], names: _Names, title: str) -> Markup:
     severity, action, ids = str(finding["severity"]), str(finding["action"]), finding["ids"]
     where = f" in {finding['field']}" if pd.notna(finding["start"]) else ""
-    named = [tag("div", names.of(one)) for one in ids[:_MAX_IDS]]
+    first_of = {names.labels.get(one): one for one in reversed(ids[:MAX_SHOWN])}  # equal texts have one label
+    named = [tag("div", names.of(one)) for one in [*reversed(first_of.values())][:_MAX_IDS]]
     if n_more := len(ids) - len(named):
         named.append(tag("div", f"and {number_of(n_more, 'more memory', 'more memories')}", class_="soft"))
     if isinstance(finding["related_id"], str):

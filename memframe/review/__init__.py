@@ -12,9 +12,9 @@ from memframe.decisions import Decision, Decisions
 from memframe.errors import PlanError, check_kind
 from memframe.plan import Plan
 from memframe.review.desk import Review
-from memframe.review.proposals import Part, Proposal
+from memframe.review.proposals import Point, Proposal
 
-__all__ = ["Decision", "Decisions", "Part", "Proposal", "Review", "review"]
+__all__ = ["Decision", "Decisions", "Point", "Proposal", "Review", "review"]
 
 
 def review(

@@ -31,7 +31,7 @@ from memframe.review.progress import THRESHOLD, bound_wrong_share, share_right
 from memframe.review.proposals import (
     COSMETIC,
     LAST_EFFECTS,
-    Part,
+    Point,
     Proposal,
     items_of_audit,
     items_of_plan,
@@ -430,8 +430,8 @@ class Review:
             A memory was changed since the audit, or edited in one proposal and deleted by another.
         """
         self.decisions.refresh()
-        taken: list[Part] = []
-        edits: list[tuple[Part, Edited]] = []
+        taken: list[Point] = []
+        edits: list[tuple[Point, Edited]] = []
         for item in self._items:
             found = self.decisions.find(item.key, self.now())
             if found is None or found.decision not in ("accepted", "edited"):
@@ -450,7 +450,7 @@ class Review:
             plan = correct_plan(plan, access, self._memories, edited.id, edited.fields)
         return plan
 
-    def _plan_of(self, taken: Sequence[Part], access: Access | None) -> Plan:
+    def _plan_of(self, taken: Sequence[Point], access: Access | None) -> Plan:
         if isinstance(self.origin, Plan):
             rows = {item.row for item in taken}
             out = [change for row, change in enumerate(self.origin.records) if row not in rows]

@@ -45,7 +45,7 @@ ACCEPTING = {
 
 
 class Piece(Struct, frozen=True):
-    """Part of a text, and how to show it."""
+    """Point of a text, and how to show it."""
 
     text: str
     kind: Literal["same", "removed", "added", "masked", "invisible"] = "same"

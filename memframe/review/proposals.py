@@ -63,7 +63,7 @@ def effect_of(check: str, action: str) -> str:
     return REVIEWED.get(check, "none") if action == "review" else action  # type: ignore[call-overload]  # any text
 
 
-class Part(Struct, frozen=True):
+class Point(Struct, frozen=True):
     """One finding, or one change of a plan."""
 
     row: int
@@ -91,15 +91,15 @@ class Proposal(Struct, frozen=True, dict=True):
     ----------
     id : str
         Beginning of the smallest key of its items; unambiguous among the proposals of a review.
-    items : tuple of Part
+    items : tuple of Point
         What it consists of; those after the first of a memory are what other checks say against it.
     """
 
     id: str
-    items: tuple[Part, ...]
+    items: tuple[Point, ...]
 
     @property
-    def first(self) -> Part:
+    def first(self) -> Point:
         """The item that gives it check, kind and action."""
         return self.items[0]
 
@@ -126,7 +126,7 @@ class Proposal(Struct, frozen=True, dict=True):
         return "merge" if "merge" in actions else self.first.action
 
 
-def items_of_audit(audit: Audit, decisions: Decisions) -> list[Part]:
+def items_of_audit(audit: Audit, decisions: Decisions) -> list[Point]:
     """Return the findings that a person can decide about; figures are not among them."""
     findings = audit.findings
     # sealed or not, "none" is what a check itself does not propose
@@ -137,7 +137,7 @@ def items_of_audit(audit: Audit, decisions: Decisions) -> list[Part]:
     names = ("check", "kind", "action", "id", "related_id", "group", "evidence", "severity")
     columns = [chosen[name].astype(object).where(chosen[name].notna(), None).tolist() for name in names]
     return [
-        Part(
+        Point(
             row, key, check, kind or "", action, effect_of(check, action), memory_id, related, text,
             None if group is None else int(group), evidence or "", severity,
         )
@@ -147,7 +147,7 @@ def items_of_audit(audit: Audit, decisions: Decisions) -> list[Part]:
     ]  # fmt: skip
 
 
-def items_of_plan(plan: Plan, decisions: Decisions) -> list[Part]:
+def items_of_plan(plan: Plan, decisions: Decisions) -> list[Point]:
     """Return the changes of a plan, each as an item."""
     items = []
     for row, change in enumerate(plan.records):
@@ -157,21 +157,21 @@ def items_of_plan(plan: Plan, decisions: Decisions) -> list[Part]:
         )
         keeper = next(iter(change.depends_on), None)
         items.append(
-            Part(row, key, ORIGIN_PLAN, change.action, change.action, change.action, change.id, keeper, str(row),
+            Point(row, key, ORIGIN_PLAN, change.action, change.action, change.action, change.id, keeper, str(row),
                  change.group, mask(change).reason or "")
         )  # fmt: skip
     return items
 
 
 def make_proposals(
-    items: Sequence[Part], *, apart: Collection[str] = (), states: Mapping[str, str]
+    items: Sequence[Point], *, apart: Collection[str] = (), states: Mapping[str, str]
 ) -> list[Proposal]:
     """Group items into proposals; members that were decided on before stay apart from open ones.
 
     `apart` has the keys of items that a person took out of their group, `states` the decisions by key.
     """
     main, besides = _join_questions(items)
-    groups: defaultdict[tuple[object, ...], list[Part]] = defaultdict(list)
+    groups: defaultdict[tuple[object, ...], list[Point]] = defaultdict(list)
     for item in main:
         is_alike = item.action == "rescale"  # a scale is right or wrong for all
         same: object = "" if is_alike else item.text if item.group is None else item.group
@@ -179,7 +179,7 @@ def make_proposals(
         # kinds of one cluster differ, as they say how a copy differs from its keeper
         kind = item.kind if item.group is None else ""
         groups[item.check, kind, effect_class(item), same, alone, states.get(item.key, "")].append(item)
-    by_key: defaultdict[str, list[Part]] = defaultdict(list)  # equal texts of a file have equal keys
+    by_key: defaultdict[str, list[Point]] = defaultdict(list)  # equal texts of a file have equal keys
     for group in groups.values():
         by_key[min(item.key for item in group)] += [
             one for item in group for one in (item, *besides[item.row])
@@ -190,24 +190,24 @@ def make_proposals(
     return [Proposal(key[:length], tuple(group)) for key, group in by_key.items()]
 
 
-def effect_class(item: Part) -> str:
+def effect_class(item: Point) -> str:
     """Return what can be decided together: deletes and merges of a cluster are one decision."""
     if item.check == ORIGIN_PLAN:
         return "" if item.group is not None else str(item.row)
     return f"{item.proposed == 'review'} gone" if item.action in LAST_EFFECTS else item.action
 
 
-def _join_questions(items: Sequence[Part]) -> tuple[list[Part], Mapping[int, list[Part]]]:
+def _join_questions(items: Sequence[Point]) -> tuple[list[Point], Mapping[int, list[Point]]]:
     """Find which item stands for all that say that a memory should go: the one that is right most often."""
-    first: dict[str, Part] = {}
-    besides: defaultdict[int, list[Part]] = defaultdict(list)
-    main: list[Part] = []
-    gone: list[Part] = []
+    first: dict[str, Point] = {}
+    besides: defaultdict[int, list[Point]] = defaultdict(list)
+    main: list[Point] = []
+    gone: list[Point] = []
     for item in items:
         is_gone = item.action in LAST_EFFECTS and item.check != ORIGIN_PLAN and item.id is not None
         (gone if is_gone else main).append(item)
 
-    def rank(item: Part) -> tuple[float, str]:
+    def rank(item: Point) -> tuple[float, str]:
         return -PRECISION.get((item.check, item.proposed), UNMEASURED), item.key
 
     for item in gone:
