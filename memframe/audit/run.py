@@ -151,16 +151,11 @@ def audit_memories(
         findings = apply_judgement(findings, judgement)
     known = [check for check, find in FINDERS.items() if functions.get(check) is find]
     findings, counted = split_figures(withhold(findings, memories, known=known), len(memories))
-    keys, _ = (
-        decision_keys(findings, memories, counted, decided, is_stored=is_stored) if decided.last else ([], [])
-    )
+    keys, _ = decision_keys(findings, memories, counted, decided, is_stored=is_stored)
     findings, settled = _leave_out_settled(findings, keys, decided, functions)
-    by_check = findings["check"].map({name: place for place, name in enumerate(CHECKS)}).fillna(len(CHECKS))
-    by_severity = findings["severity"].map({name: place for place, name in enumerate(reversed(SEVERITIES))})
-    worst_first = np.lexsort((by_check, by_severity))
     return Audit(
         memories=memories,
-        findings=findings.iloc[worst_first].reset_index(drop=True),
+        findings=_sort_worst_first(findings),
         checks=tuple(functions),
         not_checked=tuple(_describe_unchecked(memories, parts)),
         counted=counted,
@@ -172,12 +167,16 @@ def audit_memories(
     )
 
 
+def _sort_worst_first(findings: pd.DataFrame) -> pd.DataFrame:
+    by_check = findings["check"].map({name: place for place, name in enumerate(CHECKS)}).fillna(len(CHECKS))
+    by_severity = findings["severity"].map({name: place for place, name in enumerate(reversed(SEVERITIES))})
+    return findings.iloc[np.lexsort((by_check, by_severity))].reset_index(drop=True)
+
+
 def _leave_out_settled(
     findings: pd.DataFrame, keys: list[str], decided: Decisions, checks: Iterable[str]
 ) -> tuple[pd.DataFrame, Settled]:
     """Leave out what was rejected, and count what is settled."""
-    if not decided.last:
-        return findings, Settled()
     at = datetime.now(UTC)  # decisions end in the present, whatever "past" means for the checks
     holding = (decided.find(key, at) for key in keys)
     is_rejected = [found is not None and found.decision == "rejected" for found in holding]
