@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from memframe.plan import NULL, Plan, plan_changes, plan_deletes
     from memframe.readers import read_memories
     from memframe.restore import plan_restore
+    from memframe.review import Review, review
     from memframe.signin import SignIn
     from memframe.undo import plan_reseal, plan_undo
     from memframe.versions import show_versions
@@ -83,6 +84,7 @@ _ROOMS = {
     "plan": "NULL Plan plan_changes plan_deletes",
     "readers": "read_memories",
     "restore": "plan_restore",
+    "review": "Review review",
     "signin": "SignIn",
     "undo": "plan_reseal plan_undo",
     "versions": "show_versions",
@@ -126,6 +128,7 @@ __all__ = [
     "Policy",
     "ProtocolError",
     "RateLimitError",
+    "Review",
     "Run",
     "SealError",
     "Secret",
@@ -161,6 +164,7 @@ __all__ = [
     "read_memories",
     "refresh_archive",
     "resume_run",
+    "review",
     "service",
     "show_versions",
     "update_memories",

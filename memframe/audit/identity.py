@@ -18,6 +18,7 @@ import pandas as pd
 
 from memframe.audit.fields import names_in
 from memframe.audit.findings import join_findings
+from memframe.decisions import Decisions
 
 _ROLES = frozenset({"exact_duplicate", "near_duplicate", "version"})
 """Checks whose kind says what a memory is to the others of its group; it changes when one of those goes."""
@@ -143,3 +144,39 @@ def list_once(findings: pd.DataFrame, memories: pd.DataFrame) -> pd.DataFrame:
     return findings.iloc[[rows[0] for rows in places.values()]].assign(
         ids=pd.Series([*map(tuple, named)], dtype=object).to_numpy(), n_times=[*map(len, places.values())]
     )
+
+
+def decision_keys(
+    findings: pd.DataFrame,
+    memories: pd.DataFrame,
+    counted: pd.DataFrame,
+    decisions: Decisions,
+    *,
+    is_stored: bool,
+) -> tuple[list[str], list[str]]:
+    """Return the keys by which decisions about findings are known again, and the texts that the findings judge.
+
+    Unlike a comparison, a key has the whole field beside the value that was found: who edits a memory is asked again.
+    Memories of a file have no ids that last, so there the text alone has to do.
+    """
+    whole = texts_judged(findings, memories, counted, is_span=pd.Series(False, index=findings.index))
+    texts = [*whole]
+    values = np.flatnonzero(findings["check"].isin(VALUES))
+    spans = texts_judged(findings.iloc[values], memories, counted) if len(values) else []
+    for place, span in zip(values.tolist(), spans, strict=True):
+        texts[place] = span
+    columns = (
+        findings[name].astype(object).where(findings[name].notna(), None).tolist()
+        for name in ("check", "kind", "field", "id")
+    )
+    keys = [
+        decisions.key(
+            check,
+            "" if check in _ROLES else kind or "",
+            field or "",
+            memory_id if is_stored else None,
+            text if text == value else f"{value}\0{text}",
+        )
+        for check, kind, field, memory_id, text, value in zip(*columns, whole, texts, strict=True)
+    ]
+    return keys, texts

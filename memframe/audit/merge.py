@@ -513,7 +513,7 @@ def _is_empty(value: Any) -> bool:
 
 def read_copies(findings: pd.DataFrame) -> list[Copy]:
     """Collect the findings of memories that repeat another one."""
-    is_copy = (findings["action"] == "merge") | findings["check"].isin(COPYING)
+    is_copy = (findings["action"] == "merge") | (findings["check"] == "exact_duplicate")
     copies = findings[is_copy & findings["related_id"].notna()]
     columns = ("id", "related_id", "check", "kind", "action")
     return [Copy(*cells) for cells in zip(*(copies[name] for name in columns), strict=True)]

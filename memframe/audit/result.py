@@ -29,6 +29,7 @@ from memframe.audit.findings import (
 from memframe.audit.identity import digest_text, keys_of, list_once, split_by_keys, texts_judged
 from memframe.audit.judge import Judgement
 from memframe.audit.text import with_all_columns
+from memframe.decisions import Settled
 from memframe.display import html_card, number_of
 from memframe.errors import ConfigError, FrameError, Hint, JournalError, check_kind
 from memframe.files import expand_path, raise_os_errors_as, write_own_file
@@ -96,6 +97,7 @@ class SavedAudit(Struct, kw_only=True):
     by_judge: list[str] = []
     judged: list[dict[str, Any]] = []
     is_stored: bool = True
+    settled: Settled = Settled()
     digests: TextDigests | None = None
     """None in files of earlier versions, and where there was no key."""
 
@@ -173,6 +175,8 @@ class Audit:
         Vectors of texts, for `candidates`.
     is_stored : bool
         Whether a service holds the memories; those of a file are in none, and a cleanup cannot be planned for them.
+    settled : Settled
+        How many findings a person has settled, by the decisions that were given; they are not among ``findings``.
 
     Examples
     --------
@@ -198,6 +202,7 @@ class Audit:
     judgement: Judgement = field(default_factory=Judgement)
     embed: Embed | None = None
     is_stored: bool = True
+    settled: Settled = field(default_factory=Settled)
 
     def __post_init__(self) -> None:
         check_findings(self.findings)
@@ -256,8 +261,12 @@ class Audit:
     def verdict(self) -> list[str]:
         """Summarize the audit in sentences, most severe first, without texts of memories."""
         if len(self.figures) == len(self.findings) > 0:
-            return ["Nothing is to be decided."]
-        return verdict_of(self.counts, len(self.memories))
+            return ["Nothing is to be decided.", *self._settled]
+        return [*verdict_of(self.counts, len(self.memories)), *self._settled]
+
+    @property
+    def _settled(self) -> list[str]:
+        return [f"{self.settled}."] if self.settled else []
 
     @property
     def summary(self) -> pd.DataFrame:
@@ -403,6 +412,7 @@ class Audit:
             by_judge=self.by_judge,
             judged=records_of(self.judged),
             is_stored=self.is_stored,
+            settled=self.settled,
             digests=self._text_digests(),
         )
         return msgspec.json.encode(saved)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cache, partial
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from memframe.audit.findings import (
     join_findings,
     split_figures,
 )
+from memframe.audit.identity import decision_keys
 from memframe.audit.judge import JUDGE_LIMIT, JudgeFunction, Judgement, apply_judgement, ask_judge
 from memframe.audit.junk import find_junk
 from memframe.audit.merge import settle_proposals
@@ -34,6 +36,7 @@ from memframe.audit.similarity.cluster import similar_pairs
 from memframe.audit.stale import find_stale
 from memframe.audit.text import MAX_CHARACTERS, are_too_long, text_column, with_all_columns
 from memframe.audit.versions import find_versions
+from memframe.decisions import Decisions, Settled, count_settled
 from memframe.display import number_of
 from memframe.errors import ConfigError, FrameError, check_kind
 from memframe.fields import TEXT_FIELDS
@@ -73,6 +76,7 @@ def audit_memories(
     judge: JudgeFunction | None = None,
     judge_limit: int = JUDGE_LIMIT,
     embed: Embed | None = None,
+    decisions: str | PathLike[str] | None = None,
 ) -> Audit:
     """Find problems in memories. Nothing is changed, and nothing leaves this machine except through a
     ``judge``.
@@ -99,6 +103,9 @@ def audit_memories(
         Maximum number of questions, the most promising first.
     embed : callable, optional
         Function from texts to vectors, for finding more candidates; it receives unmasked texts.
+    decisions : str or path, optional
+        File of decisions that a `memframe.review` wrote. What was rejected is counted in ``settled`` instead of
+        being listed, until its text changes or the decision ends.
 
     Returns
     -------
@@ -110,6 +117,8 @@ def audit_memories(
         This is not a frame of memories.
     ConfigError
         A check does not exist, or your own check did not return findings.
+    JournalError
+        The file of decisions cannot be read, or one of its lines is damaged.
 
     Examples
     --------
@@ -118,6 +127,7 @@ def audit_memories(
     >>> audit.findings.loc[audit.findings.severity == "high", "check"].unique().tolist()
     ['secret', ...]
     """
+    decided = Decisions(decisions)  # a damaged file stops before the work
     memories, is_stored = _ensure_ids(memories)
     memories = _check_columns(memories)
     given: tuple[Any, Any] = now, judge_limit
@@ -144,12 +154,11 @@ def audit_memories(
         findings = settle_proposals(apply_judgement(findings, judgement), memories)
     known = [check for check, find in FINDERS.items() if functions.get(check) is find]
     findings, counted = split_figures(withhold(findings, memories, known=known), len(memories))
-    by_check = findings["check"].map({name: place for place, name in enumerate(CHECKS)}).fillna(len(CHECKS))
-    by_severity = findings["severity"].map({name: place for place, name in enumerate(reversed(SEVERITIES))})
-    worst_first = np.lexsort((by_check, by_severity))
+    keys, _ = decision_keys(findings, memories, counted, decided, is_stored=is_stored)
+    findings, settled = _leave_out_settled(findings, keys, decided, functions)
     return Audit(
         memories=memories,
-        findings=findings.iloc[worst_first].reset_index(drop=True),
+        findings=_sort_worst_first(findings),
         checks=tuple(functions),
         not_checked=tuple(_describe_unchecked(memories, parts)),
         counted=counted,
@@ -157,7 +166,24 @@ def audit_memories(
         judgement=judgement,
         embed=embed,
         is_stored=is_stored,
+        settled=settled,
     )
+
+
+def _sort_worst_first(findings: pd.DataFrame) -> pd.DataFrame:
+    by_check = findings["check"].map({name: place for place, name in enumerate(CHECKS)}).fillna(len(CHECKS))
+    by_severity = findings["severity"].map({name: place for place, name in enumerate(reversed(SEVERITIES))})
+    return findings.iloc[np.lexsort((by_check, by_severity))].reset_index(drop=True)
+
+
+def _leave_out_settled(
+    findings: pd.DataFrame, keys: list[str], decided: Decisions, checks: Iterable[str]
+) -> tuple[pd.DataFrame, Settled]:
+    """Leave out what was rejected, and count what is settled."""
+    at = datetime.now(UTC)  # decisions end in the present, whatever "past" means for the checks
+    holding = (decided.find(key, at) for key in keys)
+    is_rejected = [found is not None and found.decision == "rejected" for found in holding]
+    return findings[~np.array(is_rejected, bool)], count_settled(decided, keys, checks=checks, now=at)
 
 
 def all_checks(

@@ -29,7 +29,7 @@ from msgspec.structs import replace
 from memframe.access import Access
 from memframe.audit.fields import names_in, rescale_importance
 from memframe.audit.findings import Proposal
-from memframe.audit.merge import COPYING, Merge, Merging, join_fields, read_copies
+from memframe.audit.merge import Merge, Merging, join_fields, read_copies
 from memframe.audit.planted import without_hidden
 from memframe.audit.secrets.repeats import find_memories_showing
 from memframe.cleanup.proposals import ENDING, PLANNED
@@ -347,7 +347,7 @@ EDITORS: Mapping[Proposal, Editor] = MappingProxyType(
 
 def _choose_deletes(findings: pd.DataFrame, may_stay: Collection[str]) -> dict[str, str | None]:
     """Find memories to delete, each with the one that says the same, if any, which must then stay."""
-    own = findings[(findings["action"] == "delete") & ~findings["check"].isin(COPYING)]
+    own = findings[(findings["action"] == "delete") & (findings["check"] != "exact_duplicate")]
     related = own["related_id"].astype(object).where(own["related_id"].notna(), None)
     wanted = dict(zip(own["id"], related, strict=True))
     return {

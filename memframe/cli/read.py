@@ -99,6 +99,11 @@ _judging = combine(
     ),
     click.option("--model", metavar="NAME", help="The model to use."),
     click.option(
+        "--decisions",
+        type=LocalPath(exists=True, dir_okay=False),
+        help="Count what `memframe review` settled in this file, instead of listing it.",
+    ),
+    click.option(
         "--judge-limit",
         metavar="N",
         type=COUNT,
@@ -131,6 +136,7 @@ def audit_options(command: Command) -> Command:
         judge_limit: int,
         judge_key: Secret | None,
         send: bool,
+        decisions: Path | None,
         **others: Any,
     ) -> None:
         if archive is None and foreign is None and request_id is None:
@@ -142,7 +148,9 @@ def audit_options(command: Command) -> Command:
         if key is not None and archive is None:
             raise click.UsageError("--key-file opens a sealed archive: name it with --archive PATH.")
         judge = _make_judge(judge_url, model, judge_key, send=send)
-        run = partial(audit_memories, judge=judge, judge_limit=judge_limit, checks=checks or None)
+        run = partial(
+            audit_memories, judge=judge, judge_limit=judge_limit, checks=checks or None, decisions=decisions
+        )
         if foreign is None:
             audit = _run_audit(request_id, archive, key, run)
         else:
