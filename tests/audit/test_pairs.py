@@ -80,7 +80,7 @@ def test_two_facts_of_one_form_are_two_facts(voice):
 
 def test_a_text_of_which_all_stands_in_another_one_is_named_for_review_and_never_a_version():
     whole = "Ada cancelled the gym in the Rue Blanche and the insurance of the car, in March, by letter to Mr Bell."
-    part = "Ada cancelled the gym in the Rue Blanche and the insurance of the car."
+    part = "Ada cancelled the gym in the Rue Blanche and the insurance of the car, by letter to Mr Bell."
     other = "Ada cancelled the gym in the Rue Verte and the insurance of the boat."
     found = find_near_duplicates(frame_of([part, whole]))
     assert found[["kind", "id", "action"]].values.tolist() == [
