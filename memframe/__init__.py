@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from memframe.access import Access, open_access
     from memframe.apply import Run, apply_plan, create_memories, push_memories, resume_run, update_memories
     from memframe.archive import Changes, export_memories, load_archive, refresh_archive
-    from memframe.audit import Audit, ChatJudge, audit_memories
+    from memframe.audit import Audit, ChatJudge, Policy, audit_memories
     from memframe.cleanup import plan_cleanup
     from memframe.client import Client, connect, wait_for_decision
     from memframe.fleet import Fleet, FleetFolder, audit_fleet, export_fleet, load_fleet
@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from memframe.plan import NULL, Plan, plan_changes, plan_deletes
     from memframe.readers import read_memories
     from memframe.restore import plan_restore
+    from memframe.review import Review, review
     from memframe.signin import SignIn
     from memframe.undo import plan_reseal, plan_undo
     from memframe.versions import show_versions
@@ -72,7 +73,7 @@ _ROOMS = {
     "access": "Access open_access",
     "apply": "Run apply_plan create_memories push_memories resume_run update_memories",
     "archive": "Changes export_memories load_archive refresh_archive",
-    "audit": "Audit ChatJudge audit_memories",
+    "audit": "Audit ChatJudge Policy audit_memories",
     "cleanup": "plan_cleanup",
     "client": "Client connect wait_for_decision",
     "fleet": "Fleet FleetFolder audit_fleet export_fleet load_fleet",
@@ -83,6 +84,7 @@ _ROOMS = {
     "plan": "NULL Plan plan_changes plan_deletes",
     "readers": "read_memories",
     "restore": "plan_restore",
+    "review": "Review review",
     "signin": "SignIn",
     "undo": "plan_reseal plan_undo",
     "versions": "show_versions",
@@ -123,8 +125,10 @@ __all__ = [
     "Panel",
     "Plan",
     "PlanError",
+    "Policy",
     "ProtocolError",
     "RateLimitError",
+    "Review",
     "Run",
     "SealError",
     "Secret",
@@ -160,6 +164,7 @@ __all__ = [
     "read_memories",
     "refresh_archive",
     "resume_run",
+    "review",
     "service",
     "show_versions",
     "update_memories",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 import pandas as pd
@@ -134,7 +135,7 @@ def open_access(
     ----------
     client : Client
     request_id : str or AccessRequest
-        An approved access request, or its id.
+        An approved access request, or its id; the beginning of the id is enough.
     content_format : str, list of str or codec
         How stored content is sealed: ``"auto"`` recognises the authenticated layouts. Otherwise the name of a
         layout, a list of names, or an object with ``seal(text)`` and ``open(text)``.
@@ -154,8 +155,7 @@ def open_access(
     <memframe.Access to user ... at http://127.0.0.1:...>
     """
     check_kind("client", client, Client)
-    request_id = id_of(request_id)
-    credentials = _fetch(client, request_id)
+    request_id, credentials = client.with_full_id(id_of(request_id), functools.partial(_fetch, client))
     envelope = Envelope(
         credentials.encryption_key,
         user_id=credentials.user_id,

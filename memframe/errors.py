@@ -31,7 +31,10 @@ command line, `MemframeError.hint` has both.
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+from rapidfuzz.distance import OSA
 
 
 @dataclass(frozen=True)
@@ -281,6 +284,7 @@ _WANTED = {
     "Audit": ("an Audit, or the path of one", "audit_memories(memories) makes one"),
     "DrawnAudit": ("an Audit", "audit_memories(memories) makes one"),
     "AccessRequest": ("an AccessRequest or its id", "load_access_requests(client) lists them"),
+    "Policy": ("a memframe.Policy or its path", "Policy.load(path) reads one"),
 }
 """Types of arguments in words, and the usual way to come by one."""
 
@@ -302,6 +306,15 @@ _WAYS = {
     ("Audit", "DataFrame"): "audit_memories(memories) makes one of memories",
 }
 """Better ways, by what is wanted and what was given."""
+
+
+def find_nearest(name: str, known: Iterable[str]) -> str:
+    """Find the known name that an unknown one is most like, for the message that refuses it.
+
+    >>> find_nearest("deletes", ["create", "patch", "delete"])
+    'delete'
+    """
+    return min(known, key=lambda one: OSA.distance(name.lower(), one.lower()))
 
 
 def kind_of(value: object) -> str:

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import shutil
 import socket
 import sqlite3
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from types import MappingProxyType
+from typing import BinaryIO, Literal, NamedTuple
 
-from memframe.errors import JournalError, MemframeError
+from memframe.errors import Hint, JournalError, MemframeError
 
 
 @contextmanager
@@ -72,6 +74,81 @@ def atomic_file(path: Path, *, may_replace: bool = True) -> Iterator[BinaryIO]:
         Path(name).unlink(missing_ok=True)
         raise
     _sync_folder(path.parent)
+
+
+OwnKind = Literal["report", "audit", "plan"]
+
+REPORT_MARK = "<!-- a report of memframe -->"
+"""Second line of a page, by which it is recognized."""
+
+FIRST_BYTES: Mapping[OwnKind, re.Pattern[bytes]] = MappingProxyType(
+    {
+        # reports had no mark at first, but one policy, and a title behind it
+        "report": re.compile(
+            rb"<!DOCTYPE html>\n(?:%b|(?s:<html lang=\"en\"><head>.{,200}default-src &#39;none&#39;.{,400}"
+            rb"<title>Audit of ))" % re.escape(REPORT_MARK.encode())
+        ),
+        "audit": re.compile(rb'\s*\{\s*"format":\s*"memframe-audit/'),
+        "plan": re.compile(rb"memframe plan "),
+    }
+)
+"""The beginnings of files that memframe writes where a person says, and may replace by one of the same kind."""
+
+_N_FIRST = 1024
+
+
+def check_replaceable(path: Path, kind: OwnKind, *, error: type[MemframeError], force: bool = False) -> None:
+    """Refuse to replace a file that is not of the kind that is about to be written, unless by ``force``.
+
+    Nothing is lost with an empty file; links to nothing, folders, pipes and devices are never replaced.
+
+    Examples
+    --------
+    >>> script = Path(tempfile.mkdtemp()) / "clean.py"
+    >>> _ = script.write_text("print(1)")
+    >>> check_replaceable(script, "report", error=JournalError)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    memframe.errors.JournalError: ...clean.py is not a report and is not replaced: choose another path, or delete it
+    """
+    if not os.path.lexists(path):
+        return
+    if not path.is_file():
+        raise error(f"{path} cannot be written, as it is not a file: choose another path")
+    if not force:
+        with path.open("rb") as file:
+            first = file.read(_N_FIRST)
+        if first and not FIRST_BYTES[kind].match(first):
+            article = "an" if kind == "audit" else "a"
+            ways = "choose another path, or delete it", "choose another path, or give --force"
+            raise error(
+                f"{path} is not {article} {kind} and is not replaced",
+                hint=Hint(ways[0], ways[0] if kind == "plan" else ways[1]),
+            )
+
+
+def write_own_file(
+    path: str | PathLike[str],
+    data: bytes,
+    kind: OwnKind,
+    *,
+    error: type[MemframeError],
+    force: bool = False,
+) -> None:
+    """Write a file of memframe where a person says, in place of one of its kind or, by ``force``, of any file."""
+    if not isinstance(path, str | PathLike):
+        raise error(f"path is {type(path).__name__}, not a path: pass a str or a Path")
+    target = expand_path(path)
+    try:
+        with raise_os_errors_as(
+            error, f"{target} cannot be written", "choose another path, or correct this one"
+        ):
+            check_replaceable(target, kind, error=error, force=force)
+            with atomic_file(target) as file:
+                file.write(data)
+    except ValueError as fault:  # no path at all, such as one with a NUL in it
+        if isinstance(fault, MemframeError):
+            raise
+        raise error(f"{target!r} cannot be written ({fault}): choose another path") from None
 
 
 @contextmanager

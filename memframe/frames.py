@@ -11,8 +11,10 @@ without a zone is read as UTC; a time that is not ISO 8601 becomes NaT.
 from __future__ import annotations
 
 import gc
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -26,6 +28,7 @@ from msgspec.structs import astuple
 from numpy.typing import NDArray
 
 from memframe.errors import FrameError, check_kind
+from memframe.fields import MEMORY_FIELDS, FieldKind
 from memframe.wire import AccessRequest, Tag
 
 if int(pd.__version__.partition(".")[0]) < 3:
@@ -100,12 +103,10 @@ NAMES = Kind(pa.list_(pa.string()), _names_chunk, partial(_join_copied, dtype=ob
 
 _TIMES = {"created_at": TIME, "updated_at": TIME}
 
+_KINDS: Mapping[FieldKind, Kind] = {"text": TEXT, "names": NAMES, "number": NUMBER, "time": TIME}
+
 MEMORY_KINDS: Mapping[str, Kind] = {
-    **dict.fromkeys(["id", "user_id", "title", "summary", "content"], TEXT),
-    **dict.fromkeys(["tags", "tag_ids"], NAMES),
-    **dict.fromkeys(["importance", "confidence"], NUMBER),
-    "source": TEXT,
-    **_TIMES,
+    **{field.name: _KINDS[field.kind] for field in MEMORY_FIELDS},
     "content_error": TEXT,
 }
 TAG_KINDS: Mapping[str, Kind] = {
@@ -238,16 +239,29 @@ def read_numbers(memories: pd.DataFrame, name: str) -> NDArray[np.float64]:
 
 
 def read_texts(memories: pd.DataFrame, name: str) -> pd.Series[str]:
-    """Read a column of text."""
-    return require_column(memories, name).astype("str")
+    """Read a column of text; lone surrogates become U+FFFD."""
+    column = require_column(memories, name)
+    if column.map(pd.api.types.is_list_like).any() if column.dtype == object else False:
+        raise _unreadable(name, "text")
+    try:
+        return column.astype("str")
+    except UnicodeEncodeError:
+        return column.map(to_encodable).astype("str")
 
 
 def read_names(memories: pd.DataFrame, name: str) -> list[Collection[str]]:
     """Read a column of tuples of names, the empty tuple for none."""
     cells = require_column(memories, name).tolist()
-    if any(not isinstance(cell, tuple | list | np.ndarray) and not pd.isna(cell) for cell in cells):
+    lists = (tuple, list, np.ndarray)
+    # pd.isna of a dict or an array would be no single truth
+    if any(
+        not isinstance(cell, lists) and not (pd.api.types.is_scalar(cell) and pd.isna(cell)) for cell in cells
+    ):
         raise _unreadable(name, "tuples of names")
-    return [cell if isinstance(cell, tuple | list | np.ndarray) else () for cell in cells]
+    names: list[Collection[str]] = [cell if isinstance(cell, lists) else () for cell in cells]
+    if not all(isinstance(one, str) for cell in names for one in cell):
+        raise _unreadable(name, "tuples of text: some hold numbers, nothing or other things")
+    return names
 
 
 class Ranking(NamedTuple):
@@ -273,15 +287,19 @@ def rank_values(column: pd.Series[str]) -> Ranking:
     return Ranking([names[code] for code in order], counts[order].tolist(), np.argsort(order)[codes])
 
 
-def require_column(memories: pd.DataFrame, name: str) -> pd.Series[Any]:
-    """Return a column; raise `FrameError` if `memories` is no frame or lacks it."""
+def require_column(
+    memories: pd.DataFrame, name: str, *, of: str = "pass memories as load_memories returns them"
+) -> pd.Series[Any]:
+    """Return a column; raise `FrameError` if `memories` is no frame, lacks it, or has several of its name."""
     check_kind("memories", memories, pd.DataFrame, error=FrameError)
     if name not in memories.columns:
         raise FrameError(
-            f"the frame has no column {name!r}, which is needed here; "
-            "pass memories as load_memories returns them, with that column kept"
+            f"the frame has no column {name!r}, which is needed here; {of}, with that column kept"
         )
-    return memories[name]
+    column = memories[name]
+    if not isinstance(column, pd.Series):
+        raise FrameError(f"the frame has several columns {name!r}: rename or drop all but one")
+    return column
 
 
 def _unreadable(name: str, expected: str) -> FrameError:
@@ -311,3 +329,41 @@ def gc_paused() -> Iterator[None]:
             gc.unfreeze()
         if was_enabled:
             gc.enable()
+
+
+_TIME_UNITS = (
+    ("seconds", 1e8, 1),  # from 1973 on, to the year 5138
+    ("milliseconds", 1e11, 10**3),
+    ("microseconds", 1e14, 10**6),
+    ("nanoseconds", 1e17, 10**9),
+)
+"""Units of a time since 1970, the smallest number that is read in each, and how many are a second."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_NUMERAL = re.compile(r"\d{9,19}(?:\.\d*)?")
+
+
+def read_moment(value: object) -> tuple[datetime | None, str | None]:
+    """Return a time, and its unit if it is a number since 1970; (None, None) for what is none.
+
+    Numbers are recognised by their size, in text also.
+
+    >>> read_moment("2024-05-01"), read_moment("1714557600")[0].isoformat(), read_moment(1714557600000)[1]
+    ((datetime.datetime(2024, 5, 1, 0, 0), None), '2024-05-01T10:00:00+00:00', 'milliseconds')
+    """
+    if isinstance(value, datetime):
+        return value, None
+    if isinstance(value, str):
+        text = value.strip()
+        if not _NUMERAL.fullmatch(text):
+            with suppress(ValueError):
+                return datetime.fromisoformat(text), None
+            return None, None
+        value = float(text) if "." in text else int(text)
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None, None
+    for unit, least, n in reversed(_TIME_UNITS):
+        if least <= value < 1000 * _TIME_UNITS[-1][1]:
+            exact = value * 10**6 // n if isinstance(value, int) else round(value * 10**6 / n)
+            return _EPOCH + timedelta(microseconds=exact), unit
+    return None, None

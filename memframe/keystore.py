@@ -10,6 +10,7 @@ Sealed data names its key. A `LocalCipher` holds every data key that it finds, a
 from __future__ import annotations
 
 import hashlib
+import hmac
 import os
 import secrets
 from collections.abc import Callable
@@ -50,6 +51,8 @@ class DataKey:
             raise ValueError(f"a data key has {_KEY_BYTES} bytes")
         self.id = hashlib.sha256(b"memframe data key" + key).digest()[:_ID_BYTES]
         self.cipher = AESGCM(key)
+        self.digest_key = hmac.digest(key, b"memframe digests of texts", "sha256")
+        """For digests of texts that nobody can guess who does not have this key."""
 
     def __repr__(self) -> str:
         return f"<DataKey {self.id.hex()}>"

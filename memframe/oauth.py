@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+import io
 import re
 import secrets
 import socket
@@ -23,6 +24,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit, urlunsplit
 
 from memframe import wire
 from memframe.address import DEFAULT_PORTS, check_redirect_uri
+from memframe.client.connections import TimedBytes
 from memframe.client.responses import Response, decode, read_error_texts, to_service_error
 from memframe.client.transport import FORM_BODY, Transport
 from memframe.display import printable
@@ -234,9 +236,17 @@ class RedirectListener(HTTPServer):
         return self.answered
 
 
+REQUEST_TIMEOUT_S = 5.0
+"""For the whole request of one client: while it is read, the browser of the person waits."""
+
+
 class _Handler(BaseHTTPRequestHandler):
     server: RedirectListener
-    timeout = 5  # seconds for a client that connects and says nothing
+
+    def setup(self) -> None:
+        super().setup()
+        due_at = time.monotonic() + REQUEST_TIMEOUT_S
+        self.rfile = io.BufferedReader(TimedBytes(self.rfile.detach(), self.connection, due_at))
 
     def do_GET(self) -> None:
         if not self.server.accepts(self.path):

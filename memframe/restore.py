@@ -19,12 +19,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memframe.access import Access
-from memframe.archive import is_sealed, load_archive
+from memframe.archive import is_sealed, load_archive, missing_columns
 from memframe.archive.sealing import Key
 from memframe.audit.personal_data import find_personal_data
 from memframe.audit.secrets import find_secrets
 from memframe.display import number_of
 from memframe.errors import PlanError, check_kind
+from memframe.fields import TEXT_FIELDS
 from memframe.plan import Plan, plan_of
 from memframe.plan.cells import Cell, column_times, is_held, normalize, parse_times
 from memframe.plan.change import FIELDS, Change, Label, Value, in_order, list_some
@@ -143,7 +144,10 @@ def _read(access: Access, archive: Archive, key: Key | None) -> EditedFrame:
         if key is not None:
             raise PlanError("key= opens a sealed archive, and this is a frame: leave it out")
         return EditedFrame(archive)
-    return EditedFrame(load_archive(archive, key=access if key is None and is_sealed(archive) else key))
+    loaded = load_archive(archive, key=access if key is None and is_sealed(archive) else key)
+    return EditedFrame(
+        loaded.drop(columns=missing_columns(archive))
+    )  # they say nothing: null would clear a field
 
 
 def _memories_of(access: Access, frame: EditedFrame) -> list[ArchivedMemory]:
@@ -315,7 +319,7 @@ def _reconcile(archived: ArchivedMemory, memory: CurrentMemory, on_conflict: OnC
 def _hide_secrets(changes: Sequence[Change]) -> list[Change]:
     """Hide in displays what an audit calls a secret, as an archive may hold what a cleanup has redacted since."""
     sides = [(place, fields) for place, one in enumerate(changes) for fields in (one.before, one.after)]
-    texts = {name: [fields.get(name) for _, fields in sides] for name in ("title", "summary", "content")}
+    texts = {name: [fields.get(name) for _, fields in sides] for name in TEXT_FIELDS}
     frame = pd.DataFrame({"id": [str(number) for number in range(len(sides))], **texts}, dtype="str")
     found = pd.concat([find_secrets(frame), find_personal_data(frame)])
     found = found[(found["action"] == "redact") | (found["severity"] == "high")]

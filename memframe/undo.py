@@ -28,6 +28,7 @@ from memframe.client.responses import same_id
 from memframe.envelope import Envelope
 from memframe.errors import Hint, JournalError, PlanError, SealError, check_kind
 from memframe.journal import WRITTEN, Journal, Operation, RunDirectory
+from memframe.keystore import open_local_cipher
 from memframe.plan import Plan, plan_of
 from memframe.plan.cells import parse_times
 from memframe.plan.change import FIELDS, Action, Change, Value, list_some, same_value
@@ -99,6 +100,12 @@ def plan_undo(access: Access, journal_or_run: StrPath | Run, *, rows: Iterable[o
                 inverse.append(_undo_delete(op.change, journal.backup(op.n), restores=age < window))
     changes = without_repeats(access, filter(None, inverse))
     return plan_of(access, changes, created_at=now)
+
+
+def plan_id_of(journal: StrPath | Run) -> str:
+    """Return the id of the plan that a run has carried out."""
+    with Journal.open(journal_path(journal), open_local_cipher()) as record:
+        return record.header.plan_id
 
 
 def _written_operations(operations: list[Operation], rows: Iterable[object] | None) -> list[Operation]:

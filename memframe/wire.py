@@ -20,6 +20,7 @@ from msgspec import UNSET, Struct, UnsetType, field
 from msgspec.structs import force_setattr
 
 from memframe.display import ReprMixin
+from memframe.fields import MEMORY_FIELDS
 from memframe.secret import Secret, SecretBytes, secret_to_wire
 
 Status = Literal["pending", "approved", "rejected", "revoked"]
@@ -28,7 +29,7 @@ STATUSES: tuple[Status, ...] = get_args(Status)
 DEFAULT_LIMIT = 10
 """Memories on a page when a list call does not say how many."""
 
-MAX_SCORES = {"importance": 5.0, "confidence": 1.0}
+MAX_SCORES = {field.name: field.highest for field in MEMORY_FIELDS if field.highest is not None}
 MAX_TAGS, MAX_TAG_CHARS = 100, 200
 """Limits of a memory: the embedded service enforces them, and plans expect them of every service."""
 
@@ -188,7 +189,7 @@ class Credentials(ReprMixin, frozen=True):
     key_version: Annotated[int, msgspec.Meta(ge=0)]
 
 
-class MemoryBlobResponse(Struct, frozen=True, gc=False, kw_only=True):
+class MemoryBlobResponse(Struct, frozen=True, gc=False):
     """One record as create and update answer it: without ``content``.
 
     ``gc=False``, here and in `MemoryBlob`, as a page holds a thousand records and none can be part of
@@ -208,7 +209,7 @@ class MemoryBlobResponse(Struct, frozen=True, gc=False, kw_only=True):
     updated_at: str | None = None
 
 
-class MemoryBlob(MemoryBlobResponse, frozen=True, gc=False, kw_only=True):
+class MemoryBlob(MemoryBlobResponse, frozen=True, gc=False):
     """One record as list and get answer it: ``content`` is sealed."""
 
     content: str | None = None

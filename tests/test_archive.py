@@ -466,6 +466,21 @@ def test_portable_ai_memory_is_valid_and_comes_back(tmp_path, rows):
         assert again[name].astype(object).where(again[name].notna(), None).tolist() == cells, name
 
 
+def test_ids_of_portable_ai_memory_are_unique_and_come_back(tmp_path):
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    for name in ("tea", "boats"):
+        (notes / f"{name}.md").write_text("- [fact] One\n- [fact] Two\n")
+    frame = read_memories(notes)
+    path = tmp_path / "store.json"
+    export_memories(frame, path, format="pam")
+    store = json.loads(path.read_bytes())
+    jsonschema.validate(store, PAM_SCHEMA)
+    ids = [memory["id"] for memory in store["memories"]]
+    assert len({*ids}) == len(ids) == 4
+    assert read_memories(path)["origin_id"].tolist() == frame["origin_id"].tolist()
+
+
 def as_a_service_takes(tags):
     names = [part.strip()[:200].strip() for tag in tags for part in tag.strip().split(",")]
     return tuple(name for name in dict.fromkeys(names) if name)

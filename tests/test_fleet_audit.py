@@ -1,15 +1,23 @@
 """Audits of a fleet: each user alone, findings and sealed archives by user, and only what is missing again."""
 
 from datetime import UTC, datetime
+from hashlib import sha256
 
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
 import memframe as mf
 from memframe import audit, wire
-from memframe.errors import ConfigError
+from memframe.errors import ConfigError, FrameError
+from memframe.fleet import FleetFolder
+from memframe.fleet.work import N_ROWS as N_ROWS_NAME
+from memframe.sample import load_sample
+from memframe.service import run_local
+from tests.conftest import CHEAP_HASHER, User
 from tests.faults import FaultProxy, answered
-from tests.test_fleet import N_ROWS, access_of, by_user, client, village
+from tests.strangers import REQUEST
+from tests.test_fleet import N_ROWS, access_of, by_user, client, decide, village
 
 __all__ = ["client", "village"]
 
@@ -21,6 +29,52 @@ def audited(village, tmp_path_factory):
     """A finished audit of the village, which no test changes."""
     with mf.connect(village.base_url, api_key=village.api_key) as client:
         return mf.audit_fleet(client, tmp_path_factory.mktemp("audit") / "fleet", now=NOW, progress=False)
+
+
+class Nightly:
+    """Three users of a service of their own, whose memories a test changes between audits into one folder."""
+
+    def __init__(self, people, client, proxy, path):
+        self.proxy, self.path, self._client = proxy, path, client
+        self.user_ids = [person.user_id for person in people[:3]]
+        requests = client.access_requests()
+        approved = {one.user_id: one.id for one in requests if one.status == "approved"}
+        self._accesses = [mf.open_access(client, approved[user_id]) for user_id in self.user_ids]
+
+    def audit(self, **options):
+        return mf.audit_fleet(self._client, self.path, **{"now": NOW, "progress": False} | options)
+
+    def write(self, n, **columns):
+        mf.create_memories(self._accesses[n], pd.DataFrame(columns), progress=False)
+
+    def edit(self, n):
+        self._push(n, lambda rows: rows.assign(content=rows.content + " And more."))
+
+    def retag(self, n):
+        self._push(n, lambda rows: rows.assign(tags=[("renamed",)] * len(rows)))
+
+    def delete(self, n):
+        access = self._accesses[n]
+        rows = mf.load_memories(access, progress=False)
+        mf.apply_plan(access, mf.plan_deletes(access, rows.head(1)), confirm=1, progress=False)
+
+    def _push(self, n, change):
+        rows = mf.load_memories(self._accesses[n], progress=False)
+        mf.push_memories(self._accesses[n], change(rows.head(1)), progress=False)
+
+
+@pytest.fixture
+def nightly(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    with run_local(password_hasher=CHEAP_HASHER, token_calls_per_minute=1_000_000) as local:
+        people = [User(local, f"{name}@example.org") for name in ("ada", "ben", "cleo", "dan")]
+        for person, status in zip(people, ["approved"] * 3 + ["revoked"], strict=True):
+            local.import_memories(person.user_id, load_sample()[:N_ROWS])
+            decide(local, person.ask(), status)
+        with FaultProxy(local.base_url) as proxy, mf.connect(proxy.base_url, api_key=local.api_key) as client:
+            yield Nightly(people, client, proxy, tmp_path / "fleet")
+        for person in people:
+            person.close()
 
 
 def test_each_user_has_the_findings_of_an_audit_alone(village, client, audited):
@@ -47,22 +101,121 @@ def test_findings_never_relate_memories_of_different_users(village, audited):
         assert (known[name].map(owner) == known.user_id).all()
 
 
-def test_a_second_audit_does_only_what_is_missing(village, tmp_path):
-    with FaultProxy(village.base_url) as proxy, mf.connect(proxy.base_url, api_key=village.api_key) as client:
-        proxy.script(wire.GET_CREDENTIALS, answered(500))
-        run = {"now": NOW, "progress": False, "workers": 1, "archives": False}
-        first = mf.audit_fleet(client, tmp_path / "fleet", **run)
-        assert first.outcomes.status.tolist() == ["failed", "done", "done", "revoked"]
-        proxy.requests.clear()
-        second = mf.audit_fleet(client, tmp_path / "fleet", **run)
-        assert second.outcomes.status.tolist() == ["done", "done", "done", "revoked"]
-        assert second.outcomes.n_rows.tolist() == [N_ROWS, N_ROWS, N_ROWS, 0]
-        assert len(proxy.requests_to(wire.LIST_MEMORIES)) == 1
-    assert not (tmp_path / "fleet" / "memories").exists()
-    (tmp_path / "fleet" / "outcomes.parquet").unlink()
-    with mf.connect(village.base_url, api_key=village.api_key) as client:
-        third = mf.audit_fleet(client, tmp_path / "fleet", **run)
-    assert by_user(third.outcomes).n_rows.max() == N_ROWS
+def test_another_night_looks_at_everybody_and_audits_those_who_changed(nightly):
+    """Who did not change is listed, and taken over; nobody else's file is written."""
+    first = nightly.audit()
+    assert first.n_before == 0
+    written = {path: path.stat().st_mtime_ns for path in first.path.glob("findings/*/*")}
+    nightly.write(0, content=["The wifi password is Tr0ub4dor&3x."])
+    second = nightly.audit()
+    assert second.n_before == 2
+    assert second.outcomes.status.tolist() == ["done", "done", "done", "revoked"]
+    assert by_user(second.outcomes).n_rows[nightly.user_ids].tolist() == [N_ROWS + 1, N_ROWS, N_ROWS]
+    changed = [path for path, moment in written.items() if path.stat().st_mtime_ns != moment]
+    assert [path.parent.name for path in changed] == [f"user_id={nightly.user_ids[0]}"]
+    night = second.night
+    new, gone, _ = second.compare()
+    assert {*new.user_id} == {nightly.user_ids[0]}
+    assert new.check[new.id.notna()].tolist() == ["secret"]
+    assert gone.empty
+    third = nightly.audit()
+    assert third.n_before == 3
+    assert third.compare().counts == {"new": 0, "gone": 0, "stayed": len(third.findings)}
+    assert third.compare(night).counts["new"] == len(new)
+    assert nightly.audit(full=True).n_before == 0
+
+
+def test_an_edit_a_delete_and_a_tag_are_changes_as_well(nightly):
+    nightly.audit()
+    for n, change in enumerate((nightly.edit, nightly.delete, nightly.retag)):
+        change(n)
+        assert nightly.audit().n_before == 2
+        moved = {path.parent.name for path in nightly.path.glob("findings-before/*/*")}
+        assert moved == {f"user_id={user_id}" for user_id in nightly.user_ids[: n + 1]}
+
+
+def test_days_that_pass_are_a_change(nightly):
+    nightly.write(1, content=["The dentist appointment is on 24 December 2026."])
+    nightly.audit()
+    assert nightly.audit(now=NOW + pd.Timedelta(days=1)).n_before == 3
+    later = nightly.audit(now=NOW + pd.Timedelta(days=90))
+    assert later.n_before < 3
+    new = later.compare().new
+    assert nightly.user_ids[1] in {*new.user_id[new.check == "stale"]}
+
+
+def test_other_checks_are_another_audit(nightly):
+    nightly.audit(checks=["secret"])
+    assert nightly.audit(checks=["secret"]).n_before == 3
+    assert nightly.audit().n_before == 0
+
+
+def test_an_audit_that_failed_is_tried_again_and_one_that_was_cut_off_goes_on(nightly, monkeypatch):
+    nightly.proxy.script(wire.GET_CREDENTIALS, answered(500))
+    assert sorted(nightly.audit(workers=1).outcomes.status) == ["done", "done", "failed", "revoked"]
+    assert nightly.audit().n_before == 2
+    for n in (0, 1):
+        nightly.write(n, content=["The wifi password is Tr0ub4dor&3x."])
+    save, saved = FleetFolder.save, []
+
+    def cut_off(folder, result):
+        if len(saved) == 2:
+            raise KeyboardInterrupt
+        saved.append(result.user.user_id)
+        save(folder, result)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(FleetFolder, "save", cut_off)
+        with pytest.raises(KeyboardInterrupt):
+            nightly.audit(workers=1)
+    night = FleetFolder(nightly.path).night
+    whole = nightly.audit()
+    assert whole.night == night
+    assert {*whole.compare().new.user_id} == {*nightly.user_ids[:2]}
+    assert nightly.audit().night > night
+
+
+def test_a_folder_of_an_earlier_version_is_audited_again_and_compared_as_well_as_it_can_be(nightly):
+    first = nightly.audit()
+    for path in first.path.glob("findings/*/*"):
+        table = pq.read_table(path, partitioning=None)
+        pq.write_table(table.drop_columns("text_digest").replace_schema_metadata({N_ROWS_NAME: b"12"}), path)
+    second = nightly.audit()
+    assert second.n_before == 0
+    assert second.compare().counts == {"new": 0, "gone": 0, "stayed": len(first.findings)}
+
+
+def test_no_text_of_a_memory_is_in_the_folder_and_no_digest_that_could_be_guessed(nightly):
+    nightly.write(0, content=["The PIN of the card is 4711.", "The wifi password is Tr0ub4dor&3x."])
+    folder = nightly.audit()
+    stored = b"".join(path.read_bytes() for path in folder.path.rglob("*.parquet"))
+    assert b"Tr0ub4dor" not in stored  # four digits may stand in a digest by chance
+    for file in folder.path.glob("findings/*/*"):
+        digests = {*pq.read_table(file, partitioning=None)["text_digest"].to_pylist()}
+        assert not digests & {sha256(text).hexdigest()[: len(max(digests))] for text in (b"4711", b"")}
+
+
+def test_an_id_that_no_folder_can_have_is_that_users_failure(stranger, tmp_path):
+    long = "u" * 300
+    requests = [{**REQUEST, "id": f"r{n}", "user_id": one} for n, one in enumerate([long, "u1"])]
+    stranger.answer(wire.LIST_REQUESTS, items=requests)
+    stranger.answer(wire.GET_CREDENTIALS, user_id=long)
+    stranger.answer(wire.LIST_MEMORIES, memoryBlobs=[])
+    for _ in range(2):
+        outcomes = mf.audit_fleet(stranger.client(), tmp_path / "fleet", progress=False).outcomes
+        assert outcomes.status.tolist()[0] == "failed"
+        assert "300 characters" in outcomes.error[0]
+
+
+@pytest.mark.parametrize("night", ["yesterday", 5, pd.NaT])
+def test_a_night_that_is_no_time_is_refused(audited, night):
+    with pytest.raises(ConfigError, match="give a time"):
+        audited.compare(night)
+
+
+def test_a_folder_without_an_audit_has_nothing_to_compare(tmp_path):
+    with pytest.raises(FrameError, match="holds no audit"):
+        FleetFolder(tmp_path).compare()
 
 
 def test_a_check_that_there_is_not_is_refused_before_anything_is_asked(stranger, tmp_path):

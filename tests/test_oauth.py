@@ -2,13 +2,17 @@
 
 import queue
 import re
+import socket
+import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import requests
 
 import memframe as mf
+from memframe import oauth
 from memframe.errors import ConfigError, OAuthError
 from memframe.oauth import challenge_of
 from memframe.secret import Secret
@@ -153,6 +157,33 @@ def test_a_listener_on_this_machine_takes_the_answer(user, monkeypatch):
         requests.get(redirected, timeout=5)
     assert query_of(redirected)["code"] not in page.text
     assert "no-store" in page.headers["Cache-Control"]
+
+
+def dribble(port, hung_up):
+    """Send a header, a byte at a time, until the listener hangs up."""
+    with socket.create_connection(("127.0.0.1", port)) as connection, suppress(OSError):
+        connection.sendall(b"GET /callback HTTP/1.1\r\nX-Slow: ")
+        while True:
+            connection.sendall(b"x")
+            connection.settimeout(0.05)
+            with suppress(TimeoutError):
+                if not connection.recv(1):
+                    break
+    hung_up.set()
+
+
+def test_a_client_that_dribbles_does_not_keep_the_answer_waiting(monkeypatch):
+    monkeypatch.setattr(oauth, "REQUEST_TIMEOUT_S", 0.3)
+    hung_up = threading.Event()
+    with (
+        oauth.RedirectListener("http://127.0.0.1/callback", 20) as listener,
+        ThreadPoolExecutor(3) as background,
+    ):
+        background.submit(dribble, listener.server_port, hung_up)
+        waiting = background.submit(listener.wait, "s1", is_wanted=lambda: not hung_up.is_set())
+        assert hung_up.wait(10)
+        with pytest.raises(OAuthError, match="no answer"):
+            waiting.result(10)
 
 
 def test_a_listener_needs_an_address_of_this_machine():

@@ -6,6 +6,7 @@ import ipaddress
 import socket
 import ssl
 import threading
+import tracemalloc
 from contextlib import closing, contextmanager, suppress
 from itertools import takewhile
 
@@ -16,6 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 import memframe as mf
 from memframe import wire
+from memframe.audit import Question
 from memframe.client import connections
 from memframe.client.auth import BearerAuth
 from memframe.client.transport import READ_ATTEMPTS, Transport
@@ -94,30 +96,94 @@ def test_an_answer_that_breaks_http_is_one_that_broke_off(answer):
         assert len(heads) == READ_ATTEMPTS  # the call for a token writes nothing
 
 
-@pytest.mark.parametrize(
-    "head", [b"HTTP/1.1 200 OK\r\nX-Slow: ", JSON_HEAD + b"Content-Length: 100000\r\n\r\n"]
-)
-def test_an_answer_that_dribbles_is_cut_off(head, monkeypatch):
-    monkeypatch.setattr(connections, "RESPONSE_TIMEOUT_S", 0.4)
+@contextmanager
+def endless(head, piece, pause_s=0.0):
+    """A server that after a head goes on sending the same until the client hangs up; its port."""
     hung_up = threading.Event()
 
-    def dribble(connection):
+    def go_on(connection):
         read_request(connection)
         with suppress(OSError):
             connection.sendall(head)
-            while not hung_up.wait(0.02):
-                connection.sendall(b"x")
+            while not hung_up.wait(pause_s):
+                connection.sendall(piece)
         return connection
 
-    with raw_server(b"", dribble) as (port, _), closing(Transport()) as transport:
+    with raw_server(b"", go_on) as (port, _):
         try:
-            with pytest.raises(
-                mf.NoAnswerError, match=r"took more than 0\.4 s for one answer|broke off"
-            ) as caught:
-                transport.send("POST", f"http://127.0.0.1:{port}/", data=SecretBytes(b""))
+            yield port
         finally:
             hung_up.set()
+
+
+CHUNKS = JSON_HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+WITHOUT_END = {
+    "a status line": (b"HTTP/1.1 200 ", b"OK"),
+    "the spaces before a status": (b"", b" "),
+    "interim answers that http.client skips": (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+    "interim answers with headers": (b"", b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"),
+    "a header": (b"HTTP/1.1 200 OK\r\nX-Slow: ", b"x"),
+    "the length of a chunk": (CHUNKS, b"0"),
+    "the extension of a chunk": (CHUNKS + b"1;", b"x=y;"),
+    "trailers": (CHUNKS + b"2\r\n{}\r\n0\r\n", b"X-Trailer: 1\r\n"),
+    "a trailer": (CHUNKS + b"2\r\n{}\r\n0\r\n", b"x"),
+}
+
+
+@pytest.mark.parametrize(("head", "piece"), WITHOUT_END.values(), ids=WITHOUT_END)
+def test_lines_without_end_are_not_read_on(head, piece):
+    with (
+        endless(head, piece * 1000) as port,
+        closing(Transport()) as transport,
+        pytest.raises(mf.NoAnswerError, match="without end") as caught,
+    ):
+        transport.send("POST", f"http://127.0.0.1:{port}/", data=SecretBytes(b""))
     assert caught.value.sent
+
+
+DRIBBLED = {name: ("READ_TIMEOUT_S", *sent) for name, sent in WITHOUT_END.items() if CHUNKS not in sent[0]}
+DRIBBLED |= {f"{name}, in all": ("RESPONSE_TIMEOUT_S", *sent) for name, sent in WITHOUT_END.items()}
+DRIBBLED["a body"] = ("RESPONSE_TIMEOUT_S", JSON_HEAD + b"Content-Length: 100000\r\n\r\n", b"x")
+
+
+@pytest.mark.parametrize(("bound", "head", "piece"), DRIBBLED.values(), ids=DRIBBLED)
+def test_an_answer_that_dribbles_is_cut_off(bound, head, piece, monkeypatch):
+    monkeypatch.setattr(connections, bound, 0.4)
+    with (
+        endless(head, piece, pause_s=0.02) as port,
+        closing(Transport()) as transport,
+        pytest.raises(mf.NoAnswerError, match=r"0\.4 s") as caught,
+    ):
+        transport.send("POST", f"http://127.0.0.1:{port}/", data=SecretBytes(b""))
+    assert caught.value.sent
+
+
+@pytest.mark.parametrize(("head", "piece"), [sent[1:] for sent in DRIBBLED.values()], ids=DRIBBLED)
+def test_a_judge_that_dribbles_is_not_waited_for(head, piece):
+    with endless(head, piece, pause_s=0.02) as port:
+        judge = mf.ChatJudge(f"http://127.0.0.1:{port}/v1", model="m", timeout_s=0.4)
+        assert judge([Question("worth", "Ada rows.")]) == []
+    assert judge.problems == [f"127.0.0.1:{port} went silent for 0.4 s, or took longer for one answer"]
+
+
+@pytest.mark.parametrize(("head", "piece"), WITHOUT_END.values(), ids=WITHOUT_END)
+def test_lines_of_a_judge_without_end_are_not_read_on(head, piece):
+    with endless(head, piece * 1000) as port:
+        judge = mf.ChatJudge(f"http://127.0.0.1:{port}/v1", model="m")
+        assert judge([Question("worth", "Ada rows.")]) == []
+    assert "broke off" in judge.problems[0]
+
+
+def test_an_answer_that_is_packed_twice_is_not_unpacked():
+    bomb = gzip.compress(gzip.compress(bytes(64 << 20)))
+    with raw_server(JSON_HEAD + measured(bomb, b"Content-Encoding: gzip, gzip\r\n")) as (port, _):
+        case = Case(
+            tags_at(f"http://127.0.0.1:{port}"), mf.ProtocolError, RuntimeError, ("gzip, gzip", "operator")
+        )
+        tracemalloc.start()
+        assert_clear(case)
+        assert tracemalloc.get_traced_memory()[1] < 8 << 20
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize(

@@ -83,6 +83,39 @@ def test_it_gives_up_when_the_budget_is_spent_and_goes_on_after_a_success():
     assert asked["times"] == 101
 
 
+@pytest.mark.parametrize(
+    ("status", "limit", "wait_s"), [(200, 3, 0), (404, 3, 0), (500, 2, 7), (503, 2, 7), (599, 2, 7)]
+)
+def test_a_failure_of_the_service_makes_all_wait_and_none_faster(status, limit, wait_s):
+    time = Time()
+    limiter = time.limiter(8)
+    for _ in range(2):
+        limiter.slow_down(0)
+    shared = SharedRateLimiter(limiter)
+    for _ in range(3):
+        assert shared.call(answers_of(Answer(status, 7)), lambda answer: answer.wait_s).status == status
+    assert limiter.limit == limit
+    assert limiter.hold_s == wait_s
+
+
+def test_failures_use_up_the_budget_of_refusals_and_a_success_refills_it():
+    time = Time()
+    shared = SharedRateLimiter(time.limiter(4))
+    asked = Counter()
+
+    def refused():
+        asked["times"] += 1
+        return Answer(429, 1)
+
+    for _ in range(36):  # 500 at 14 a failure
+        shared.call(answers_of(Answer(503, 0)), lambda answer: answer.wait_s)
+    shared.call(refused, lambda answer: answer.wait_s)
+    assert asked["times"] == 3, "ten are left: two repeats at five"
+    shared.call(answers_of(), lambda answer: answer.wait_s)
+    shared.call(refused, lambda answer: answer.wait_s)
+    assert asked["times"] == 3 + 101
+
+
 def test_no_more_are_inside_than_the_limit_allows():
     shared = SharedRateLimiter(Time().limiter(3))
     inside, most = [], []

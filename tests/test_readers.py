@@ -16,8 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import memframe as mf
+from memframe.archive import bounds
 from memframe.frames import MEMORY_KINDS
-from memframe.readers import source
 from memframe.readers.formats import FORMATS
 from tests.rows import memories_of
 
@@ -277,6 +277,39 @@ SHAPES = [
     ("json list of summaries", {"memories": [{"summary": "Likes tea", "title": "Tea", "time": DAY}]}, "table",
      [SAID | {"title": "Tea"}], {}),
     ("nothing", [], "table", [], {}),
+    ("mcp observations as objects", lines({"name": "Ada", "entityType": "person", "createdAt": DAY, "weight": 2, "observations": [
+        {"text": "Likes tea", "timestamp": LATER, "version": "1"}, "Rows"]}), "mcp-memory",
+     [TEA | {"entity": "Ada", "tags": ("person",), "created_at": pd.Timestamp(LATER), "version": "1", "weight": "2"},
+      AT | {"content": "Rows", "place": "observation 2 in entry 1"}], {}),
+    ("mcp with a type of its own", lines({"name": "Ada", "type": "person", "observations": [{"content": "Likes tea", "added_at": DAY}]}),
+     "mcp-memory", [SAID | {"tags": ("person",), "entity": "Ada"}], {}),
+    ("mcp with a loose text", lines(*ENTITIES, {"text": "Likes tea", "timestamp": DAY}), "mcp-memory",
+     [{"content": "likes tea"}, {"content": "rows"}, SAID], {"relation": 1, "entity without observations": 1}),
+    ("mem0 with a time of another name", [{"user_id": "j", "memory": "Likes tea", "timestamp": DAY, "score": 0.5}], "mem0",
+     [SAID | {"origin_user_id": "j", "score": "0.5"}], {}),
+    ("open webui", [{"id": "1", "user_id": "u", "content": "Likes tea", "created_at": NOON, "updated_at": NOON * 1000}], "table",
+     [SAID | {"origin_user_id": "u", "updated_at": pd.Timestamp(DAY)}], {}),
+    ("a second list", {"memories": [TEA], "notes": [TEA, TEA]}, "table", [TEA | {"kind": "memories"}, *[TEA | {"kind": "notes"}] * 2], {}),
+    ("a profile", {"name": "Ada", "facts": ["Likes tea"], "preferences": ["Green"], "files": ["a.txt"], "chat": [
+        {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello!"}]}, "table",
+     [TEA | {"kind": "facts"}, {"content": "Green", "kind": "preferences"}],
+     {"not a list of memories": 1, "message of a conversation": 2}),
+    ("letta with passages", LETTA_2 | {"archival_memory": [{"text": "Rows", "created_at": DAY}]}, "letta",
+     [TEA, AT | {"content": "Rows"}], {"message": 2}),
+    ("another list in a known format", GRAPHITI | {"summaries": [TEA, TEA]}, "graphiti", [{"content": "Ada likes tea"}],
+     {"episode": 1, "entity": 2, "entry of summaries": 2}),
+    ("lines as ChatGPT's page has them", "User likes tea\nUser's cat is Tom\n", "pasted",
+     [{"content": "User likes tea"}, {"content": "User's cat is Tom"}], {}),
+    ("dates without brackets", "2024-05-01 - Likes tea\n**[2024-05-02]** - Rows\n**2024-05-03**: Swims\n", "pasted",
+     [{"content": "Likes tea", "created_at": pd.Timestamp("2024-05-01T00:00Z")}, {"content": "Rows"},
+      {"content": "Swims", "created_at": pd.Timestamp("2024-05-03T00:00Z")}], {}),
+    ("bullets within bullets", "- Food\n  - Likes tea\n- Rows\n", "pasted", [{"content": "Food\n- Likes tea"}, {"content": "Rows"}], {}),
+    ("hermes", "Likes tea\n§\nRows\non Sunday\n", "sections", [TEA | {"place": "section 1"}, {"content": "Rows\non Sunday"}], {}),
+    ("own download", {"user_id": "u", "email": "a@b.c", "exported_at": DAY, "tags": [{"name": "food"}], "memories": [
+        {"id": "m1", "title": None, "summary": "Tea", "content": "Likes tea", "tags": ["food"], "importance": 4.5, "confidence": 0.5,
+         "source": "chat", "created_at": DAY, "updated_at": DAY}]}, "download",
+     [SAID | {"origin_id": "m1", "summary": "Tea", "tags": ("food",), "importance": 4.5, "confidence": 0.5, "source": "chat"}],
+     {"definition of a tag": 1}),
 ]  # fmt: skip
 
 
@@ -420,6 +453,15 @@ BAD = [
     ("documents", {"memories": [{"id": "d", "title": "x", "content": "y"}], "pagination": {}}, "list of documents"),
     ("gemini", [{"header": "Gemini Apps", "title": "Asked", "time": DAY}], "record of activity"),
     ("claude without memories", packed(**{"conversations.json": [{"uuid": "c", "chat_messages": []}]}), "but no memories.json"),
+    ("a conversation", [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "Hello!"}], "is a conversation"),
+    ("lines of a conversation", lines({"role": "user", "content": "hi"}, {"role": "assistant", "content": "Hello!"}), "format='table'"),
+    ("conversations of an object", {"conversations": [{"id": 1, "messages": [{"role": "user", "content": "hi"}, {"role": "ai", "content": "x"}]}]},
+     "is a conversation"),
+    ("conversations", [{"id": 1, "messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "x"}]}], "is a conversation"),
+    ("a picture", b"\x89PNG\r\n\x1a\n\0\0", "is a picture, not a list of memories"),
+    ("a database", b"SQLite format 3\0" + bytes(90), "is a database of SQLite"),
+    ("bytes", bytes(range(256)), "is no text"),
+    ("csv without texts", "name,age\nAda,36\n", r"none of its columns \(name, age\).*Rename the one"),
     ("prose", "Once upon a time\nthere was tea.\n", "of no known format"),
     ("empty", "", "is empty"),
     ("workbook", packed(**{"xl/workbook.xml": "<workbook/>"}), "an Excel workbook: save its sheet as CSV"),
@@ -450,11 +492,12 @@ def test_bad_input_is_refused_with_its_place(tmp_path, name, content, words):
         mf.read_memories(path)
 
 
+@pytest.mark.asvs("5.2.1")
 def test_sizes_are_bounded(tmp_path, monkeypatch):
     (tmp_path / "a.zip").write_bytes(MANY)
     (tmp_path / "b.json").write_text(json.dumps([MEM0]))
-    monkeypatch.setattr(source, "MAX_MEMBERS", 10)
-    monkeypatch.setattr(source, "MAX_BYTES", 100)
+    monkeypatch.setattr(bounds, "MAX_MEMBERS", 10)
+    monkeypatch.setattr(bounds, "MAX_BYTES", 100)
     for path in (tmp_path / "a.zip", tmp_path / "b.json", tmp_path):
         with pytest.raises(mf.FrameError, match="too large"):
             mf.read_memories(path)
@@ -509,6 +552,121 @@ def test_a_cell_of_a_megabyte_is_read_and_the_limit_of_csv_is_as_it_was(tmp_path
     limit = csv.field_size_limit()
     frame = mf.read_memories(f"content\n{'x' * 1_000_000}\n")
     assert (len(frame["content"][0]), csv.field_size_limit()) == (1_000_000, limit)
+
+
+def test_what_a_reader_does_not_know_is_kept_beside():
+    frame = read(
+        json.dumps([MEM0 | {"weight": 3, "created_at": None, "date": "May", "embedding": [0.5] * 100}])
+    )
+    assert frame["weight"].tolist() == ["3"]
+    assert frame["date"].tolist() == ["May"]
+    assert "embedding" not in frame
+    report = frame.attrs["memframe_read"]
+    assert report["not_kept"] == {"embedding": 1}
+    assert (report["times"]["missing"], report["times"]["unreadable"]) == (1, 1)
+    assert "None of them has a date." in report["summary"]
+    assert "Not read as a time, but kept beside: 1 value." in report["summary"]
+
+
+@pytest.mark.parametrize(("factor", "unit"), [(1, "seconds"), (10**3, "milliseconds"), (10**6, "microseconds"), (10**9, "nanoseconds")])  # fmt: skip
+def test_numbers_are_read_as_times_by_their_size(factor, unit):
+    for value in (NOON * factor, str(NOON * factor), float(NOON * factor)):
+        frame = read(json.dumps([{"content": "Likes tea", "created_at": value}]))
+        assert frame["created_at"].tolist() == [pd.Timestamp(DAY)]
+        assert frame.attrs["memframe_read"]["times"]["numbers"] == {unit: 1}
+    assert read(f"content,created\nLikes tea,{NOON * factor}\n")["created_at"].tolist() == [pd.Timestamp(DAY)]
+
+
+@pytest.mark.parametrize("value", [0, 7, 2024, -5, True, 1e30, "12345678901234567890123"])
+def test_other_numbers_are_no_times_and_stay(value):
+    frame = read(json.dumps([{"content": "Likes tea", "created_at": value}]))
+    assert frame["created_at"].isna().all()
+    assert frame["origin_created_at"].tolist() == [str(value)]
+
+
+def test_a_score_is_taken_over_where_its_scale_shows():
+    def scores(*values):
+        frame = read(json.dumps([{"content": f"x{value}", "importance": value} for value in values]))
+        assert frame["origin_importance"].tolist() == [str(value) for value in values]
+        return frame["importance"].tolist()
+
+    assert scores(0.2, 0.9) == [0.2, 0.9]
+    for unknown in ((0, 1), (1, 5), (0.5, 7), (0.5, "high")):
+        assert pd.isna(scores(*unknown)).all()
+
+
+def test_each_row_knows_its_file_and_place(tmp_path):
+    path = tmp_path / "memory.jsonl"
+    path.write_text(lines(*ENTITIES))
+    frame = read(path)
+    assert frame["entity"].tolist() == ["Ada", "Ada"]
+    assert frame["place"].tolist() == ["observation 1 in line 1", "observation 2 in line 1"]
+    assert frame.attrs["memframe_read"]["file"].endswith("memory.jsonl")
+    (tmp_path / "more.jsonl").write_text(lines(*ENTITIES))
+    assert read(tmp_path)["place"][3] == "observation 2 in line 1 of more.jsonl"
+    assert read(NOTE)["entity"].tolist()[0] == "Tea"
+
+
+def test_a_fact_is_a_copy_only_of_a_fact_of_the_same_entity(tmp_path):
+    said_of = {
+        "Ada": ["Works at Acme", "Lives in Lyon"],
+        "Bob": ["Works at Acme", "Lives in Lyon", "Works at Acme"],
+    }
+    said_of |= {f"Person {number}": ["Works at Acme"] for number in range(9)}
+    entities = [
+        {"name": name, "entityType": "person", "observations": said} for name, said in said_of.items()
+    ]
+    path = tmp_path / "memory.jsonl"
+    path.write_text(lines(*entities))
+    audit = mf.audit_memories(read(path))
+    found = audit.findings[audit.findings["related_id"].notna()]
+    assert {*found["id"], *found["related_id"]} == {"row 2", "row 4"}
+    page = tmp_path / "audit.html"
+    audit.to_html(page)
+    assert "Bob: Works at Acme (observation 3 in line 2 of memory.jsonl)" in page.read_text()
+
+
+OUTDATED = [
+    {"invalid_at": DAY}, {"validUntil": "2024-05-01"}, {"status": "superseded"}, {"state": "Paused"}, {"isLatest": False},
+    {"is_archived": True}, {"replaced_by": "m2"}, {"deleted_at": NOON}, {"is_active": "no"}, {"expiration_date": "2024-05-01"},
+]  # fmt: skip
+CURRENT = [
+    {"invalid_at": None}, {"valid_until": "2999-01-01"}, {"status": "active"}, {"isLatest": True}, {"archived": False},
+    {"replaced_by": ""}, {"status": "married"}, {"superseded_by": "null"}, {"expires_at": 0},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("cells", OUTDATED + CURRENT, ids=str)
+def test_what_its_source_calls_outdated_is_marked_and_proposed_for_review(cells):
+    frame = read(json.dumps([{"content": "Lives in Lyon", **cells}]))
+    is_outdated = cells in OUTDATED
+    assert frame["outdated"].notna().tolist() == [is_outdated]
+    assert frame.attrs["memframe_read"]["outdated"] == is_outdated
+    for memories in (frame, frame.drop(columns="outdated")):
+        found = mf.audit_memories(memories, checks=["stale"]).findings
+        assert found[found["kind"] == "declared"]["action"].tolist() == ["review"] * is_outdated
+
+
+def test_files_of_another_format_in_a_folder_are_named(tmp_path):
+    (tmp_path / "a.json").write_text(json.dumps([TEA]))
+    (tmp_path / "memory.jsonl").write_text(lines(*ENTITIES))
+    with pytest.warns(UserWarning, match=r"Not read, as of another format: a\.json; read each by itself"):
+        frame = mf.read_memories(tmp_path)
+    assert frame.attrs["memframe_read"]["unread_files"] == 1
+
+
+def test_texts_beside_notes_are_notes(tmp_path):
+    (tmp_path / "a.md").write_text("Likes tea")
+    (tmp_path / "b.txt").write_text("Rows on Sunday")
+    assert read(tmp_path)["content"].tolist() == ["Likes tea", "Rows on Sunday"]
+    (tmp_path / "a.md").unlink()
+    (tmp_path / "c.txt").write_text("- Swims\n")
+    assert read(tmp_path)["content"].tolist() == ["Rows on Sunday", "- Swims\n".strip()]
+
+
+def test_an_empty_list_has_a_whole_report(tmp_path):
+    (tmp_path / "a.json").write_text("[]")
+    assert read(tmp_path / "a.json").attrs["memframe_read"]["times"]["missing"] == 0
 
 
 # Whatever comes: an error of ours, or a frame whose counts balance

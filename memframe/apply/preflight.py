@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
 from memframe.access import Access
 from memframe.address import same_service
+from memframe.audit.policy import Policy
 from memframe.client.responses import same_id
 from memframe.client.validation import refuse_unsendable
 from memframe.display import number_of
@@ -17,8 +20,9 @@ from memframe.errors import ConfigError, Hint, JournalError, PlanError, StalePla
 from memframe.journal import Journal, RunDirectory, RunNote
 from memframe.keystore import LocalCipher
 from memframe.plan import Plan
-from memframe.plan.change import Change, format_counts, list_some
-from memframe.plan.current import CurrentMemory, iter_current, read_current
+from memframe.plan.change import FIELDS, Change, format_counts, list_some
+from memframe.plan.current import CurrentMemory, count_current, iter_current, read_current
+from memframe.plan.permitted import check_limits, refuse_forbidden
 
 MAX_WORKERS = 16
 
@@ -31,8 +35,8 @@ def check_options(workers: object, settle_s: object) -> None:
         raise ConfigError(f"settle_s={settle_s!r}: give seconds from 0")
 
 
-def check_plan(access: Access, plan: Plan, confirm: object) -> None:
-    """Raise `PlanError` for a plan for somebody else, one with open questions, and deletes without confirmation."""
+def check_plan(access: Access, plan: Plan, confirm: object, confirm_losses: object) -> None:
+    """Raise `PlanError` for a plan for somebody else, one with open questions, and what is not confirmed."""
     refuse_elsewhere(access, "plan", plan.base_url, plan.user_id)
     odd = [change for change in plan.records if change.action in {"conflict", "invalid"}]
     if odd:
@@ -41,8 +45,11 @@ def check_plan(access: Access, plan: Plan, confirm: object) -> None:
     n_deletes = plan.counts.get("delete", 0)
     if confirm is None and n_deletes:
         memories = number_of(n_deletes, "memory", "memories")
+        n_lost = len(plan.losses)
+        values = number_of(n_lost, "value", "values")
+        lost = f", and with them {values} that no other memory holds" if n_lost else ""
         raise PlanError(
-            f"the plan deletes {memories}",
+            f"the plan deletes {memories}{lost}",
             hint=Hint(f"pass confirm={n_deletes} to go on. ", f"give --confirm {n_deletes} to go on. ")
             + (plan.undo_note or ""),
         )
@@ -50,6 +57,38 @@ def check_plan(access: Access, plan: Plan, confirm: object) -> None:
         raise PlanError(
             f"the plan deletes {n_deletes:,}, and {confirm!r} was confirmed",
             hint=Hint("review plan.changes", "review the plan"),
+        )
+    _check_losses(plan, confirm_losses, is_confirmed=confirm is not None)
+
+
+def _check_losses(plan: Plan, confirm_losses: object, *, is_confirmed: bool) -> None:
+    """Raise `PlanError` if what deletes and merges lose is not confirmed.
+
+    Who confirms the number of deletes has seen what they lose. What a patch loses is an edit that somebody made, and
+    is asked for only in a merge, whose text nobody has to have seen.
+    """
+    if confirm_losses is None:
+        deleted = {change.id for change in plan.writes if change.action == "delete"}
+        groups = {change.group for change in plan.writes if change.action == "delete"} - {None}
+        merged = {change.id for change in plan.writes if change.group in groups} - deleted
+        asked = merged if is_confirmed else merged | deleted
+        n_asked = int(plan.losses.id.isin(asked).sum()) if asked else 0
+        if n_asked:
+            n_all = len(plan.losses)
+            raise PlanError(
+                f"the plan loses {number_of(n_all, 'value', 'values')} that no other memory holds",
+                hint=Hint(
+                    f"review plan.losses, then pass confirm_losses={n_all}",
+                    f"review the plan, then give --confirm-losses {n_all}",
+                ),
+            )
+        return
+    n_lost = len(plan.losses)
+    if confirm_losses != n_lost or isinstance(confirm_losses, bool):
+        raise PlanError(
+            f"the plan loses {number_of(n_lost, 'value', 'values')} that no other memory holds, and "
+            f"{confirm_losses!r} was confirmed",
+            hint=Hint("review plan.losses", "review the plan"),
         )
 
 
@@ -175,6 +214,19 @@ def read_service_state(access: Access, plan: Plan) -> tuple[Access, dict[str, Cu
     if there:
         raise StalePlanError(f"this plan restores what is there again: {list_some(there)}; make a new plan")
     return access, current, frozenset(ids_before)
+
+
+def check_policy(access: Access, plan: Plan, policy: Policy, current: Mapping[str, CurrentMemory]) -> None:
+    """Raise `PlanError` if a plan breaks a policy, by the state of the service and by what was loaded."""
+    loaded = access.baseline().drop(columns="id")
+
+    def states(memory_id: str) -> tuple[Mapping[str, Any], ...]:
+        memory = current.get(memory_id)
+        now = () if memory is None else ({name: memory.value(name) for name in FIELDS},)
+        return (*now, dict(loaded.loc[memory_id])) if memory_id in loaded.index else now
+
+    refuse_forbidden(plan, policy, states)
+    check_limits(plan, policy.limits, lambda: count_current(access))
 
 
 def refuse_rekeyed(access: Access, key_version: int) -> None:

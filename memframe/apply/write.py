@@ -20,6 +20,7 @@ from memframe.apply.operations import OperationLog
 from memframe.apply.preflight import (
     check_options,
     check_plan,
+    check_policy,
     freeze_body,
     read_service_state,
     refuse_elsewhere,
@@ -27,6 +28,7 @@ from memframe.apply.preflight import (
 )
 from memframe.apply.reconcile import update_baseline
 from memframe.apply.run import Run
+from memframe.audit.policy import PolicyOption, read_policy
 from memframe.display import number_of
 from memframe.envelope import Envelope
 from memframe.errors import Hint, JournalError, PlanError, check_kind, resume_hint
@@ -48,6 +50,8 @@ def apply_plan(
     plan: Plan,
     *,
     confirm: int | None = None,
+    confirm_losses: int | None = None,
+    policy: PolicyOption = None,
     journal: StrPath | None = None,
     workers: int = 4,
     progress: ProgressOption = "auto",
@@ -66,6 +70,12 @@ def apply_plan(
     plan : Plan
     confirm : int, optional
         The number of memories that the plan deletes; required if it deletes any.
+    confirm_losses : int, optional
+        The number of values in ``plan.losses``. ``confirm`` includes what the deletes lose, and your own edits need
+        no confirmation, so this is required only if an edited merge loses a value; a wrong number is always an error.
+    policy : Policy, path or None
+        What may never happen, from a file such as ``memframe.toml``. It is checked against what the service holds at
+        this moment; a plan that breaks it is refused before anything is sent.
     journal : path, optional
         Where to write the journal; by default in the user's state folder, where journals of finished runs older
         than 30 days are removed when a new run begins.
@@ -85,8 +95,10 @@ def apply_plan(
     Raises
     ------
     PlanError
-        The plan is for another user or service, has conflicts or invalid changes, was carried out before, or
-        deletes what ``confirm`` does not count.
+        The plan is for another user or service, has conflicts or invalid changes, was carried out before, deletes
+        or loses what is not confirmed, or breaks the policy.
+    ConfigError
+        The policy cannot be read.
     StalePlanError
         The memories or the user's key have changed since the plan was made.
     AccessError
@@ -109,7 +121,8 @@ def apply_plan(
     check_kind("access", access, Access)
     check_kind("plan", plan, Plan, error=PlanError)
     check_options(workers, settle_s)
-    check_plan(access, plan, confirm)
+    check_plan(access, plan, confirm, confirm_losses)
+    rules = read_policy(policy)
     if not plan.writes:
         return Run(results=(), journal=None)
     runtime = access.client.runtime
@@ -117,6 +130,8 @@ def apply_plan(
     with directory.lock_user(plan.user_id):
         refuse_repeated(directory, cipher, plan)
         renewed, current, ids_before = read_service_state(access, plan)
+        if rules is not None:
+            check_policy(access, plan, rules, current)
         read_at, begun_at = runtime.clock(), runtime.now()
         header = Header(
             run_id=str(uuid4()),
@@ -259,6 +274,7 @@ def _cut_short(log: OperationLog) -> list[Operation]:
 class WriteOptions(TypedDict, total=False):
     """Options of `apply_plan`."""
 
+    policy: PolicyOption
     journal: StrPath | None
     workers: int
     progress: ProgressOption
@@ -287,7 +303,7 @@ def push_memories(
     on_null, on_conflict, max_changes
         As in `plan_changes`.
     **options
-        ``journal workers progress settle_s encrypt``, as in `apply_plan`.
+        ``policy journal workers progress settle_s encrypt``, as in `apply_plan`.
 
     Returns
     -------

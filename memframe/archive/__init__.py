@@ -186,6 +186,11 @@ def is_sealed(path: str | PathLike[str]) -> bool:
     return Reader(expand_path(path)).is_sealed
 
 
+def missing_columns(path: str | PathLike[str]) -> set[str]:
+    """Return the columns that an archive lacks because it is older than they are, and which load as null."""
+    return Reader(expand_path(path)).missing_columns
+
+
 def _check_options(source: object, target: Path, sealed: bool, name: object, *, notes: bool) -> None:
     """Refuse a format that does not fit the path, and what cannot be sealed."""
     is_parquet = is_folder(target) or target.suffix.lower() == ".parquet"

@@ -29,9 +29,11 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
+from memframe.archive.bounds import MAX_LINE_BYTES, check_holes, read_groups, read_whole
 from memframe.archive.notes import read_notes
 from memframe.archive.table import (
     ARCHIVE_SCHEMA,
+    FIRST_COLUMNS,
     HOW_PANDAS_WRITES,
     NAMELESS,
     PANDAS,
@@ -41,6 +43,7 @@ from memframe.archive.table import (
     wrong_column,
 )
 from memframe.errors import FrameError, MemframeError
+from memframe.fields import COLUMNS_VERSION
 from memframe.files import raise_os_errors_as
 from memframe.frames import NAMES, TEXT
 
@@ -107,7 +110,7 @@ def _open_json(rows_in: Callable[[Path], _Rows], path: Path) -> OpenedFile:
 def _rows_of_lines(path: Path) -> _Rows:
     decoder = msgspec.json.Decoder(dict[str, Any])
     with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
+        for number, line in enumerate(iter(partial(file.readline, MAX_LINE_BYTES), b""), 1):
             bare = line.removeprefix(_BYTE_ORDER_MARK) if number == 1 else line
             if bare.strip():
                 try:
@@ -120,7 +123,7 @@ def _rows_of_lines(path: Path) -> _Rows:
 
 
 def _rows_of_array(path: Path) -> _Rows:
-    text = path.read_bytes().removeprefix(_BYTE_ORDER_MARK)
+    text = read_whole(path, str(path)).removeprefix(_BYTE_ORDER_MARK)
     try:
         yield from enumerate(msgspec.json.decode(text, type=list[dict[str, Any]]), 1)
     except _NO_JSON:
@@ -280,22 +283,27 @@ class Seal(msgspec.Struct, frozen=True):
         How the service stores the content, as given to `open_access`; "codec" for a user-defined codec.
     check : str
         The user's id, sealed: it shows whether a key is the right one before anything else is opened.
+    columns : list of str
+        The sealed columns, so that a version that does not know one of them opens it all the same.
     """
 
     key_version: int
     content_format: str | list[str]
     check: str
+    columns: list[str] = msgspec.field(default_factory=lambda: ["title", "summary", "content", "tags"])
+    # the default is for archives that were written before they named them
 
 
 class ArchiveHeader(msgspec.Struct, frozen=True):
     """Owner of the memories in a file; ``seal`` is None if they are plain.
 
     It is JSON in the metadata of the schema. Archives made of frames have none, as a frame may hold the memories of
-    several users.
+    several users. ``columns`` is the version of the columns (`memframe.fields.COLUMNS_VERSION`).
     """
 
     user_id: str
     seal: Seal | None = None
+    columns: int = 1
 
 
 HEADER = b"memframe"
@@ -304,6 +312,18 @@ HEADER = b"memframe"
 def header_in(metadata: Mapping[bytes, bytes]) -> ArchiveHeader | None:
     """Return the header of a file with this metadata, if it has one."""
     return read_metadata(metadata, HEADER, ArchiveHeader)
+
+
+def check_not_newer(path: Path, what_fails: str) -> None:
+    """Refuse an archive with columns that only a newer memframe knows, where they would be lost."""
+    file = open_file(parts_of(path)[0])
+    header = header_in(file.metadata)
+    if header and header.columns > COLUMNS_VERSION:
+        unknown = [name for name in file.names if name not in ARCHIVE_SCHEMA]
+        raise FrameError(
+            f"{path} is not {what_fails}, as a newer memframe wrote it, with columns that this one would lose "
+            f"({', '.join(unknown)}): upgrade memframe, or choose another path."
+        )
 
 
 def open_by_bytes(path: Path) -> pa.NativeFile:
@@ -337,13 +357,9 @@ def _open_parquet(path: Path) -> OpenedFile:
     def read(columns: Sequence[str]) -> Iterator[pa.Table]:
         try:
             # not as a dataset, which takes folder names for columns
-            with (
-                open_by_bytes(path) as source,
-                pq.ParquetFile(source, page_checksum_verification=True) as file,
-            ):
+            with open_by_bytes(path) as source:
                 stored = [name for name in columns if name in schema.names]
-                groups = (file.read_row_group(at, columns=stored) for at in range(file.num_row_groups))
-                for table in groups if file.num_row_groups else [file.read(columns=stored)]:
+                for table in read_groups(source, path.stat().st_size, str(path), stored):
                     if header and "user_id" in columns and "user_id" not in stored:
                         owner = pa.repeat(header.user_id, len(table))
                         table = table.append_column("user_id", owner)  # noqa: PLW2901 - the same table
@@ -467,6 +483,7 @@ def open_file(path: Path) -> OpenedFile:
     if path.is_dir():
         return _open_notes(path)
     check_suffix(path)
+    check_holes(path, str(path))
     return OPENERS[path.suffix.lower()](path)
 
 
@@ -519,6 +536,8 @@ def check_target(path: Path) -> None:
         cause = "it is not an archive of memories"
     if cause:
         raise FrameError(f"{path} is not replaced, as {cause}: choose another path, or remove it yourself.")
+    if is_archive(path):
+        check_not_newer(path, "replaced")
 
 
 def is_archive(path: Path) -> bool:
@@ -526,6 +545,6 @@ def is_archive(path: Path) -> bool:
     try:
         if not (path.is_file() or path.is_dir()):
             return False
-        return ARCHIVE_SCHEMA.keys() <= {*open_file(parts_of(path)[0]).names}
+        return {*open_file(parts_of(path)[0]).names} >= FIRST_COLUMNS
     except (FrameError, OSError, ValueError):
         return False

@@ -15,12 +15,12 @@ from __future__ import annotations
 import re
 import unicodedata
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from hashlib import sha256
 from importlib.metadata import version
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -28,10 +28,12 @@ import msgspec
 import pyarrow as pa
 import yaml
 
+from memframe.archive.bounds import read_whole
 from memframe.archive.table import ARCHIVE_SCHEMA, records_of
 from memframe.display import number_of
 from memframe.errors import FrameError
-from memframe.frames import MEMORY_KINDS, NUMBER
+from memframe.fields import MEMORY_FIELDS
+from memframe.frames import NUMBER
 
 MAX_FRONTMATTER = 1 << 20
 """Characters."""
@@ -126,7 +128,7 @@ def read_notes(path: Path) -> dict[Path, dict[str, Any]]:
 
 def _row_of(path: Path) -> dict[str, Any]:
     try:
-        head, body = split_frontmatter(path.read_bytes().decode())
+        head, body = split_frontmatter(read_whole(path, str(path)).decode())
     except UnicodeDecodeError as error:
         raise FrameError(f"{path} is not UTF-8 text at byte {error.start:,}: mend it.") from None
     if _MARK not in head:
@@ -170,20 +172,35 @@ def write_pam(file: BinaryIO, tables: Iterable[pa.Table]) -> int:
         "exported_by": f"memframe/{version('memframe')}",
         "export_date": at,
         "owner": {"id": next((row["user_id"] for row in with_content if row["user_id"]), "unknown")},
-        "memories": [_memory(number, row, at) for number, row in enumerate(with_content, 1)],
+        "memories": [
+            _memory(pam_id, row, at)
+            for pam_id, row in zip(_unique_ids(with_content), with_content, strict=True)
+        ],
     }
     file.write(msgspec.json.encode(document, enc_hook=str))
     return len(with_content)
 
 
-def _memory(number: int, row: dict[str, Any], at: str) -> dict[str, Any]:
+def _unique_ids(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """Yield an id for each row: its own or that of its source, with a number behind it where it was given before."""
+    given: set[str] = set()
+    for number, row in enumerate(rows, 1):
+        name = row["id"] or row.get("origin_id") or f"row-{number}"
+        each = next(each for each in chain([name], (f"{name}-{n}" for n in count(2))) if each not in given)
+        given.add(each)
+        yield each
+
+
+def _memory(pam_id: str, row: dict[str, Any], at: str) -> dict[str, Any]:
     kind, status = row.get("kind"), row.get("status")
     tags = [re.sub(r"[^a-z0-9_-]+", "-", tag.lower()).strip("-_") for tag in row["tags"] or ()]
     platform = re.sub(r"[^a-z0-9_-]+", "-", (row["source"] or "").lower()).strip("-")[:32]
     text = re.sub(r"\s+", " ", unicodedata.normalize("NFC", row["content"].strip().lower()))
     own = {name: value for name, value in row.items() if value not in (None, (), "") and name not in _HELD}
+    if row.get("origin_id") not in (None, pam_id):
+        own["origin_id"] = row["origin_id"]
     memory = {
-        "id": row["id"] or row.get("origin_id") or f"row-{number}",
+        "id": pam_id,
         "type": kind if kind in _TYPES else "custom",
         "custom_type": None if kind in _TYPES else kind or "memory",
         "content": row["content"],
@@ -205,7 +222,8 @@ def _memory(number: int, row: dict[str, Any], at: str) -> dict[str, Any]:
 _TIMES = {name: name for name in ("created_at", "updated_at", "valid_from", "valid_until")}
 _TIMES |= {"replaced_by": "superseded_by"}
 
-_HELD = {*MEMORY_KINDS, *_TIMES, "kind", "status", "metadata", "origin_id"} - {
-    "title", "importance", "confidence", "tags", "source"
-}  # fmt: skip
+_HELD = {
+    *(field.name for field in MEMORY_FIELDS if not field.is_editable),
+    *("content", "summary", "content_error", *_TIMES, "kind", "status", "metadata", "origin_id"),
+}
 """Columns that a memory of the format holds, or that only a service gives."""

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from memframe.access import Access
 from memframe.archive import formats
-from memframe.archive.formats import check_target, open_file, part_name, raise_write_errors
+from memframe.archive.formats import check_not_newer, check_target, open_file, part_name, raise_write_errors
 from memframe.archive.sealing import IN_THE_OPEN, Plain, Reader, Sealed, tables_of_access
 from memframe.archive.table import ARCHIVE_SCHEMA, tuples_of
 from memframe.client.responses import same_id
@@ -211,7 +211,7 @@ def _refresh(access: Access, target: Path, reader: Reader, progress: ProgressOpt
         (archived.tables(columns, parts=[part]) for part in reader.parts),
         columns,
         part_rows=formats.PART_ROWS if target.is_dir() else inf,
-        continues=not isinstance(form, Sealed) or form.continues,
+        continues=not reader.missing_columns and (not isinstance(form, Sealed) or form.continues),
     )
     files = comparison.files(tables_of_access(access, progress=progress))
     gone: list[str] = []
@@ -241,6 +241,7 @@ def _refresh(access: Access, target: Path, reader: Reader, progress: ProgressOpt
 
 def _check_owner(reader: Reader, path: Path, access: Access) -> None:
     """Refuse an archive that holds more than the memories of this user, which a refresh would lose."""
+    check_not_newer(path, "refreshed")
     names = [name for part in reader.parts for name in open_file(part).names if name not in ARCHIVE_SCHEMA]
     if names:
         raise FrameError(

@@ -2,7 +2,7 @@
 
 Sealed are ``title``, ``summary``, ``content`` and each name in ``tags``. In the open are the columns by which an
 archive is sorted, counted and compared: ``id``, ``user_id``, ``tag_ids``, ``importance``, ``confidence``, ``source``,
-``created_at``, ``updated_at`` and ``content_error``.
+``created_at``, ``updated_at`` and ``content_error``. The header names the columns that are sealed.
 
 Content stays byte for byte as the service stores it if the key opens it: nothing is sealed twice. Content that the
 service stores in the open, or that did not open, is sealed as it is, behind the mark `AS_STORED`; so nothing is lost
@@ -44,13 +44,20 @@ from memframe.archive.formats import (
     read_footer,
     write_parquet,
 )
-from memframe.archive.table import ARCHIVE_SCHEMA, index_columns, read_metadata, table_of_page
+from memframe.archive.table import (
+    ARCHIVE_SCHEMA,
+    add_columns,
+    index_columns,
+    read_metadata,
+    table_of_page,
+)
 from memframe.client.responses import same_id
 from memframe.client.validation import memory_query
 from memframe.display import number_of
 from memframe.envelope import Codec, Envelope
 from memframe.envelope.detect import OWN
 from memframe.errors import FrameError, Hint, SealError
+from memframe.fields import COLUMNS_VERSION, MEMORY_FIELDS
 from memframe.files import atomic_file
 from memframe.frames import NAMES, TEXT
 from memframe.listing import MemoryPages
@@ -64,10 +71,10 @@ Key = str | Secret | Credentials | Access | Mapping[int, str | Secret]
 AS_STORED = "as-stored:"
 """Stands before content that was sealed for the archive, as it came."""
 
-SEALED = frozenset({"title", "summary", "content", "tags"})
-"""Columns that only the key opens."""
+SEALED = tuple(field.name for field in MEMORY_FIELDS if field.is_sealed)
+"""Columns that only the key opens: texts, and names."""
 
-IN_THE_OPEN = ARCHIVE_SCHEMA.keys() - SEALED - {"content_error"}
+IN_THE_OPEN = ARCHIVE_SCHEMA.keys() - {*SEALED, "content_error"}
 """Columns that say the same without it."""
 
 _STORED = "stored"
@@ -193,7 +200,7 @@ class Plain:
     @classmethod
     def of(cls, access: Access, write: Callable[..., None] = write_parquet) -> Plain:
         """Return the form of an archive of all memories of one user."""
-        return cls(schema_for(ArchiveHeader(access.user_id)), write)
+        return cls(schema_for(ArchiveHeader(access.user_id, columns=COLUMNS_VERSION)), write)
 
     def prepare(self, table: pa.Table) -> pa.Table:
         """Return the table to write."""
@@ -217,17 +224,22 @@ class Sealed(Plain):
         )
         self._mac_key = _mac_key(keys.encryption_key, keys.user_id)
         names = found if isinstance(found, str) else list(found) if isinstance(found, Sequence) else _CODEC
-        seal = Seal(keys.key_version, names, check=self._own.seal(keys.user_id))
+        seal = Seal(keys.key_version, names, check=self._own.seal(keys.user_id), columns=[*SEALED])
         before = header.seal if header else None
         self.continues = before is not None and replace(before, check=seal.check) == seal
         """Rows can stand beside those under that header."""
-        super().__init__(schema_for(ArchiveHeader(keys.user_id, before if self.continues else seal)))
+        seal = before if before and self.continues else seal
+        super().__init__(schema_for(ArchiveHeader(keys.user_id, seal, COLUMNS_VERSION)))
 
     def prepare(self, table: pa.Table) -> pa.Table:
         """Return the table to write, sealed."""
         columns = {name: table[name] for name in self.schema.names}
-        columns |= {name: _text(self._seal_all(table[name].to_pylist())) for name in ("title", "summary")}
-        columns["tags"] = _change_names(table["tags"], self._seal_all)
+        for name in (name for name in SEALED if name != "content"):
+            columns[name] = (
+                _change_names(table[name], self._seal_all)
+                if pa.types.is_list(table[name].type)
+                else _text(self._seal_all(table[name].to_pylist()))
+            )
         contents = zip(table[_STORED].to_pylist(), table["content"].to_pylist(), strict=True)
         columns["content"] = _text(
             [
@@ -303,6 +315,11 @@ class Reader:
         """True if the first file says that it is sealed."""
         return self.header is not None and self.header.seal is not None
 
+    @property
+    def missing_columns(self) -> set[str]:
+        """Columns of memories that a file lacks, because it is older than they are."""
+        return {name for part in self.parts for name in ARCHIVE_SCHEMA.keys() - {*open_file(part).names}}
+
     def tables(
         self, columns: Sequence[str] | None = None, *, parts: Iterable[Path] = (), with_index: bool = False
     ) -> Iterator[pa.Table]:
@@ -312,18 +329,25 @@ class Reader:
         """
         for part in parts or self.parts:
             file = open_file(part)
-            wanted = _choose_columns(part, file.names, columns)
+            header = header_in(file.metadata)
+            wanted = _choose_columns(part, file.names, columns, header)
             if with_index:
                 wanted = [*dict.fromkeys([*wanted, *index_columns(file.metadata)])]
             needed = [*dict.fromkeys([*wanted, *(["content"] if "content_error" in wanted else [])])]
-            header = header_in(file.metadata)
             if self._key is not None and not (header and header.seal):
                 raise SealError(
                     f"{part} is not sealed, and a key was given: leave the key out to read it as it is, unless it "
                     "should be sealed; then it was replaced."
                 )
-            if header is None or header.seal is None or (self._key is None and SEALED.isdisjoint(needed)):
-                yield from file.read(wanted)  # and nothing is verified
+            absent = ARCHIVE_SCHEMA.keys() - {*file.names}
+            present = [name for name in needed if name not in absent] or ["id"]  # by which rows are counted
+            if (
+                header is None
+                or header.seal is None
+                or (self._key is None and not {*header.seal.columns} & {*present})
+            ):
+                for table in file.read(present):  # and nothing is verified
+                    yield add_columns(table, wanted)
                 continue
             if self._opener is None:
                 self._opener = _Opener(self._path, header, header.seal, self._key)
@@ -333,18 +357,25 @@ class Reader:
                 raise SealError(
                     f"The files in {self._path} were not sealed together: export the archive again."
                 )
-            for table in self._opener.verify(part, file.read(needed)):
-                yield self._opener.open(table).select(wanted)
+            for table in self._opener.verify(part, file.read(present)):
+                yield add_columns(self._opener.open(table), wanted)
 
 
-def _choose_columns(path: Path, names: Sequence[str], columns: Sequence[str] | None) -> list[str]:
-    """Return the columns to read; by default those of a memory, then the others of the file."""
+def _choose_columns(
+    path: Path, names: Sequence[str], columns: Sequence[str] | None, header: ArchiveHeader | None
+) -> list[str]:
+    """Return the columns to read; by default those of a memory, then the others of the file.
+
+    A column that is later than the archive may be missing from it.
+    """
+    version = header.columns if header else 1
+    later = {field.name for field in MEMORY_FIELDS if field.since > version}
     wanted = (
         [*ARCHIVE_SCHEMA, *(name for name in names if name not in ARCHIVE_SCHEMA)]
         if columns is None
         else columns
     )
-    missing = [name for name in wanted if name not in names]
+    missing = [name for name in wanted if name not in names and name not in later]
     if missing:
         raise FrameError(
             f"{path} has no column {', '.join(missing)}: "
@@ -369,6 +400,7 @@ class _Opener:
         present = keys.pop(seal.key_version)
         bind = partial(Envelope, user_id=header.user_id)
         self.header = header
+        self._sealed = seal.columns
         self._where = where
         self._own = bind(present, key_version=seal.key_version, content_format=OWN)
         if self._own.open_many([seal.check]).errors:
@@ -432,10 +464,12 @@ class _Opener:
     def open(self, table: pa.Table) -> pa.Table:
         """Open the sealed columns of a table."""
         columns = {name: table[name] for name in table.column_names}
-        for name in columns.keys() & {"title", "summary"}:
-            columns[name] = TEXT.chunk(self._open_all(name, table[name].to_pylist()))
-        if "tags" in columns:
-            columns["tags"] = _change_names(table["tags"], partial(self._open_all, "tags"))
+        for name in columns.keys() & {*self._sealed} - {"content"}:
+            columns[name] = (
+                _change_names(table[name], partial(self._open_all, name))
+                if pa.types.is_list(table[name].type)
+                else TEXT.chunk(self._open_all(name, table[name].to_pylist()))
+            )
         if "content" in columns:
             plain, errors = self._open_contents(table["content"].to_pylist())
             columns["content"] = TEXT.chunk(plain)

@@ -15,10 +15,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from memframe.errors import FrameError
+from memframe.fields import MEMORY_FIELDS
 from memframe.frames import MEMORY_KINDS, NAMES, TEXT, TIME
 
 ARCHIVE_SCHEMA: dict[str, pa.DataType] = {name: kind.arrow for name, kind in MEMORY_KINDS.items()}
-"""Columns that every archive has, and their types."""
+"""Columns of an archive, and their types."""
+
+FIRST_COLUMNS = ARCHIVE_SCHEMA.keys() - {field.name for field in MEMORY_FIELDS if field.since > 1}
+"""Columns that every archive has; a later one is missing in older archives, and null in what is read of them."""
 
 NAMELESS = re.compile("__index_level_[0-9]+__")
 """Columns in which an index stands that has no name."""
@@ -42,6 +46,8 @@ def read_metadata(metadata: Mapping[bytes, bytes] | None, key: bytes, kind: type
 
 def table_of(frame: pd.DataFrame) -> pa.Table:
     """Convert a frame of memories to a table with the types of the archive."""
+    later = [name for name in ARCHIVE_SCHEMA if name not in FIRST_COLUMNS and name not in frame.columns]
+    frame = frame.assign(**dict.fromkeys(later)) if later else frame
     names: list[object] = list(frame.columns)
     strange = [name for name in names if not isinstance(name, str)]
     twice = sorted({str(name) for name in names if names.count(name) > 1})
@@ -84,6 +90,14 @@ def table_of_page(columns: Mapping[str, Sequence[Any]], names: Iterable[str]) ->
             for name, kind in kinds.items()
         }
     )
+
+
+def add_columns(table: pa.Table, names: Sequence[str]) -> pa.Table:
+    """Return columns of a table in the order of the names; columns of memories that it has not are null."""
+    for name in names:
+        if name not in table.column_names:
+            table = table.append_column(name, pa.nulls(len(table), ARCHIVE_SCHEMA[name]))
+    return table.select(names)
 
 
 class _Range(msgspec.Struct, frozen=True):

@@ -13,6 +13,7 @@ from memframe.audit.findings import CHECKS, SEVERITIES
 from memframe.audit.judge import Answer, Question
 from memframe.audit.junk import find_junk
 from memframe.audit.personal_data import find_personal_data, presidio_names
+from memframe.audit.policy import Policy
 from memframe.audit.result import Audit, Comparison
 from memframe.audit.run import audit_memories
 from memframe.audit.secrets import find_secrets
@@ -24,6 +25,7 @@ __all__ = [
     "Audit",
     "ChatJudge",
     "Comparison",
+    "Policy",
     "Question",
     "audit_memories",
     "find_candidates",

@@ -113,6 +113,9 @@ def nearest_older(
     min_score: float = MIN_SCORE,
     newer: Rows | None = None,
     vectors: NDArray[np.float32] | None = None,
+    n_words: int = _N_WORDS,
+    n_postings: int = _N_POSTINGS,
+    n_scored: int = _N_SCORED,
 ) -> Nearest:
     """Find for each text the older ones of the same owner with the highest cosine similarity.
 
@@ -129,10 +132,12 @@ def nearest_older(
         The texts to find older ones for; by default all.
     vectors : array of float, optional
         One row a text, of length 1.
+    n_words, n_postings, n_scored : int
+        How many words of a text are looked up, in how many texts each, and how many of these are compared.
     """
     terms = _Terms.of(words)
     is_asked = np.ones(len(age), bool) if newer is None else np.isin(np.arange(len(age)), newer)
-    pairs = _by_words(terms, owners, age, is_asked)
+    pairs = _by_words(terms, owners, age, is_asked, n_words, n_postings, n_scored)
     if vectors is not None:
         pairs = np.union1d(pairs, _by_vectors(vectors, owners, age, is_asked))
     later, older = np.divmod(pairs, max(1, len(age)))
@@ -221,17 +226,25 @@ def _ranges(starts: Rows, ends: Rows) -> tuple[Rows, Rows]:
     return of, np.arange(len(of)) - np.repeat(np.cumsum(lengths) - ends, lengths)
 
 
-def _by_words(terms: _Terms, owners: Rows, age: Rows, is_asked: NDArray[np.bool_]) -> Rows:
+def _by_words(
+    terms: _Terms,
+    owners: Rows,
+    age: Rows,
+    is_asked: NDArray[np.bool_],
+    n_words: int,
+    n_postings: int,
+    n_scored: int,
+) -> Rows:
     """Look older texts up by the rarest words of each text; return pairs, as ``newer * n_texts + older``."""
     n_texts, n_terms = len(age), len(terms.weight)
     by_owner = (owners[terms.rows] * n_terms + terms.terms) * n_texts
     index = np.sort(by_owner + age[terms.rows])  # by owner, word and age: what is older stands before
     of_age = np.argsort(age)
     order = np.lexsort((-terms.weight[terms.terms], terms.rows))
-    is_rare = np.arange(len(order)) - terms.starts[terms.rows[order]] < _N_WORDS
+    is_rare = np.arange(len(order)) - terms.starts[terms.rows[order]] < n_words
     asked = order[is_rare & is_asked[terms.rows[order]]]
     ends = np.searchsorted(index, by_owner[asked] + age[terms.rows[asked]])
-    begins = np.maximum(np.searchsorted(index, by_owner[asked]), ends - _N_POSTINGS)
+    begins = np.maximum(np.searchsorted(index, by_owner[asked]), ends - n_postings)
     newer_of = terms.rows[asked]
     bounds = np.searchsorted(newer_of, np.arange(0, n_texts + _AT_ONCE, _AT_ONCE))
     pairs = []
@@ -239,11 +252,11 @@ def _by_words(terms: _Terms, owners: Rows, age: Rows, is_asked: NDArray[np.bool_
         of, places = _ranges(begins[first:last], ends[first:last])
         keys = newer_of[first:last][of] * n_texts + of_age[index[places] % n_texts]
         weights = terms.weight[terms.terms[asked[first:last]]][of] ** 2
-        pairs.append(_heaviest(keys, weights, n_texts))
+        pairs.append(_heaviest(keys, weights, n_texts, n_scored))
     return np.concatenate([np.zeros(0, np.int64), *pairs])
 
 
-def _heaviest(keys: Rows, weights: Scores, n_texts: int) -> Rows:
+def _heaviest(keys: Rows, weights: Scores, n_texts: int, n_scored: int) -> Rows:
     """Return for each newer text the pairs with the highest sums of weights."""
     if not len(keys):
         return keys
@@ -254,7 +267,7 @@ def _heaviest(keys: Rows, weights: Scores, n_texts: int) -> Rows:
     newer = keys // n_texts
     ranked = np.lexsort((-shared, newer))
     rank = np.arange(len(ranked)) - np.searchsorted(newer, newer[ranked])
-    return keys[ranked[rank < _N_SCORED]]
+    return keys[ranked[rank < n_scored]]
 
 
 def _by_vectors(vectors: NDArray[np.float32], owners: Rows, age: Rows, is_asked: NDArray[np.bool_]) -> Rows:

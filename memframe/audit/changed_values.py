@@ -9,7 +9,6 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 from rapidfuzz.distance import Levenshtein
 
 from memframe.audit.evidence import SensitiveTexts, quote_words
-from memframe.audit.findings import findings_frame
+from memframe.audit.findings import Severity
 from memframe.audit.keeper import age_order
 from memframe.audit.lexicon import (
     CALENDAR,
@@ -30,7 +29,7 @@ from memframe.audit.lexicon import (
     without_accents,
 )
 from memframe.audit.rules import load_rules
-from memframe.audit.similarity.cluster import Clusters, Pairs, SimilarPairs, similar_pairs
+from memframe.audit.similarity.cluster import Link, Pairs, SimilarPairs
 from memframe.audit.similarity.compare import Difference
 from memframe.audit.similarity.minhash import distinct
 from memframe.audit.text import text_column
@@ -44,24 +43,8 @@ _LONGEST_VALUE = 6
 """Digits of a number that is a value; what is longer identifies something."""
 
 
-class _ValueChange(NamedTuple):
-    """An older and a newer text, and where and how the older one was written otherwise."""
-
-    older: int
-    newer: int
-    kind: str
-    score: float
-    span: tuple[int, int] | None
-    evidence: str
-
-
-def find_changed_values(memories: pd.DataFrame, *, pairs: SimilarPairs | None = None) -> pd.DataFrame:
-    """Find memories of one user that are the same statement with another value.
-
-    There is one row per pair: ``id`` is the older memory, ``related_id`` the newer one, ``start`` and ``end`` the place
-    of the value in the older one, and ``group`` the memories that differ from each other in values. Kinds are
-    ``number``, ``date``, ``name`` and ``polarity`` (one denies what the other says). The action is always ``review``:
-    the newer memory may replace the older one, or both may be true.
+def find_value_changes(chosen: pd.DataFrame, pairs: SimilarPairs) -> Iterator[Link]:
+    """Yield pairs of texts that are the same statement with another number, date, name or polarity.
 
     It finds one exchanged value in statements that share all other words, apart from typing errors and spellings, and
     at least four words that carry meaning. Fewer words are enough where a person has only one such thing («My name
@@ -69,57 +52,7 @@ def find_changed_values(memories: pd.DataFrame, *, pairs: SimilarPairs | None = 
     each memory with at most three others. A sentence that several memories of the user complete differently is a list
     or a log and is skipped. Other things, colours or places in lower case are skipped too: in real memories those are
     different facts, not changes.
-
-    Parameters
-    ----------
-    memories : DataFrame
-        Columns as `load_memories` has them; rows without content are left out.
-    pairs : SimilarPairs, optional
-        Of the same frame, where other checks have them already.
-
-    Examples
-    --------
-    >>> from memframe.frames import MEMORY_KINDS
-    >>> texts = ["The monthly rent of Ada's flat is 640 pounds.", "The monthly rent of Ada's flat is 665 pounds."]
-    >>> memories = pd.DataFrame({"id": ["m1", "m2"], "content": texts}, columns=list(MEMORY_KINDS))
-    >>> find_changed_values(memories)[["kind", "id", "related_id", "evidence"]]
-         kind  id related_id   evidence
-    0  number  m1         m2  640 → 665
     """
-    pairs = similar_pairs(memories) if pairs is None else pairs
-    changes = list(_find_changes(memories, pairs))
-    ids, rows = memories["id"].iloc[pairs.rows].tolist(), pairs.rows.tolist()
-    groups = _number_groups(changes, rows)
-    changes.sort(key=lambda one: (groups[one.older], -one.score, rows[one.older], rows[one.newer]))
-    spans = [change.span or (None, None) for change in changes]
-    return findings_frame(
-        check="changed_value",
-        kind=[change.kind for change in changes],
-        severity=["medium" if change.kind == "polarity" else "low" for change in changes],
-        id=[ids[change.older] for change in changes],
-        field="content",
-        start=[start for start, _ in spans],
-        end=[end for _, end in spans],
-        related_id=[ids[change.newer] for change in changes],
-        group=[groups[change.older] for change in changes],
-        score=[change.score for change in changes],
-        evidence=[change.evidence for change in changes],
-        action="review",
-    )
-
-
-def _number_groups(changes: Sequence[_ValueChange], rows: Sequence[int]) -> dict[int, int]:
-    """Number the groups of texts that are linked by changes, in the order of their first rows."""
-    groups = Clusters(len(rows))
-    for change in changes:
-        groups.join(change.older, change.newer)
-    places = sorted((place for change in changes for place in change[:2]), key=rows.__getitem__)
-    numbers: dict[int, int] = {}
-    return {place: numbers.setdefault(groups.of(place), len(numbers)) for place in places}
-
-
-def _find_changes(memories: pd.DataFrame, pairs: SimilarPairs) -> Iterator[_ValueChange]:
-    chosen = memories.iloc[pairs.rows]
     column, age = text_column(chosen, "content"), age_order(chosen)
     contents, sensitive = column.to_pylist(), SensitiveTexts(column)
     values = {
@@ -153,7 +86,8 @@ def _find_changes(memories: pd.DataFrame, pairs: SimilarPairs) -> Iterator[_Valu
         if kind == "polarity":
             exchanged = f" ({before or '-'} → {after or '-'})" if before or after else ""
             evidence = f"one says the opposite of the other{exchanged}"
-        yield _ValueChange(older, newer, kind, difference.score, written.span(is_newer), evidence)
+        severity: Severity = "medium" if kind == "polarity" else "low"
+        yield Link(older, newer, "value", difference.score, evidence, written.span(is_newer), severity)
 
 
 def _choose_closest(pairs: SimilarPairs, slots: Mapping[int, object]) -> Pairs:

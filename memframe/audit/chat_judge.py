@@ -14,18 +14,19 @@ from urllib.parse import urlsplit
 
 import msgspec
 import requests
+from urllib3 import BaseHTTPResponse
 from urllib3.exceptions import HTTPError, ReadTimeoutError
 
 from memframe.address import check_url, is_loopback
 from memframe.audit.judge import VERDICTS, Answer, Question
 from memframe.client.auth import BearerAuth
+from memframe.client.connections import ConnectionPool, Deadlines
 from memframe.client.retry import retry_after_s
 from memframe.display import printable
 from memframe.errors import ConfigError
 from memframe.runtime import Runtime
 from memframe.secret import Secret, as_secret
 
-_CONNECT_S = 5.0
 _MAX_WAIT_S = 60.0
 _MAX_TRIES = 3
 _MAX_BYTES = 4_000_000
@@ -118,9 +119,8 @@ class ChatJudge:
         if not 0 < timeout_s < float("inf"):
             raise ConfigError(f"timeout_s={timeout_s!r}: give a number of seconds above 0")
         self._timeout_s, self._runtime = timeout_s, Runtime()
-        self._session = requests.Session()
-        self._session.trust_env = not is_here  # no proxy stands between this machine and itself
-        self._auth = BearerAuth(as_secret(api_key)) if api_key is not None else _no_auth
+        self._pool = ConnectionPool(ca_bundle=None, deadlines=Deadlines(timeout_s, timeout_s))
+        self._auth = None if api_key is None else BearerAuth(as_secret(api_key))
 
     def __repr__(self) -> str:
         return f"<ChatJudge {self.model} at {self.base_url}>"
@@ -166,41 +166,42 @@ class ChatJudge:
 
     def _post(self, body: bytes) -> str:
         host = urlsplit(self.base_url).netloc
-        deadline = self._runtime.clock() + self._timeout_s
-        content = bytearray()
+        request = requests.PreparedRequest()
+        request.method, request.url, request.body = "POST", f"{self.base_url}/chat/completions", body
+        request.headers = {**_HEADERS}  # type: ignore[assignment]  # any mapping does
         try:
-            with self._session.post(
-                f"{self.base_url}/chat/completions",
-                data=body,
-                headers={"Content-Type": "application/json", "Accept": "application/json"},
-                auth=self._auth,
-                allow_redirects=False,
-                timeout=(_CONNECT_S, self._timeout_s),
-                stream=True,
-            ) as response:
-                if response.status_code != requests.codes.ok:
-                    raise _refusal(host, response)
-                while piece := response.raw.read1(65_536, decode_content=True):  # without waiting for more
-                    content += piece
-                    if len(content) > _MAX_BYTES or self._runtime.clock() > deadline:
-                        raise _UnansweredError(
-                            f"{host} sent too much, or took longer than {self._timeout_s:g} s"
-                        )
-        except (requests.Timeout, ReadTimeoutError):
-            raise _UnansweredError(f"{host} went silent for {self._timeout_s:g} s") from None
+            with self._pool.request(self._auth(request) if self._auth else request) as response:
+                content = _read(host, response)
+        except ReadTimeoutError:
+            message = f"{host} went silent for {self._timeout_s:g} s, or took longer for one answer"
+            raise _UnansweredError(message) from None
         except (requests.RequestException, HTTPError) as error:
             raise _UnansweredError(
                 f"cannot reach {host}, or it broke off ({type(error).__name__})"
             ) from error
         try:
             return str(msgspec.json.decode(content)["choices"][0]["message"]["content"] or "")
-        except (msgspec.DecodeError, UnicodeDecodeError, LookupError, TypeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, LookupError, TypeError, RecursionError):
             return ""  # no completion at all: as unusable as one in another form
 
 
-def _no_auth(request: requests.PreparedRequest) -> requests.PreparedRequest:
-    """Keep requests from looking for a password in a netrc file."""
-    return request
+_HEADERS = {
+    "Content-Type": "application/json",
+    "Accept": "application/json",
+    "Accept-Encoding": "identity",  # so that no answer unpacks to more than was sent
+}
+
+
+def _read(host: str, response: BaseHTTPResponse) -> bytes:
+    """Read the body of a successful response."""
+    if response.status != requests.codes.ok:
+        raise _refusal(host, response)
+    if response.headers.get("Content-Encoding", "identity").strip().lower() != "identity":
+        raise _UnansweredError(f"{host} packed its answer, although it was asked not to: it was not unpacked")
+    content = response.read(_MAX_BYTES + 1, decode_content=False)
+    if len(content) > _MAX_BYTES:
+        raise _UnansweredError(f"{host} sent too much: more than {_MAX_BYTES:,} bytes in one answer")
+    return content
 
 
 _HINTS = {
@@ -215,8 +216,8 @@ _HINTS = {
 _PASSING = (429, 500, 502, 503, 504)
 
 
-def _refusal(host: str, response: requests.Response) -> _UnansweredError:
-    status = response.status_code
+def _refusal(host: str, response: BaseHTTPResponse) -> _UnansweredError:
+    status = response.status
     wait_s = retry_after_s(response.headers)
     problem = f"{host} answered with status {status}{_HINTS.get(status, '')}"
     return _UnansweredError(problem, (1.0 if wait_s is None else wait_s) if status in _PASSING else None)
@@ -256,7 +257,7 @@ def _read_answers(text: str, wanted: set[int], verdicts: Sequence[str]) -> list[
     answers = []
     try:
         found = msgspec.json.decode(text[start : end + 1].encode("utf-8", "replace"), type=_Answers).answers
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return []
     for item in found:
         try:

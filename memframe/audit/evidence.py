@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,10 @@ from numpy.typing import NDArray
 from memframe.audit.findings import Check
 from memframe.audit.personal_data import find_personal_data
 from memframe.audit.secrets import find_secrets
-from memframe.audit.text import mask_text, redaction_mark
+from memframe.audit.secrets.values import looks_drawn
+from memframe.audit.text import fold, mask_text, redaction_mark
+from memframe.fields import TEXT_FIELDS
+from memframe.frames import READ
 
 _SECRET = re.compile(
     r"pass ?(?:word|code|phrase|wort)|kennwort|contrase|mot de passe|wachtwoord|\bpin\b|\bpins\b|secret|token|api.?key|"
@@ -66,8 +70,23 @@ def quote_words(words: Iterable[str], *, sensitive: bool) -> str:
     )
 
 
-MASKED: frozenset[str] = frozenset({"secret", "personal_data", "missing", "scores", "tags", "sealed"})
-"""Checks whose evidence contains no words of memories; that of all others, somebody's own included, may."""
+HOLDS_WORDS: Mapping[Check, bool] = {
+    "exact_duplicate": False,
+    "near_duplicate": True,
+    "version": True,
+    "stale": True,
+    "secret": False,
+    "personal_data": False,
+    "planted": True,
+    "junk": True,
+    "missing": False,
+    "scores": False,
+    "tags": False,
+    "sealed": False,
+}
+"""True for checks whose evidence may contain words of memories, as that of somebody's own check may."""
+
+MASKED = frozenset(check for check, holds_words in HOLDS_WORDS.items() if not holds_words)
 
 FINDERS: Mapping[Check, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "secret": find_secrets,
@@ -87,6 +106,12 @@ _OPEN_KINDS = frozenset({"url", "name", "address"})
 
 _N_LETTERS = 4
 """Characters in a row that are too much of a secret to show."""
+
+_WORD = re.compile(r"[^\s\"'«»“”„()\[\]<>,;]+")
+"""A word of evidence, which is shown or masked as a whole."""
+
+_MASK_END = re.compile(r" \([0-9,]+ characters\)")
+"""What follows the first characters in a mask."""
 
 
 def withhold(
@@ -112,21 +137,20 @@ def withhold(
         for check, find in FINDERS.items()
     ]
     hidden = _find_hidden(concerned, pd.concat(spans))
-    if not hidden:
-        return findings
     # of memories without ids nobody can say which of them holds what is hidden
-    evidence = {
-        row: _mask_evidence(text, {*hidden.get(one, ()), *hidden.get(other, ())})
-        if one is not None
-        else WITHHELD
-        for row, one, other, text in zip(rows, ids, related_ids, quoting["evidence"].tolist(), strict=True)
-        if one is None or one in hidden or other in hidden
-    }
-    return _replace_evidence(findings, pd.Index(list(evidence), dtype="int64"), list(evidence.values()))
+    evidence = [
+        WITHHELD
+        if hidden and one is None
+        else _mask_evidence(text, {*hidden.get(one, ()), *hidden.get(other, ())})
+        for one, other, text in zip(ids, related_ids, quoting["evidence"].tolist(), strict=True)
+    ]
+    return _replace_evidence(findings, rows, evidence)
 
 
 def labels_of(memories: pd.DataFrame, ids: Container[str | None]) -> dict[str, str]:
     """Return what chosen memories are called in a report: the title, or the first words, secrets masked.
+
+    A memory of a file is called by its entity, if it has one, and by the place where it stands.
 
     A text that speaks of secrets while none was found in it is not shown at all: any of its words may be one.
 
@@ -141,18 +165,25 @@ def labels_of(memories: pd.DataFrame, ids: Container[str | None]) -> dict[str, s
         _find_hidden(concerned, pd.concat([secrets, personal])),
         set(_read_ids(secrets["id"])),
     )
-    names = [name for name in ("title", "summary", "content") if name in concerned.columns]
+    names = [name for name in TEXT_FIELDS if name in concerned.columns]
     labels = {}
-    for memory_id, *texts in zip(concerned["id"], *(concerned[name] for name in names), strict=True):
-        text = next((" ".join(text.split()) for text in texts if isinstance(text, str) and text.strip()), "")
+    file = PurePath(memories.attrs.get(READ, {}).get("file", "")).name
+    nothing = [None] * len(concerned)
+    entities, places = (concerned.get(name, nothing) for name in ("entity", "place"))
+    texts_of = zip(*(concerned[name] for name in names), strict=True)
+    for memory_id, entity, place, texts in zip(concerned["id"], entities, places, texts_of, strict=True):
+        is_named = isinstance(entity, str) and entity.strip()
+        chosen = (f"{entity}: {texts[-1]}",) if is_named and isinstance(texts[-1], str) else texts
+        text = next((" ".join(text.split()) for text in chosen if isinstance(text, str) and text.strip()), "")
         if is_sensitive(text) and memory_id not in with_secret:
-            labels[memory_id] = NOT_SHOWN
+            label = NOT_SHOWN
         else:
             text = _mask_evidence(text, {" ".join(value.split()) for value in hidden.get(memory_id, ())})
-            text = NOT_SHOWN if text == WITHHELD else text
-            labels[memory_id] = (
-                text if len(text) <= _LABEL_LETTERS else f"{text[: _LABEL_LETTERS - 1].rstrip()}…"
-            )
+            label = text if len(text) <= _LABEL_LETTERS else f"{text[: _LABEL_LETTERS - 1].rstrip()}…"
+        where = " of ".join(
+            part for part in (place, file) if isinstance(part, str) and part and places is not nothing
+        )
+        labels[memory_id] = f"{label} ({where})" if where else label
     return labels
 
 
@@ -211,15 +242,26 @@ def _find_hidden(memories: pd.DataFrame, spans: pd.DataFrame) -> dict[str | None
 
 
 def _mask_evidence(evidence: str, hidden: Iterable[str]) -> str:
-    """Mask hidden texts in evidence; return nothing of it if a part of them could still be seen."""
+    """Mask hidden texts in evidence, each word that shows a part of one, and what looks like a secret.
+
+    >>> _mask_evidence("«use Blue$kies1 at home» and «blue$ki», not ~lmlyD2zM*9", ["Blue$kies1"])
+    '«use (10 characters) at home» and «(7 characters)», not (11 characters)'
+    """
     for text in sorted(hidden, key=len, reverse=True):
         evidence = evidence.replace(text, mask_text(text))
-    folded = evidence.casefold()
-    for text in map(str.casefold, hidden):
-        pieces = [text[start : start + _N_LETTERS] for start in range(1, len(text) - _N_LETTERS + 1)]
-        if any(piece in folded for piece in ([text] if len(text) < _N_LETTERS else pieces)):
-            return WITHHELD
-    return evidence
+    pieces = [
+        text[start : start + _N_LETTERS]
+        for text in map(str.casefold, hidden)
+        for start in ([0] if len(text) <= _N_LETTERS else range(1, len(text) - _N_LETTERS + 1))
+    ]
+
+    def mask(word: re.Match[str]) -> str:
+        core = word[0].rstrip(".:!?…")
+        small = core.casefold()
+        is_part = any(piece in small for piece in pieces) and not _MASK_END.match(word.string, word.end())
+        return mask_text(core) + word[0][len(core) :] if is_part or looks_drawn(core) else word[0]
+
+    return _WORD.sub(mask, evidence)
 
 
 # ---- texts for a judge: without secrets and personal data, or none
@@ -250,8 +292,9 @@ _BEFORE_YEAR = re.compile(
 class Masks:
     """Masked texts of memories that a judge may be asked about.
 
-    The same value has the same mask in all texts of a question, so that a judge sees that it is the same. A memory is
-    withheld where it speaks of a secret and none was found in it, or where something is left after masking.
+    What is masked is searched for in the folded texts (`fold`), and replaced in the original ones. The same value has
+    the same mask in all texts of a question, so that a judge sees that it is the same. A memory is withheld where it
+    speaks of a secret and none was found in it, or where something is left after masking.
 
     Parameters
     ----------
@@ -264,15 +307,20 @@ class Masks:
 
     def __init__(self, memories: pd.DataFrame, findings: pd.DataFrame, ids: Collection[str]) -> None:
         concerned = memories[memories["id"].isin(list(ids))].drop_duplicates("id")
-        self._texts = dict(zip(concerned["id"], concerned["content"], strict=True))
+        self._texts = {
+            memory_id: fold(text) if isinstance(text, str) else None
+            for memory_id, text in zip(concerned["id"], concerned["content"], strict=True)
+        }
         days = pd.to_datetime(concerned["created_at"], utc=True).dt.strftime("%Y-%m-%d")
         self._days = dict(zip(concerned["id"], days, strict=True))
+        concerned = _fold_texts(concerned)
         secrets, personal = find_secrets(concerned), find_personal_data(concerned)
         own = list(values_of(concerned, secrets))
         self._hidden: defaultdict[str | None, dict[str, str]] = defaultdict(dict)
         for memory_id, value, kind in (*values_of(concerned, personal), *own):
             self._hidden[memory_id][value.strip()] = kind
-        spans = (*values_of(memories, findings[findings["check"] == "secret"]), *own)
+        found = values_of(memories, findings[findings["check"] == "secret"])
+        spans = (*((memory_id, fold(value).text, kind) for memory_id, value, kind in found), *own)
         self._everywhere = {
             value.strip(): kind for _, value, kind in spans if len(value.strip()) >= _LEAST_ELSEWHERE
         }
@@ -280,7 +328,7 @@ class Masks:
         self._withheld = {
             memory_id
             for memory_id, text in self._texts.items()
-            if not isinstance(text, str) or (is_sensitive(text) and memory_id not in with_secret)
+            if text is None or (is_sensitive(text.text) and memory_id not in with_secret)
         }
         marked = {
             memory_id: self._mask_hidden(memory_id, [memory_id], {})
@@ -289,7 +337,7 @@ class Masks:
         }
         frame = pd.DataFrame({"id": [*marked], "content": [*marked.values()]}, dtype="str")
         for find in FINDERS.values():  # what is left is not sent
-            findings = find(frame)
+            findings = find(_fold_texts(frame))
             self._withheld |= set(findings["id"][findings["action"] != "none"])
 
     @property
@@ -313,27 +361,43 @@ class Masks:
 
     def _mask_hidden(self, memory_id: str, others: Iterable[str], marks: dict[str, str]) -> str:
         """Replace what is hidden of some memories, the longest values first, and what looks like a secret."""
-
-        def cover(word: re.Match[str]) -> str:
-            core, before = word[0].rstrip(".:!?"), word.string[max(0, word.start() - 16) : word.start()]
-            is_year = _YEAR.fullmatch(core) and _BEFORE_YEAR.search(before)
-            if word["mark"] or is_year or _DATE.fullmatch(core) or not _LIKE_A_SECRET.search(core):
-                return word[0]
-            return _mark(core, "value", marks) + word[0][len(core) :]
-
-        text = str(self._texts[memory_id])
+        folded = self._texts[memory_id]
+        assert folded is not None  # noqa: S101 - for the type checker: a memory without a text is withheld
         hidden = dict(self._everywhere)
         for other in others:
             hidden |= self._hidden.get(other, {})
-        values = sorted((value for value in hidden if value and value in text), key=len, reverse=True)
-        if values:
-            any_of_them = "|".join(map(re.escape, values))
-            text = re.sub(any_of_them, lambda found: _mark(found[0], hidden[found[0]], marks), text)
-        text = _MARK_OR_WORD.sub(cover, text)
+        values = sorted((value for value in hidden if value and value in folded.text), key=len, reverse=True)
+        any_of_them = re.compile("|".join(map(re.escape, values)) or r"(?!)")
+        pieces, at, end = [], 0, 0
+        for value in (*any_of_them.finditer(folded.text), None):
+            places = list(_cover(folded.text, end, value.start() if value else len(folded.text), marks))
+            if value:
+                places.append((*value.span(), _mark(value[0], hidden[value[0]], marks)))
+                end = value.end()
+            for *place, mark in places:
+                first, last = folded.span(*place)
+                pieces += [folded.original[at:first], mark]
+                at = last
+        text = "".join([*pieces, folded.original[at:]])
         if len(text) <= _LONGEST_SENT:
             return text
         end = text.rfind("[", 0, _LONGEST_SENT)  # perhaps of a mark that would be cut
         return f"{text[: end if 0 <= _LONGEST_SENT - end < len(redaction_mark('')) + 40 else _LONGEST_SENT]}…"
+
+
+def _fold_texts(memories: pd.DataFrame) -> pd.DataFrame:
+    names = [name for name in TEXT_FIELDS if name in memories.columns]
+    columns = {name: memories[name].map(lambda text: fold(text).text, na_action="ignore") for name in names}
+    return memories.assign(**columns)
+
+
+def _cover(text: str, start: int, end: int, marks: dict[str, str]) -> Iterator[tuple[int, int, str]]:
+    """Yield the places of words in a part of a text that look like a secret, with their marks."""
+    for word in _MARK_OR_WORD.finditer(text, start, end):
+        core, before = word[0].rstrip(".:!?"), text[max(0, word.start() - 16) : word.start()]
+        is_year = _YEAR.fullmatch(core) and _BEFORE_YEAR.search(before)
+        if not (word["mark"] or is_year or _DATE.fullmatch(core)) and _LIKE_A_SECRET.search(core):
+            yield word.start(), word.start() + len(core), _mark(core, "value", marks)
 
 
 def _mark(value: str, kind: str, marks: dict[str, str]) -> str:

@@ -16,21 +16,19 @@ from numpy.typing import NDArray
 
 from memframe.audit.findings import Proposal, Severity, findings_frame, join_findings
 from memframe.audit.lexicon import without_accents
+from memframe.audit.secrets.keys import is_token_alone
 from memframe.audit.text import mask_text, texts_with
 from memframe.display import number_of
 from memframe.envelope.detect import looks_sealed
+from memframe.fields import MEMORY_FIELDS, NAMES_FIELDS
 from memframe.frames import read_names, read_numbers, read_texts
 
 Scores = NDArray[np.float64]
 
 _SEVERITIES: dict[str, Severity] = {
-    "content": "medium",
-    "title": "low",
-    "tags": "low",
-    "source": "low",
-    "summary": "info",
+    field.name: field.if_missing for field in MEMORY_FIELDS if field.if_missing
 }
-"""What may be missing, and how bad that is; a short memory needs no summary."""
+"""What may be missing, and how bad that is."""
 
 
 def find_missing(memories: pd.DataFrame) -> pd.DataFrame:
@@ -62,7 +60,7 @@ def find_missing(memories: pd.DataFrame) -> pd.DataFrame:
     for field, severity in _SEVERITIES.items():
         if field not in memories.columns:
             continue
-        if field == "tags":
+        if field in NAMES_FIELDS:
             is_empty = np.array([len(cell) == 0 for cell in read_names(memories, field)], bool)
         else:
             column = read_texts(memories, field)
@@ -199,6 +197,21 @@ def _find_ambiguous(memories: pd.DataFrame, importance: Scores) -> Iterator[_Row
         yield row, "ambiguous_scale", "low", 0.5, words, "review"
 
 
+def mask_source(name: str) -> str:
+    """Return the name of a source as evidence may show it: short, and no sentence that may hold a secret.
+
+    >>> mask_source("chat"), mask_source("password: 83kd-2jd8-aa")
+    ("'chat'", 'pa… (22 characters)')
+    """
+    is_name = len(name) <= _LONGEST_NAME and not _NO_NAME.search(name)
+    return repr(name) if is_name else mask_text(name)
+
+
+_LONGEST_NAME = 24
+_NO_NAME = re.compile(r"\d{4}|[^\w. ()-]")
+"""Signs that the names of programs do not have; what has them may be something else."""
+
+
 def _find_constant(memories: pd.DataFrame, confidence: Scores) -> pd.DataFrame:
     """Find memories of sources whose confidence tells nothing, as it is always the same."""
     source = _sources(memories)
@@ -207,7 +220,7 @@ def _find_constant(memories: pd.DataFrame, confidence: Scores) -> pd.DataFrame:
     constant = by_source[(by_source["nunique"] == 1) & (by_source["size"] >= MIN_ROWS)]
     group = {name: place for place, name in enumerate(constant.index)}
     words = {
-        name: f"confidence is {row['first']:g} in all {row['size']:,.0f} memories of this source"
+        name: f"confidence is {row['first']:g} in all memories of the source {mask_source(str(name))}"
         for name, row in constant.iterrows()
     }
     rows = scored.index[scored["source"].isin(constant.index)]
@@ -261,7 +274,7 @@ def find_sealed(memories: pd.DataFrame) -> pd.DataFrame:
     rows += [
         (text.row, "ciphertext", "medium", 0.8, f"looks sealed: {mask_text(text.text)}", "review")
         for text in texts_with(memories, _DENSE, fields=["content"])
-        if looks_sealed(text.text, among_sealed=False)
+        if looks_sealed(text.text, among_sealed=False) and not is_token_alone(text.text)
     ]
     report = memories.attrs.get("memframe", {})
     n_plain, n_rows = report.get("n_plain", 0), report.get("n_rows", 0)

@@ -9,14 +9,16 @@ from typing import Any, Literal, get_args
 
 import pandas as pd
 
+from memframe.errors import FrameError, check_kind
+
 Check = Literal[
     "exact_duplicate",
     "near_duplicate",
-    "changed_value",
-    "superseded",
+    "version",
     "stale",
     "secret",
     "personal_data",
+    "planted",
     "junk",
     "missing",
     "scores",
@@ -29,7 +31,7 @@ Severity = Literal["info", "low", "medium", "high"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 """From the least to the worst."""
 
-Proposal = Literal["delete", "merge", "redact", "retag", "rescale", "review", "none"]
+Proposal = Literal["delete", "merge", "redact", "strip", "retag", "rescale", "review", "none"]
 PROPOSALS: tuple[Proposal, ...] = get_args(Proposal)
 
 DTYPES: Mapping[str, str] = MappingProxyType(
@@ -99,13 +101,39 @@ def join_findings(parts: Iterable[pd.DataFrame]) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True) if frames else findings_frame(id=[])
 
 
+FIGURES = frozenset({"never_updated", "constant_confidence"})
+"""Kinds that are counted, beside all of the check ``missing``: nothing is to be decided about the single memory."""
+
+
 def are_figures(findings: pd.DataFrame) -> pd.Series[bool]:
-    """Find the findings that an audit counts instead of listing: fields that are empty, and what is merely old."""
-    return (findings["check"] == "missing") | (findings["kind"] == "never_updated")
+    """Find the findings that an audit counts instead of listing: empty fields, what is merely old, constant scores."""
+    return (findings["check"] == "missing") | findings["kind"].isin(FIGURES)
+
+
+def check_findings(findings: object) -> None:
+    """Refuse what cannot be the findings of an audit, such as a frame of which columns were dropped.
+
+    >>> check_findings(findings_frame(id=["m1"], check="junk").drop(columns="action"))
+    Traceback (most recent call last):
+    memframe.errors.FrameError: the findings have no column 'action': keep all columns of audit.findings
+    """
+    check_kind("findings", findings, pd.DataFrame, error=FrameError)
+    columns = findings.columns  # type: ignore[attr-defined]  # it is a frame
+    for name in DTYPES:
+        n_columns = int((columns == name).sum())
+        if n_columns != 1:
+            fault = "no column" if not n_columns else f"{n_columns} columns"
+            raise FrameError(f"the findings have {fault} {name!r}: keep all columns of audit.findings")
+    for name, allowed in (("check", None), ("severity", SEVERITIES), ("action", PROPOSALS)):
+        cells = findings[name]  # type: ignore[index]  # it is a frame
+        wrong = cells[cells.isna() if allowed is None else ~cells.isin(allowed)]
+        if len(wrong):
+            there_is = f"there is {', '.join(allowed)}" if allowed else "each needs the name of a check"
+            raise FrameError(f"the findings have the {name} {wrong.iloc[0]!r:.60}: {there_is}")
 
 
 def split_figures(findings: pd.DataFrame, n_memories: int) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Replace the findings that are counted by one row a kind, and return the replaced ones beside.
+    """Replace the findings that are counted by one row for each kind and group, and return the replaced ones beside.
 
     >>> found = findings_frame(check="missing", kind="title", id=["m1", "m2"], evidence="no title", severity="low")
     >>> figures, counted = split_figures(found, 8)
@@ -118,7 +146,7 @@ def split_figures(findings: pd.DataFrame, n_memories: int) -> tuple[pd.DataFrame
     counted = findings[is_counted]
     if counted.empty:
         return findings, counted
-    groups = counted.groupby(["check", "kind"], sort=False)
+    groups = counted.groupby(["check", "kind", "group"], sort=False, dropna=False)
     n_of = groups.size().tolist()
     figures = groups.head(1).assign(
         id=pd.array([None] * len(n_of), "str"),

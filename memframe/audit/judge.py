@@ -21,8 +21,8 @@ import pandas as pd
 
 from memframe.audit.evidence import Masks
 from memframe.audit.findings import findings_frame, join_findings
-from memframe.display import number_of
-from memframe.errors import ConfigError, JournalError
+from memframe.display import number_of, printable
+from memframe.errors import ConfigError, JournalError, MemframeError
 from memframe.files import atomic_file, private_folder
 from memframe.keystore import open_local_cipher, state_folder
 
@@ -46,7 +46,7 @@ _MAX_OLDER = 5
 _MAX_REASON = 300
 _MAX_FAILURES = 3
 _MAX_KEPT = 20_000
-_PROMISE = {"superseded": 3.0, "changed_value": 3.0, "near_duplicate": 1.0}
+_PROMISE = {"version": 3.0, "near_duplicate": 1.0}
 """How early a pair is asked about that a rule has named, added to its score from 0 to 1."""
 
 _WITH_CUE = 2.0
@@ -227,10 +227,7 @@ def ask_judge(
     limit : int
         Questions that are asked at most, beside the control questions.
 
-    Raises
-    ------
-    ConfigError
-        ``judge`` returned something else than a list of `Answer`.
+    Whatever ``judge`` raises or returns costs no more than its answers: `Judgement.problems` says what it was.
     """
     model = str(getattr(judge, "model", "") or getattr(judge, "__name__", type(judge).__name__))
     drafts = _draft_questions(memories, findings, candidates)
@@ -241,7 +238,7 @@ def ask_judge(
         _Asked(Question("relation" if one.older else "worth", one.newer, one.older), control=one)
         for one in (control_questions() if asked else ())
     ]
-    _ask_all(judge, model, asked, control)
+    problems = _ask_all(judge, model, asked, control)
     rows = []
     for one in asked:
         for place, older in enumerate(one.older or (None,)) if one.state != "open" else ():
@@ -257,7 +254,9 @@ def ask_judge(
         n_withheld=masks.n_withheld,
         n_right=sum(one.is_right for one in control),
         n_control=len(control),
-        problems=tuple(dict.fromkeys(getattr(judge, "problems", ()))) if asked else (),
+        problems=tuple(dict.fromkeys((*map(str, getattr(judge, "problems", ())), *problems)))
+        if asked
+        else (),
     )
 
 
@@ -272,7 +271,8 @@ def _draft_questions(
     age = {memory_id: place for place, memory_id in enumerate(oldest_first)}
     groups: defaultdict[str, dict[str, float]] = defaultdict(dict)
     is_merge = (findings["check"] == "near_duplicate") & (findings["action"] == "merge")
-    related = findings[findings["check"].isin(["superseded", "changed_value"]) | is_merge]
+    is_version = (findings["check"] == "version") & (findings["action"] == "review")
+    related = findings[is_version | is_merge]
     columns = (related[name] for name in ("id", "related_id", "score", "check"))
     for one, other, score, check in zip(*columns, strict=True):
         if one in age and other in age and one != other:
@@ -306,13 +306,17 @@ def _mask(ids: Sequence[str], masks: Masks) -> _Asked | None:
     return _Asked(Question(kind, first, tuple(older.values()), days), ids[0], tuple(older))
 
 
-def _ask_all(judge: JudgeFunction, model: str, asked: list[_Asked], control: list[_Asked]) -> None:
-    """Ask in batches of one kind, control questions among the others, until it has failed several times in a row."""
+def _ask_all(judge: JudgeFunction, model: str, asked: list[_Asked], control: list[_Asked]) -> list[str]:
+    """Ask in batches of one kind, control questions among the others, until it has failed several times in a row.
+
+    Return why answers are missing, as far as the judge itself does not say.
+    """
     cache = _Cache(model, str(judge.prompt)) if asked and hasattr(judge, "prompt") else None
     for one in (*asked, *control):
         if cache and (known := cache.get(one.question)) is not None:
             one.answers, one.state = known, "cached"
     n_failures = 0
+    problems: list[str] = []
     for kind in VERDICTS:
         parts = [
             [one for one in part if one.question.kind == kind and one.state == "open"]
@@ -322,15 +326,30 @@ def _ask_all(judge: JudgeFunction, model: str, asked: list[_Asked], control: lis
         mixed = [one for _, one in sorted(spread, key=lambda placed: placed[0])]
         for start in range(0, len(mixed), BATCH):
             if n_failures >= _MAX_FAILURES:
-                return
+                return problems
             batch = mixed[start : start + BATCH]
-            _ask_batch(judge, batch)
+            try:
+                _ask_batch(judge, batch)
+            except Exception as error:  # what rules have found must not be lost with it
+                problems.append(_say_failure(model, error))
             n_failures = 0 if any(one.answers for one in batch) else n_failures + 1
             if cache:
                 cache.put([one for one in batch if len(one.answers) == len(one.question.numbers)])
+    return problems
+
+
+def _say_failure(model: str, error: Exception) -> str:
+    """Say why a judge failed; of an error that is not ours its kind alone, as its text may quote a key."""
+    if isinstance(error, MemframeError):
+        return printable(str(error))
+    return f"{model} raised {type(error).__name__}; call it with one Question to see why"
 
 
 def _ask_batch(judge: JudgeFunction, batch: list[_Asked]) -> None:
+    """Ask one batch, and keep the answers that are usable.
+
+    `ConfigError` if the judge returns something else than a list of `Answer`.
+    """
     place_of: dict[int, tuple[_Asked, int]] = {}
     questions: list[Question] = []
     for one in batch:
@@ -339,7 +358,7 @@ def _ask_batch(judge: JudgeFunction, batch: list[_Asked]) -> None:
         one.state = "sent"
     answers: Any = judge(questions)
     if not isinstance(answers, list) or not all(isinstance(answer, Answer) for answer in answers):
-        raise ConfigError("judge= did not return a list of memframe.audit.judge.Answer: see its docstring")
+        raise ConfigError("judge= did not return a list of memframe.audit.Answer: see JudgeFunction")
     verdicts: defaultdict[int, set[str]] = defaultdict(set)
     for answer in answers:
         verdicts[answer.number].add(answer.verdict)
@@ -359,9 +378,8 @@ _NOT_TRUE = ("replaced", "contradicts")
 _AFTER: Mapping[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("junk", "review"): (("lasting",), "none"),
     ("near_duplicate", "merge"): ((*_NOT_TRUE, *_NOT_SO), "review"),
-    ("superseded", "review"): (_NOT_SO, "none"),
-    ("changed_value", "review"): (_NOT_SO, "none"),
-    ("superseded", "none"): (_NOT_TRUE, "review"),
+    ("version", "review"): (_NOT_SO, "none"),
+    ("version", "none"): (_NOT_TRUE, "review"),
 }
 """By check and action of a finding: the verdicts after which its action is another one."""
 
@@ -369,8 +387,8 @@ _AFTER: Mapping[tuple[str, str], tuple[tuple[str, ...], str]] = {
 def apply_judgement(findings: pd.DataFrame, judgement: Judgement) -> pd.DataFrame:
     """Return findings with what a judge has said: more for review, never a delete or a merge.
 
-    A merge of near duplicates becomes ``review`` unless the judge calls them the same. Superseded facts and changed
-    values that the judge finds both true, and junk that it finds lasting, are proposed no more. What the judge alone
+    A merge of near duplicates becomes ``review`` unless the judge calls them the same. Versions that the judge
+    finds both true, and junk that it finds lasting, are proposed no more. What the judge alone
     has found is of a kind that begins with ``judged_``.
     """
     if not judgement.is_used:
@@ -389,7 +407,7 @@ def apply_judgement(findings: pd.DataFrame, judgement: Judgement) -> pd.DataFram
         actions.append(after if verdict_of.get(pair) in verdicts else action)
         known.append((check.endswith("duplicate"), pair))
     frames = [findings.assign(action=actions)]
-    for check, wanted in (("superseded", _NOT_TRUE), ("near_duplicate", ("same",))):
+    for check, wanted in (("version", _NOT_TRUE), ("near_duplicate", ("same",))):
         is_duplicate, named = check == "near_duplicate", set(known)
         is_new = [
             verdict in wanted and (is_duplicate, pair) not in named

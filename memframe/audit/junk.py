@@ -1,4 +1,4 @@
-"""Junk: memories that seem to say nothing about anybody, found by repetition, by words and by wording.
+"""Junk: memories that seem to say nothing about anybody, found by repetition, by form, by words and by wording.
 
 Words lie in ``rules/junk.txt``, wording in ``rules/junk.toml``. Only what shows without understanding a text (a row
 without a word, a heartbeat, a copy) is proposed for deletion or a merge; all that is found by wording is for review.
@@ -19,8 +19,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from memframe.audit.findings import Proposal, findings_frame
+from memframe.audit.forms import find_forms
+from memframe.audit.keeper import owners_of
+from memframe.audit.planted import with_hidden
 from memframe.audit.rules import load_rules, load_words, matching_places
 from memframe.audit.text import text_column, without_long_contents
+from memframe.fields import MEMORY_FIELDS
 from memframe.frames import read_texts
 
 _TABLE, _WORDS = load_rules("junk"), load_words("junk")
@@ -28,7 +32,7 @@ _TABLE, _WORDS = load_rules("junk"), load_words("junk")
 ACTIONS: Mapping[str, Proposal] = {"empty": "delete", "heartbeat": "delete", "repeated": "merge"}
 """Proposals for the kinds that show without any understanding of a text; all others are for review."""
 
-_LOW = {"empty", "near_empty", "template", "session_noise"}
+_LOW = {"empty", "near_empty", "template", "session_noise", "form"}
 
 
 class Sign(NamedTuple):
@@ -56,7 +60,7 @@ def find_junk(memories: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Findings of the kinds ``empty heartbeat repeated near_repeat status_report system_prompt feedback_loop
+        Findings of the kinds ``empty heartbeat repeated near_repeat form status_report system_prompt feedback_loop
         task_state session_noise tool_output template near_empty``, one a memory; ``related_id`` is the memory that
         stays. Proposed are deleting for ``empty`` and ``heartbeat``, if neither title nor summary say more, merging
         with the first one for ``repeated``, and review for all others.
@@ -69,8 +73,9 @@ def find_junk(memories: pd.DataFrame) -> pd.DataFrame:
     0      heartbeat  m1  delete
     1  feedback_loop  m3  review
     """
-    store = _DistinctTexts.of(without_long_contents(memories))
-    found = _find_repeats(store)
+    store = _DistinctTexts.of(_without_hidden(without_long_contents(memories)))
+    found = _find_form_members(memories, store)
+    found.update(_find_repeats(store))
     for number, sign in _detect(store.distinct).items():
         found.update((row, sign) for row in store.rows_of[number])
     found.update(_find_tool_words(store))
@@ -94,6 +99,12 @@ def find_junk(memories: pd.DataFrame) -> pd.DataFrame:
     )
 
 
+def _without_hidden(memories: pd.DataFrame) -> pd.DataFrame:
+    """Return the memories with contents emptied where characters are hidden: they say more than is seen."""
+    is_hidden = with_hidden(memories)
+    return memories.assign(content=memories["content"].mask(is_hidden)) if is_hidden.any() else memories
+
+
 class _DistinctTexts(NamedTuple):
     """Contents of a frame, each text once."""
 
@@ -113,9 +124,7 @@ class _DistinctTexts(NamedTuple):
         for row in ages.reset_index(drop=True).sort_values(kind="stable").index:
             if numbers[row] is not None:
                 rows_of[numbers[row]].append(row)
-        has_owners = "user_id" in memories.columns
-        owners = read_texts(memories, "user_id").fillna("").tolist() if has_owners else [""] * len(memories)
-        return cls(encoded.dictionary.to_pylist(), numbers, rows_of, owners)
+        return cls(encoded.dictionary.to_pylist(), numbers, rows_of, list(map(str, owners_of(memories))))
 
     def text_of(self, row: int) -> str:
         number = self.number_of[row]
@@ -131,7 +140,7 @@ def _choose_action(memories: pd.DataFrame, row: int, sign: Sign, content: str) -
     if action != "delete":
         return "review" if sign.related is None else action
     words = set(_WORD.findall(content.casefold()))
-    names = ("title", "summary") if words else ("title", "summary", "tags")
+    names = _BESIDE if words else (*_BESIDE, "tags")
     cells = [memories[name].iloc[row] for name in names if name in memories.columns]
     # missing cells are None or NaN
     beside = " ".join(str(cell) for cell in cells if isinstance(cell, Iterable))
@@ -139,6 +148,11 @@ def _choose_action(memories: pd.DataFrame, row: int, sign: Sign, content: str) -
 
 
 _WORD = re.compile(r"\w+")
+
+_BESIDE = tuple(
+    field.name for field in MEMORY_FIELDS if field.on_merge == "compare words" and field.name != "content"
+)
+"""Texts whose words count beside those of the content."""
 
 
 def _quote(text: str) -> str:
@@ -199,6 +213,27 @@ def _find_repeats(store: _DistinctTexts) -> dict[int, Sign]:
             is_counted = any(map(str.isdecimal, "".join(one ^ other)))  # another number makes another fact
             if not is_counted and len(one & other) / len(one | other) >= _MIN_SHARED:
                 found = {row: make_sign(row, is_exact=False) for row in rows_of[key]} | found
+    return found
+
+
+# ---- forms
+
+
+def _find_form_members(memories: pd.DataFrame, store: _DistinctTexts) -> dict[int, Sign]:
+    """Find the members of forms, and how much of what their source writes is of that form."""
+    sources = read_texts(memories, "source").fillna("").tolist() if "source" in memories.columns else None
+    n_by_source = Counter(sources or ())
+    owners = [store.owners[rows[0]] for rows in store.rows_of]
+    found: dict[int, Sign] = {}
+    for group, form in enumerate(find_forms(store.distinct, owners)):
+        rows = [row for place in form.places for row in store.rows_of[place]]
+        evidence = f"one of {len(rows):,} texts of one form: {_quote(store.text_of(rows[0]))}"
+        from_source = Counter(sources[row] for row in rows) if sources else Counter()
+        for row in rows:
+            source = sources[row] if sources else ""
+            share = from_source[source] / n_by_source[source] if source else 0.0
+            said = f"; {share:.0%} of what {source} writes" if source else ""
+            found[row] = Sign("form", 0.7, evidence + said, group=group)
     return found
 
 

@@ -11,10 +11,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from memframe.audit.planted import with_hidden
 from memframe.audit.text import text_column
 from memframe.audit.tokenize import WRAPPER, WRAPPER_AFTER, widen
+from memframe.fields import MEMORY_FIELDS
 
-FILLED = ("title", "summary", "source", "importance", "confidence")
+FILLED = tuple(
+    field.name
+    for field in MEMORY_FIELDS
+    if field.is_editable and field.is_optional and field.on_merge != "join"
+)
 """Fields that a kept copy takes over from the others if it has none."""
 
 Rows = NDArray[np.int64]
@@ -52,26 +58,36 @@ def age_order(memories: pd.DataFrame) -> Rows:
 
 
 def copies_of(memories: pd.DataFrame) -> Rows:
-    """Return for each row the row to keep of all with the same user and content; -1 for rows without content."""
+    """Return for each row the row to keep of all with the same user and content.
+
+    It is -1 for rows without content, and for those with hidden characters, which are no copies of anything.
+    """
     content = text_column(memories, "content")
     readable = pc.fill_null(pc.not_equal(pc.utf8_trim_whitespace(content), ""), False)
+    is_readable = readable.to_numpy(zero_copy_only=False) & ~with_hidden(memories)
     texts = pc.dictionary_encode(content.fill_null("")).indices.to_numpy().astype(np.int64)
     owners = owners_of(memories)
-    keys = texts * (owners.max(initial=0) + 1) + owners
+    keys = np.where(is_readable, texts * (owners.max(initial=0) + 1) + owners, -1 - np.arange(len(memories)))
     keepers = np.arange(len(memories))
     shared = np.flatnonzero(pd.Series(keys).duplicated(keep=False))
     if len(shared):
         places = precedence(memories.iloc[shared])
         by_group = pd.Series(places).groupby(keys[shared])
         keepers[shared] = shared[np.argsort(places)[by_group.transform("min").to_numpy()]]
-    return np.where(readable.to_numpy(zero_copy_only=False), keepers, -1)
+    return np.where(is_readable, keepers, -1)
 
 
 def owners_of(memories: pd.DataFrame) -> Rows:
-    """Return a number for the user of each row, the same in whichever order the rows come."""
-    if "user_id" not in memories:
-        return np.zeros(len(memories), np.int64)  # of one user, as far as the frame says
-    return pd.factorize(memories["user_id"].fillna(""), sort=True)[0].astype(np.int64)
+    """Return a number for the user of each row, and for the entity that it speaks of, the same in any order of rows.
+
+    A text such as "Works at Acme" says nothing without its entity, so it is a copy only of the same entity's.
+    """
+    numbers = np.zeros(len(memories), np.int64)
+    for name in ("user_id", "entity"):
+        if name in memories:
+            codes = pd.factorize(memories[name].fillna(""), sort=True)[0]
+            numbers = pd.factorize(numbers * (codes.max(initial=0) + 1) + codes, sort=True)[0]
+    return numbers.astype(np.int64)
 
 
 def _microseconds(times: pd.Series[Any]) -> Rows:

@@ -87,7 +87,7 @@ def find_personal_data(memories: pd.DataFrame, *, names: NameFinder | None = Non
     """
     passes = (*_PASSES, Pass(_ANY_TEXT, names)) if names else _PASSES
     found = spans_found(memories, passes)
-    findings = span_findings(found, check="personal_data", ids=memories["id"].tolist(), ratings=_RATINGS)
+    findings = span_findings(memories, found, check="personal_data", rate=lambda span: _RATINGS[span.kind])
     is_of_nobody = pd.Series([span.label == _OF_NOBODY for _, span in found], dtype=bool)
     findings = findings.assign(
         severity=findings["severity"].mask(is_of_nobody, "info"),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -16,21 +17,29 @@ from msgspec import Struct
 
 from memframe.audit.candidates import Embed, find_candidates
 from memframe.audit.evidence import labels_of
-from memframe.audit.findings import CHECKS, DTYPES, SEVERITIES, are_figures, findings_frame, join_findings
+from memframe.audit.findings import (
+    CHECKS,
+    DTYPES,
+    SEVERITIES,
+    are_figures,
+    check_findings,
+    findings_frame,
+    join_findings,
+)
+from memframe.audit.identity import digest_text, keys_of, list_once, split_by_keys, texts_judged
 from memframe.audit.judge import Judgement
 from memframe.audit.text import with_all_columns
+from memframe.decisions import Settled
 from memframe.display import html_card, number_of
-from memframe.errors import ConfigError, FrameError, Hint, check_kind
-from memframe.files import atomic_file, expand_path, raise_os_errors_as
+from memframe.errors import ConfigError, FrameError, Hint, JournalError, check_kind
+from memframe.files import expand_path, raise_os_errors_as, write_own_file
+from memframe.keystore import DataKey, open_local_cipher
 from memframe.report import Count, brief_html, counts_of, proposals, verdict_of, worst_of
 
-_SAME = ["check", "kind", "id", "field", "related_id", "evidence"]
-"""Columns by which a finding is known again: places move when a text is edited, scores with every change around, and
-so do the numbers in the evidence of a figure."""
 
-
-class Comparison(NamedTuple):
-    """Findings of two audits.
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison:
+    """Findings of two audits, as three frames: ``new, gone, stayed = audit.compare(previous)``.
 
     Attributes
     ----------
@@ -40,33 +49,40 @@ class Comparison(NamedTuple):
         Findings of the earlier audit that the later one does not have.
     stayed : DataFrame
         Findings of the later audit that both have.
+    note : str
+        Why findings could only be compared by check, kind, memory and field, if so; usually empty.
     """
 
     new: pd.DataFrame
     gone: pd.DataFrame
     stayed: pd.DataFrame
+    note: str = ""
+
+    def __iter__(self) -> Iterator[pd.DataFrame]:
+        return iter((self.new, self.gone, self.stayed))
 
     def __repr__(self) -> str:
-        return f"<memframe.Comparison: {', '.join(f'{n:,} {name}' for name, n in self._counts.items())}>"
+        counts = ", ".join(f"{n:,} {name}" for name, n in self.counts.items())
+        return f"<memframe.Comparison: {counts}{'; ' * bool(self.note)}{self.note}>"
 
     def _repr_html_(self) -> str:
-        return html_card("Findings of two audits", self._counts)
+        return html_card("Findings of two audits", self.counts | ({"note": self.note} if self.note else {}))
 
     @property
-    def _counts(self) -> dict[str, int]:
-        return {name: len(frame) for name, frame in self._asdict().items()}
-
-
-def _keys(findings: pd.DataFrame) -> pd.Series[Any]:
-    """Return one key for each finding; the second of two equal ones has another than the first."""
-    same = findings[_SAME].assign(evidence=findings["evidence"].mask(are_figures(findings)))
-    plain = same.astype(object).where(same.notna(), None)
-    keys = pd.Series(list(plain.itertuples(index=False, name=None)), index=findings.index, dtype=object)
-    n_before = keys.groupby(keys).cumcount()
-    return pd.Series(list(zip(keys, n_before, strict=True)), index=findings.index, dtype=object)
+    def counts(self) -> dict[str, int]:
+        """Count the findings of each frame."""
+        return {"new": len(self.new), "gone": len(self.gone), "stayed": len(self.stayed)}
 
 
 FORMAT = "memframe-audit/1"
+
+
+class TextDigests(Struct):
+    """Digests of the texts that the findings judge, under a key of this user on this machine."""
+
+    key: str
+    """Id of the data key."""
+    texts: list[str]
 
 
 class SavedAudit(Struct, kw_only=True):
@@ -81,6 +97,9 @@ class SavedAudit(Struct, kw_only=True):
     by_judge: list[str] = []
     judged: list[dict[str, Any]] = []
     is_stored: bool = True
+    settled: Settled = Settled()
+    digests: TextDigests | None = None
+    """None in files of earlier versions, and where there was no key."""
 
 
 def records_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
@@ -115,15 +134,20 @@ def read_audit(path: Path) -> SavedAudit:
     return saved
 
 
-def _write(path: str | PathLike[str], written: bytes) -> None:
-    path = expand_path(path)
-    problem, way_out = f"{path} cannot be written", "choose another path, or correct this one"
-    with raise_os_errors_as(FrameError, problem, way_out), atomic_file(path) as file:
-        file.write(written)
+_NO_DIGESTS = "holds no digests of texts, as earlier versions of memframe wrote none"
+_NO_KEY = "was saved with a data key that is not here, by another user or on another machine"
+_COARSE = "findings were compared by check, kind, memory and field alone"
 
 
-MAX_SHOWN = 20
-"""Findings of a check that a report lists; the others it counts."""
+def _key_of(saved: SavedAudit) -> DataKey | None:
+    """Return the local data key under which the digests of a saved audit were made, if it is here."""
+    if saved.digests is None:
+        return None
+    try:
+        keys = open_local_cipher().keys
+    except JournalError:  # the comparison says what it lacks
+        return None
+    return next((key for key in keys if key.id.hex() == saved.digests.key), None)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -151,6 +175,8 @@ class Audit:
         Vectors of texts, for `candidates`.
     is_stored : bool
         Whether a service holds the memories; those of a file are in none, and a cleanup cannot be planned for them.
+    settled : Settled
+        How many findings a person has settled, by the decisions that were given; they are not among ``findings``.
 
     Examples
     --------
@@ -176,9 +202,13 @@ class Audit:
     judgement: Judgement = field(default_factory=Judgement)
     embed: Embed | None = None
     is_stored: bool = True
+    settled: Settled = field(default_factory=Settled)
+
+    def __post_init__(self) -> None:
+        check_findings(self.findings)
 
     def __repr__(self) -> str:
-        found = ", ".join(f"{n:,} {name}" for name, n in worst_of(self.by_memory).items())
+        found = ", ".join(f"{n:,} {name}" for name, n in worst_of(self.findings).items())
         n = number_of(len(self.memories), "memory", "memories")
         return f"<memframe.Audit of {n}: {found or 'no findings'}>"
 
@@ -218,8 +248,9 @@ class Audit:
 
     @property
     def counts(self) -> list[Count]:
-        """Count the memories of each check by their worst severity."""
-        return counts_of(self.findings, self.by_memory)
+        """Count the memories of each check by their worst severity, without figures."""
+        found = self.findings[~are_figures(self.findings)]
+        return counts_of(found, found[found["id"].notna()])
 
     @property
     def proposals(self) -> list[str]:
@@ -229,18 +260,24 @@ class Audit:
     @property
     def verdict(self) -> list[str]:
         """Summarize the audit in sentences, most severe first, without texts of memories."""
-        return verdict_of(self.counts, len(self.memories))
+        if len(self.figures) == len(self.findings) > 0:
+            return ["Nothing is to be decided.", *self._settled]
+        return [*verdict_of(self.counts, len(self.memories)), *self._settled]
+
+    @property
+    def _settled(self) -> list[str]:
+        return [f"{self.settled}."] if self.settled else []
 
     @property
     def summary(self) -> pd.DataFrame:
         """Count findings by check and severity, most severe first.
 
         Columns ``check severity n_findings n_memories share``. Each check counts a memory once, at its worst
-        severity, as in the report; the share refers to all memories. A check without findings has no row; see
-        `checks`.
+        severity; the share refers to all memories. Unlike the report, it has the memories of figures, too. A check
+        without findings has no row; see `checks`.
         """
         n_findings = self.findings.groupby(["severity", "check"]).size()
-        by_severity = {count.check: count.by_severity for count in self.counts}
+        by_severity = {count.check: count.by_severity for count in counts_of(self.findings, self.by_memory)}
         order = [(severity, check) for severity in reversed(SEVERITIES) for check in self._names]
         rows = [
             (check, severity, n_findings[severity, check], by_severity[check].get(severity, 0))
@@ -257,10 +294,18 @@ class Audit:
         """List the clusters of a check, largest first.
 
         Columns ``group n_memories ids related_id score evidence``: the ids as a tuple, the memory that the others
-        are seen beside, the lowest score in the cluster and the first words of evidence.
+        are seen beside, the lowest score in the cluster and the first words of evidence. Checks that do not relate
+        memories, such as ``secret``, have a cluster for each value that was found, as one decision settles it
+        wherever it stands.
         """
         found = self.findings[self.findings["check"] == self._known(check)]
-        found = found[found["group"].notna() & found["id"].notna()]
+        found = found[found["id"].notna()]
+        if found["group"].notna().any():
+            found = found[found["group"].notna()]
+        else:
+            found = found.assign(
+                group=pd.array(pd.factorize(np.array(_texts_of(self, found), object))[0], "Int64")
+            )
         clusters = found.groupby("group").agg(
             ids=("id", lambda ids: tuple(dict.fromkeys(ids))),
             related_id=("related_id", "first"),
@@ -284,43 +329,77 @@ class Audit:
             The file is not a saved audit.
         """
         check_kind("previous", previous, Audit, str, PathLike, error=FrameError)
-        if not isinstance(previous, Audit):
-            earlier = findings_of(read_audit(expand_path(previous)))
+        judged = _texts_of(self, self.findings)
+        own: list[str] | None = judged
+        if isinstance(previous, Audit):
+            earlier, texts, note = previous.findings, _texts_of(previous, previous.findings), ""
         else:
-            earlier = previous.findings
-        keys, earlier_keys = _keys(self.findings), _keys(earlier)
-        is_old, is_gone = keys.isin(earlier_keys).to_numpy(), ~earlier_keys.isin(keys).to_numpy()
-        return Comparison(
-            new=join_findings([self.findings[~is_old]]),
-            gone=join_findings([earlier[is_gone]]),
-            stayed=join_findings([self.findings[is_old]]),
-        )
+            path = expand_path(previous)
+            saved = read_audit(path)
+            earlier, texts, key = findings_of(saved), None, _key_of(saved)
+            note = f"{path} {_NO_DIGESTS if saved.digests is None else _NO_KEY}: {_COARSE}"
+            if key is not None and saved.digests and len(saved.digests.texts) == len(earlier):
+                texts, note = saved.digests.texts, ""
+                own = [digest_text(key.digest_key, text) for text in judged]
+            else:
+                own = None
+        keys, earlier_keys = keys_of(self.findings, own), keys_of(earlier, texts)
+        return Comparison(*split_by_keys(self.findings, keys, earlier, earlier_keys), note=note)
 
     def to_json(self, path: str | PathLike[str]) -> None:
         """Write everything except the memories as JSON, readable only by its owner.
 
+        An earlier audit at `path` is replaced, any other file is not.
+
         Raises
         ------
         FrameError
-            The file cannot be written.
+            The file cannot be written, or is something else.
         """
-        _write(path, self.json())
+        write_own_file(path, self.json(), "audit", error=FrameError)
 
     def to_html(self, path: str | PathLike[str]) -> None:
         """Write a report: one page without scripts or links, readable only by its owner.
 
+        An earlier report at `path` is replaced, any other file is not.
+
         Raises
         ------
         FrameError
-            The file cannot be written.
+            The file cannot be written, or is something else.
         """
-        from memframe.report.page import page_html  # noqa: PLC0415 - an audit does not need matplotlib
+        write_own_file(path, self.html().encode(), "report", error=FrameError)
 
-        is_figure = are_figures(self.findings)
-        listed = self.findings[~is_figure].groupby("check", sort=False).head(MAX_SHOWN)
-        shown = join_findings([self.findings[is_figure], listed])
-        page = page_html(self, shown, labels=labels_of(self.memories, {*shown["id"], *shown["related_id"]}))
-        _write(path, page.encode())
+    def html(self) -> str:
+        """Return the page that `to_html` writes."""
+        from memframe.report.page import MAX_SHOWN, MAX_WORST, page_html  # noqa: PLC0415 - an audit does not need matplotlib
+
+        listed = self.listed
+        shown = pd.concat([listed.groupby("check", sort=False).head(MAX_SHOWN), self.worst(MAX_WORST)])
+        ids = {one for ids in shown["ids"] for one in ids[:MAX_SHOWN]}
+        return page_html(self, labels=labels_of(self.memories, ids | {*shown["related_id"]}))
+
+    @property
+    def figures(self) -> pd.DataFrame:
+        """Findings that are counted alone, one row each: empty fields, constant scores, what is merely old."""
+        return self.findings[are_figures(self.findings)]
+
+    @cached_property
+    def listed(self) -> pd.DataFrame:
+        """Findings without figures, each value or text once however many memories hold it: ``ids``, ``n_times``."""
+        return list_once(self.findings[~are_figures(self.findings)], self.memories)
+
+    def worst(self, n: int) -> pd.DataFrame:
+        """Return the first of `listed` that something is to be decided about, most severe first, by check and size."""
+        listed = self.listed
+        listed = listed[(listed["action"] != "none") & listed["severity"].isin(("high", "medium", "low"))]
+        rank = listed["severity"].map({name: place for place, name in enumerate(reversed(SEVERITIES))})
+        by_size = listed["n_times"].to_numpy()
+        return listed.iloc[np.lexsort((-by_size, rank))[:n]]
+
+    def labels(self, findings: pd.DataFrame) -> dict[str, str]:
+        """Return titles or first words of the memories of findings, by id, with secrets masked."""
+        return labels_of(self.memories, {*findings["id"], *findings["related_id"]})
 
     def json(self) -> bytes:
         """Return the JSON that `to_json` writes, in UTF-8."""
@@ -333,8 +412,18 @@ class Audit:
             by_judge=self.by_judge,
             judged=records_of(self.judged),
             is_stored=self.is_stored,
+            settled=self.settled,
+            digests=self._text_digests(),
         )
         return msgspec.json.encode(saved)
+
+    def _text_digests(self) -> TextDigests | None:
+        try:
+            key = open_local_cipher().keys[0]
+        except JournalError:  # an audit is saved all the same; a comparison says what it lacks
+            return None
+        texts = [digest_text(key.digest_key, text) for text in _texts_of(self, self.findings)]
+        return TextDigests(key.id.hex(), texts)
 
     def _repr_html_(self) -> str:
         return brief_html(self)
@@ -348,3 +437,7 @@ class Audit:
         if check not in self._names:
             raise ConfigError(f"check={check!r}: there is {', '.join(self._names)}")
         return check
+
+
+def _texts_of(audit: Audit, findings: pd.DataFrame) -> list[str]:
+    return texts_judged(findings, audit.memories, audit.counted)

@@ -13,7 +13,7 @@ from Python's and matches at least as much: it rules most texts out in a hundred
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
@@ -153,16 +153,25 @@ def load_rules(name: str) -> RuleTable:
     ValueError
         A row is not as it has to be; the message names the table.
     """
-    table, fragments = _decode(name), load_fragments(name)
-    rules = []
-    for rule in table.rule:
+    return RuleTable(name, fill_rules(_decode(name).rule, load_fragments(name), f"rules/{name}.toml"))
+
+
+def fill_rules(rules: Iterable[Rule], fragments: Mapping[str, str], file: str) -> tuple[Rule, ...]:
+    """Return rules with their fragments filled in.
+
+    Raises
+    ------
+    ValueError
+        A rule is not as it has to be; the message names the file.
+    """
+    filled = []
+    for rule in rules:
         if bool(rule.pattern) == bool(rule.words):
-            raise ValueError(f"rules/{name}.toml: a rule of {rule.group!r} needs either a pattern or words")
+            raise ValueError(f"{file}: a rule of {rule.group!r} needs either a pattern or words")
         patterns = (rule.pattern,) if isinstance(rule.pattern, str) else rule.pattern
-        filled = tuple(_fill(_LINE_END.sub("", pattern), fragments, name) for pattern in patterns if pattern)
-        words = _fill(rule.words, fragments, name)
-        rules.append(msgspec.structs.replace(rule, pattern=filled, words=words))
-    return RuleTable(name, tuple(rules))
+        whole = tuple(_fill(_LINE_END.sub("", pattern), fragments, file) for pattern in patterns if pattern)
+        filled.append(msgspec.structs.replace(rule, pattern=whole, words=_fill(rule.words, fragments, file)))
+    return tuple(filled)
 
 
 @cache
@@ -170,7 +179,7 @@ def load_fragments(name: str) -> Mapping[str, str]:
     """Read the fragments of a table and of ``common.toml``, each as one pattern."""
     fragments: dict[str, str] = {}
     for key, words in chain(_decode("common").define.items(), _decode(name).define.items()):
-        fragments[key] = one_of(_fill(words, fragments, name))
+        fragments[key] = one_of(_fill(words, fragments, f"rules/{name}.toml"))
     return fragments
 
 
@@ -213,10 +222,10 @@ _FRAGMENT = re.compile(r"(?<!\\)\{([a-z][a-z0-9_]*)\}")
 _LINE_END = re.compile(r"\n\s*")
 
 
-def _fill(text: str, fragments: Mapping[str, str], table: str) -> str:
+def _fill(text: str, fragments: Mapping[str, str], file: str) -> str:
     def fragment(found: re.Match[str]) -> str:
         if found[1] not in fragments:
-            raise ValueError(f"rules/{table}.toml: no fragment {found[0]} is defined above its use")
+            raise ValueError(f"{file}: no fragment {found[0]} is defined above its use")
         return fragments[found[1]]
 
     return _FRAGMENT.sub(fragment, text)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cache, partial
+from os import PathLike
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from memframe.audit.candidates import Embed, find_candidates
-from memframe.audit.changed_values import find_changed_values
 from memframe.audit.duplicates import find_exact_duplicates, find_near_duplicates
 from memframe.audit.evidence import FINDERS, withhold
 from memframe.audit.fields import find_missing, find_scores, find_sealed, find_tags
@@ -23,18 +24,39 @@ from memframe.audit.findings import (
     join_findings,
     split_figures,
 )
+from memframe.audit.identity import decision_keys
 from memframe.audit.judge import JUDGE_LIMIT, JudgeFunction, Judgement, apply_judgement, ask_judge
 from memframe.audit.junk import find_junk
+from memframe.audit.merge import settle_proposals
 from memframe.audit.personal_data import find_personal_data
+from memframe.audit.planted import find_planted, without_hidden
 from memframe.audit.result import Audit
 from memframe.audit.secrets import find_secrets
 from memframe.audit.similarity.cluster import similar_pairs
 from memframe.audit.stale import find_stale
-from memframe.audit.superseded import find_superseded
-from memframe.audit.text import MAX_CHARACTERS, TEXT_FIELDS, are_too_long, with_all_columns
+from memframe.audit.text import MAX_CHARACTERS, are_too_long, text_column, with_all_columns
+from memframe.audit.versions import find_versions
+from memframe.decisions import Decisions, Settled, count_settled
 from memframe.display import number_of
 from memframe.errors import ConfigError, FrameError, check_kind
-from memframe.frames import READ, gc_paused
+from memframe.fields import TEXT_FIELDS
+from memframe.frames import (
+    MEMORY_KINDS,
+    NAMES,
+    NUMBER,
+    READ,
+    TEXT,
+    TIME,
+    gc_paused,
+    read_names,
+    read_numbers,
+    read_times,
+    require_column,
+    to_encodable,
+)
+
+LOADED = "memframe"
+"""Key of ``frame.attrs`` under which a load writes what it knows."""
 
 OwnCheck = Callable[[pd.DataFrame], pd.DataFrame]
 """Memories to rows of which each names a memory by its ``id``."""
@@ -54,6 +76,7 @@ def audit_memories(
     judge: JudgeFunction | None = None,
     judge_limit: int = JUDGE_LIMIT,
     embed: Embed | None = None,
+    decisions: str | PathLike[str] | None = None,
 ) -> Audit:
     """Find problems in memories. Nothing is changed, and nothing leaves this machine except through a
     ``judge``.
@@ -80,6 +103,9 @@ def audit_memories(
         Maximum number of questions, the most promising first.
     embed : callable, optional
         Function from texts to vectors, for finding more candidates; it receives unmasked texts.
+    decisions : str or path, optional
+        File of decisions that a `memframe.review` wrote. What was rejected is counted in ``settled`` instead of
+        being listed, until its text changes or the decision ends.
 
     Returns
     -------
@@ -91,6 +117,8 @@ def audit_memories(
         This is not a frame of memories.
     ConfigError
         A check does not exist, or your own check did not return findings.
+    JournalError
+        The file of decisions cannot be read, or one of its lines is damaged.
 
     Examples
     --------
@@ -99,7 +127,12 @@ def audit_memories(
     >>> audit.findings.loc[audit.findings.severity == "high", "check"].unique().tolist()
     ['secret', ...]
     """
+    decided = Decisions(decisions)  # a damaged file stops before the work
     memories, is_stored = _ensure_ids(memories)
+    memories = _check_columns(memories)
+    given: tuple[Any, Any] = now, judge_limit
+    if given[0] is not None and not (isinstance(given[0], datetime) and pd.notna(given[0])):
+        raise ConfigError(f"now={now!r:.60}: give a datetime, such as datetime(2026, 1, 31, tzinfo=UTC)")
     moment = now or datetime.now(UTC)
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     functions = _choose_checks(memories, checks, tags=tags, now=moment)
@@ -110,20 +143,22 @@ def audit_memories(
         # what could not be opened is not changed: a cleanup leaves it as it is
         is_closed = findings["id"].isin(memories["id"][memories["content_error"].notna()])
         findings["action"] = findings["action"].mask(is_closed & (findings["action"] != "none"), "review")
+    findings = settle_proposals(_strip_unless_repeated(findings, memories), memories)
     judgement = Judgement()
+    if not isinstance(given[1], int) or judge_limit < 0:
+        raise ConfigError(f"judge_limit={judge_limit!r:.60}: give a whole number from 0")
     if judge is not None:
         whole = with_all_columns(memories)
         candidates = find_candidates(whole, embed=embed)
         judgement = ask_judge(judge, whole, findings, candidates, limit=judge_limit)
-        findings = apply_judgement(findings, judgement)
+        findings = settle_proposals(apply_judgement(findings, judgement), memories)
     known = [check for check, find in FINDERS.items() if functions.get(check) is find]
     findings, counted = split_figures(withhold(findings, memories, known=known), len(memories))
-    by_check = findings["check"].map({name: place for place, name in enumerate(CHECKS)}).fillna(len(CHECKS))
-    by_severity = findings["severity"].map({name: place for place, name in enumerate(reversed(SEVERITIES))})
-    worst_first = np.lexsort((by_check, by_severity))
+    keys, _ = decision_keys(findings, memories, counted, decided, is_stored=is_stored)
+    findings, settled = _leave_out_settled(findings, keys, decided, functions)
     return Audit(
         memories=memories,
-        findings=findings.iloc[worst_first].reset_index(drop=True),
+        findings=_sort_worst_first(findings),
         checks=tuple(functions),
         not_checked=tuple(_describe_unchecked(memories, parts)),
         counted=counted,
@@ -131,7 +166,24 @@ def audit_memories(
         judgement=judgement,
         embed=embed,
         is_stored=is_stored,
+        settled=settled,
     )
+
+
+def _sort_worst_first(findings: pd.DataFrame) -> pd.DataFrame:
+    by_check = findings["check"].map({name: place for place, name in enumerate(CHECKS)}).fillna(len(CHECKS))
+    by_severity = findings["severity"].map({name: place for place, name in enumerate(reversed(SEVERITIES))})
+    return findings.iloc[np.lexsort((by_check, by_severity))].reset_index(drop=True)
+
+
+def _leave_out_settled(
+    findings: pd.DataFrame, keys: list[str], decided: Decisions, checks: Iterable[str]
+) -> tuple[pd.DataFrame, Settled]:
+    """Leave out what was rejected, and count what is settled."""
+    at = datetime.now(UTC)  # decisions end in the present, whatever "past" means for the checks
+    holding = (decided.find(key, at) for key in keys)
+    is_rejected = [found is not None and found.decision == "rejected" for found in holding]
+    return findings[~np.array(is_rejected, bool)], count_settled(decided, keys, checks=checks, now=at)
 
 
 def all_checks(
@@ -154,17 +206,41 @@ def all_checks(
     return {
         "exact_duplicate": lambda _: find_exact_duplicates(whole),
         "near_duplicate": lambda _: find_near_duplicates(related(), pairs=pairs()),
-        "changed_value": lambda _: find_changed_values(related(), pairs=pairs()),
-        "superseded": lambda _: find_superseded(related(), pairs=pairs(), now=moment),
+        "version": lambda _: find_versions(related(), pairs=pairs(), now=moment),
         "stale": lambda _: find_stale(whole, now=moment),
         "secret": find_secrets,
         "personal_data": find_personal_data,
+        "planted": find_planted,
         "junk": lambda _: junk(),
         "missing": find_missing,
         "scores": find_scores,
         "tags": partial(find_tags, tags=tags),
         "sealed": find_sealed,
     }
+
+
+def _strip_unless_repeated(findings: pd.DataFrame, memories: pd.DataFrame) -> pd.DataFrame:
+    """Leave for review what would repeat another memory without its hidden characters: a person chooses the one."""
+    is_strip = findings["action"] == "strip"
+    if not is_strip.any():
+        return findings
+    whole = with_all_columns(memories)
+    is_planted = whole["id"].isin(findings["id"][is_strip])
+    seen = {
+        name: [
+            without_hidden(text) if planted and isinstance(text, str) else text
+            for text, planted in zip(whole[name], is_planted, strict=True)
+        ]
+        for name in TEXT_FIELDS
+    }
+    whole = whole.assign(**{name: pd.array(texts, "str") for name, texts in seen.items()})
+    repeated = {*find_exact_duplicates(whole)["id"], *find_near_duplicates(whole)["id"]}
+    is_repeated = is_strip & findings["id"].isin(repeated)
+    why = "; without them it repeats another memory"
+    return findings.assign(
+        action=findings["action"].mask(is_repeated, "review"),
+        evidence=findings["evidence"].mask(is_repeated, findings["evidence"] + why),
+    )
 
 
 def _ensure_ids(memories: pd.DataFrame) -> tuple[pd.DataFrame, bool]:
@@ -176,6 +252,12 @@ def _ensure_ids(memories: pd.DataFrame) -> tuple[pd.DataFrame, bool]:
             f"the frame has no column {absent[0]!r}, which an audit needs; "
             "pass memories as load_memories returns them, with that column kept"
         )
+    if not isinstance(memories.attrs.get(LOADED, {}), Mapping):
+        raise FrameError(f"frame.attrs[{LOADED!r}] is not what a load writes: delete it, or load again")
+    for name in ("id", "content"):
+        require_column(memories, name)
+    if pd.api.types.is_integer_dtype(memories["id"].dtype):
+        return memories.assign(id=memories["id"].astype("str")), True
     if memories["id"].notna().any() or memories.empty:
         return memories, True
     origin = memories.get("origin_id")
@@ -189,18 +271,56 @@ def _ensure_ids(memories: pd.DataFrame) -> tuple[pd.DataFrame, bool]:
     return memories.assign(id=names), False
 
 
+def _check_columns(memories: pd.DataFrame) -> pd.DataFrame:
+    """Return the memories without lone surrogates, which Arrow cannot hold; refuse columns that are not theirs.
+
+    A frame of objects may hold anything: what is wrong is named here once, instead of where a check stumbles over it.
+    """
+    mended: dict[str, pd.Series[Any]] = {}
+    for name, kind in MEMORY_KINDS.items():
+        if name not in memories.columns:
+            continue
+        column = require_column(memories, name)
+        if name in TEXT_FIELDS:
+            text_column(memories, name)
+        elif kind in _READERS:
+            _READERS[kind](memories, name)
+        if kind is NAMES or column.dtype == object:
+            cells = column.tolist()
+            if kind is TEXT and any(map(pd.api.types.is_list_like, cells)):
+                raise FrameError(
+                    f"column {name!r} holds lists or mappings, not text; pass memories as load_memories returns them"
+                )
+            whole = [to_encodable(tuple(cell) if isinstance(cell, list) else cell) for cell in cells]
+            if any(to_encodable(cell) is not cell for cell in cells):
+                mended[name] = pd.Series(whole, memories.index, dtype=object)
+    return memories.assign(**mended) if mended else memories
+
+
+_READERS: Mapping[object, Callable[[pd.DataFrame, str], object]] = {
+    NAMES: read_names,
+    NUMBER: read_numbers,
+    TIME: read_times,
+}
+"""Readers of columns, which refuse those of another kind."""
+
+
 def _choose_checks(
     memories: pd.DataFrame, checks: Checks, *, tags: pd.DataFrame | None, now: datetime
 ) -> dict[str, CheckFunction]:
     """Return the checks to run by name, those of this package first, in their order."""
     if isinstance(checks, str):
         raise ConfigError(f"checks={checks!r} is one text: pass a list of names, [{checks!r}]")
+    if not isinstance(checks, Iterable | None):
+        raise ConfigError(f"checks={checks!r:.60}: pass a list of names, of {', '.join(CHECKS)}")
     functions = all_checks(memories, tags=tags, now=now)
     wanted = list(functions if checks is None else checks)
     unknown = [check for check in wanted if not callable(check) and check not in functions]
     if unknown:
         raise ConfigError(f"checks={unknown[0]!r}: there is {', '.join(CHECKS)}, or a function of yours")
     if isinstance(checks, Mapping):
+        if wrong := [name for name, find in checks.items() if not callable(find)]:
+            raise ConfigError(f"checks: {wrong[0]!r} needs a function from memories to findings")
         return dict(checks)
     own = {_name_of(check): partial(_run_own_check, check) for check in wanted if callable(check)}
     return {check: find for check, find in functions.items() if check in wanted} | own
@@ -251,7 +371,10 @@ def _describe_unchecked(memories: pd.DataFrame, parts: Mapping[str, pd.DataFrame
         yield f"The content of {number_of(n_closed, 'memory', 'memories')} that could not be opened."
     if left_out := memories.attrs.get(READ, {}).get("left_out"):
         yield f"What was left out of the file: {', '.join(f'{reason} ({n:,})' for reason, n in left_out.items())}."
-    if memories.attrs.get("memframe", {}).get("complete") is False:
+    read = memories.attrs.get(READ, {})
+    if n_undated := read.get("times", {}).get("missing"):
+        yield f"What is past or older: {number_of(n_undated, 'memory', 'memories')} of the file without a date."
+    if memories.attrs.get(LOADED, {}).get("complete") is False:
         yield "Memories beyond the limit of the load: there are more than were audited."
     fields = [name for name in TEXT_FIELDS if name in memories.columns]
     too_long = {name: are_too_long(memories, name) for name in fields}
@@ -263,7 +386,7 @@ def _describe_unchecked(memories: pd.DataFrame, parts: Mapping[str, pd.DataFrame
     if n_long := int(too_long["content"].sum()):
         yield (
             f"Contents longer than {MAX_CHARACTERS:,} characters, in {number_of(n_long, 'memory', 'memories')}, for "
-            "junk, near duplicates, changed values and superseded facts."
+            "junk, near duplicates and versions."
         )
     for findings in parts.values():
         yield from findings.attrs.get("not_checked", ())

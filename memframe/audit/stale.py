@@ -1,4 +1,5 @@
-"""Stale memories: what was to come when they were written has passed, or nobody has touched them for years.
+"""Stale memories: what was to come when they were written has passed, their source calls them outdated, or nobody has
+touched them for years.
 
 The expressions of time are in ``rules/stale.toml``.
 """
@@ -15,6 +16,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from memframe.audit.declared import declared_outdated, declaring
 from memframe.audit.findings import findings_frame, join_findings
 from memframe.audit.lexicon import MONTHS, WEEKDAYS, without_accents
 from memframe.audit.rules import Rule, load_fragment, load_rules
@@ -40,6 +42,9 @@ def find_stale(memories: pd.DataFrame, *, now: pd.Timestamp, old_after_days: flo
     stand in its first statement, such as a heading, or in most of them. The time of day and the zone in which somebody
     said «today» are not known: it counts in UTC. It does not see that an event without any date is over.
 
+    Kind ``declared``: the system that a memory comes from calls it outdated, by a state, a flag, an end that has come
+    or a successor (`memframe.audit.declared`), in a column such as ``invalid_at``, ``status`` or ``replaced_by``.
+
     Kind ``never_updated``: older than ``old_after_days`` and as it was written. That is no fault, and proposes nothing:
     an audit has their number alone.
 
@@ -63,7 +68,13 @@ def find_stale(memories: pd.DataFrame, *, now: pd.Timestamp, old_after_days: flo
     """
     now = pd.Timestamp(now)
     now = now.tz_localize("UTC") if now.tz is None else now.tz_convert("UTC")
-    return join_findings([_find_expired(memories, now), _find_never_updated(memories, now, old_after_days)])
+    return join_findings(
+        [
+            _find_expired(memories, now),
+            _find_declared(memories, now),
+            _find_never_updated(memories, now, old_after_days),
+        ]
+    )
 
 
 class Expiry(NamedTuple):
@@ -107,6 +118,27 @@ def _find_expired(memories: pd.DataFrame, now: pd.Timestamp) -> pd.DataFrame:
         end=[expiry.end for expiry in found],
         score=[expiry.score for expiry in found],
         evidence=evidence,
+        action="review",
+    )
+
+
+def _find_declared(memories: pd.DataFrame, now: pd.Timestamp) -> pd.DataFrame:
+    names = declaring(memories.columns)
+    filled = memories[names].notna().any(axis=1) & memories["content"].notna()
+    rows, reasons = [], []
+    for row in np.flatnonzero(filled).tolist() if names else ():
+        cells = {name: memories[name].iloc[row] for name in names}
+        if reason := declared_outdated(cells, now.to_pydatetime()):
+            rows.append(row)
+            reasons.append(f"its source says {reason}")
+    return findings_frame(
+        check="stale",
+        kind="declared",
+        severity="medium",
+        id=memories["id"].iloc[rows].tolist(),
+        field="content",
+        score=1.0,
+        evidence=reasons,
         action="review",
     )
 

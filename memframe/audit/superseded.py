@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 
 from memframe.audit.candidates import Cue, Nearest, find_cues, nearest_older
 from memframe.audit.evidence import SensitiveTexts, quote_words
-from memframe.audit.findings import findings_frame
 from memframe.audit.keeper import age_order
 from memframe.audit.lexicon import CALENDAR, LIGHT, class_of, is_name, is_place, without_accents
-from memframe.audit.similarity.cluster import SimilarPairs, similar_pairs
+from memframe.audit.similarity.cluster import Link, SimilarPairs
 from memframe.audit.similarity.minhash import distinct
 from memframe.audit.text import text_column
 from memframe.audit.tokenize import SPLIT_WORD, Words, words_of
@@ -94,39 +93,12 @@ class _Weights:
         return fsum(self._weights.get(name, 1.0) for name in names)
 
 
-def find_superseded(
-    memories: pd.DataFrame, *, now: pd.Timestamp | None = None, pairs: SimilarPairs | None = None
-) -> pd.DataFrame:
-    """Find older memories that a newer one of the same user says no longer hold; each is proposed for review.
-
-    One row an older memory: ``id``, with the newer one, which replaces no other, as ``related_id``; ``score`` is how
-    likely that is. The kind is that of the words by which the newer one says so: ``switched`` («from X to
-    Y»), ``no_longer``, ``used_to``, ``instead``, ``replaced``, ``ended`` («quit X»), ``changed_to`` and ``correction``.
+def find_replacements(chosen: pd.DataFrame, pairs: SimilarPairs) -> list[Link]:
+    """Find texts that a newer one of the same user says no longer hold, each with the one that says so.
 
     It says little: what was so before has to stand in both memories, in a word that few others have. A fact that a
-    newer one merely contradicts («vegetarian», «steak»), or that it changes in other words, is not found: for these
-    `memframe.audit.candidates` ranks the nearest older memories, to be read by a person or a judge.
-
-    Parameters
-    ----------
-    memories : DataFrame
-        Columns as `load_memories` has them; rows without content are left out.
-    now : Timestamp, optional
-        Leaves out what memories created later would replace.
-    pairs : SimilarPairs, optional
-        Of the same frame, where other checks have them already.
-
-    Examples
-    --------
-    >>> from memframe.frames import MEMORY_KINDS
-    >>> texts = ["Ada lives in Leeds.", "Ada no longer lives in Leeds.", "Ada likes tea."]
-    >>> memories = pd.DataFrame({"id": ["m1", "m2", "m3"], "content": texts}, columns=list(MEMORY_KINDS))
-    >>> find_superseded(memories)[["kind", "id", "related_id", "action"]]
-            kind  id related_id  action
-    0  no_longer  m1         m2  review
+    newer one merely contradicts («vegetarian», «steak»), or that it changes in other words, is not found.
     """
-    pairs = similar_pairs(memories) if pairs is None else pairs
-    chosen = memories.iloc[pairs.rows]
     texts, age = text_column(chosen, "content"), age_order(chosen)
     lists = _name_lists(chosen)
     changes = (
@@ -134,25 +106,13 @@ def find_superseded(
         for change in _find_replacements(texts, age, pairs)
         if lists[change.older] is None or lists[change.older] != lists[change.newer]
     )
-    found = _best_of_each(changes, age)
-    if now is not None:
-        known = (chosen["created_at"].isna() | (chosen["created_at"] <= now)).to_numpy()
-        found = [change for change in found if known[change.newer]]
-    ids, sensitive = chosen["id"].tolist(), SensitiveTexts(texts)
-    rows = pairs.rows
-    found.sort(key=lambda change: (rows[change.newer], -change.score, rows[change.older]))
-    return findings_frame(
-        check="superseded",
-        kind=[change.cue.kind for change in found],
-        severity="low",
-        id=[ids[change.older] for change in found],
-        field="content",
-        related_id=[ids[change.newer] for change in found],
-        group=pd.factorize(np.array([change.newer for change in found], np.int64))[0].tolist(),
-        score=[change.score for change in found],
-        evidence=[_describe_evidence(change, texts, sensitive) for change in found],
-        action="review",
-    )
+    sensitive = SensitiveTexts(texts)
+    return [
+        Link(
+            change.older, change.newer, "replaced", change.score, _describe_evidence(change, texts, sensitive)
+        )
+        for change in _best_of_each(changes, age)
+    ]
 
 
 def _describe_evidence(change: _Replacement, texts: pa.Array, sensitive: SensitiveTexts) -> str:
@@ -203,7 +163,7 @@ def _find_replacements(texts: pa.Array, age: Rows, pairs: SimilarPairs) -> Itera
     weights = _Weights(words)
     for row, older in zip(near.newer.tolist(), near.older.tolist(), strict=True):
         if oldest[older] != row and len(contents[older]) <= _MAX_CHARACTERS:
-            terms, names = _heavy(words, older), _find_names(contents[older])
+            terms, names = _heavy(words, older), find_names(contents[older])
             taken_back = frozenset().union(*(claim.old for claim in claims.get(older, ())))
             found = [
                 _decide(claim, older, terms - taken_back, weights)
@@ -240,7 +200,7 @@ def _read_claims(cues: Mapping[int, list[Cue]], contents: Sequence[str]) -> dict
     words = words_of(pa.array(texts, pa.large_string()))
     for place, (row, cue, _) in enumerate(found):
         old, new, quote, sentence = (_heavy(words, 4 * place + part) for part in range(4))
-        names = _find_names(contents[row]) - _find_names(f"{cue.old} {cue.new}")
+        names = find_names(contents[row]) - find_names(f"{cue.old} {cue.new}")
         claims[row].append(_Claim(row, cue, old, new - old, sentence - old - new - quote, names))
     return claims
 
@@ -276,7 +236,7 @@ def _heavy(words: Words, row: int) -> frozenset[str]:
     return frozenset(name for name in names if name not in LIGHT and name != "=not")
 
 
-def _find_names(text: str) -> frozenset[str]:
+def find_names(text: str) -> frozenset[str]:
     """Return the names of people that a text has."""
     words = (word for word in SPLIT_WORD.findall(text) if word[0].isupper())
     return frozenset(word for word in map(str.lower, words) if is_name(word) and not is_place(word))

@@ -7,9 +7,11 @@ expressions (RE2) run over a whole column in linear time.
 from __future__ import annotations
 
 import re
+import string
+import unicodedata
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -21,10 +23,8 @@ from numpy.typing import NDArray
 
 from memframe.audit.findings import Proposal, Severity, findings_frame
 from memframe.errors import FrameError
+from memframe.fields import NAMES_FIELDS, TEXT_FIELDS, TIME_FIELDS
 from memframe.frames import MEMORY_KINDS, FrameBuilder, read_times, replace_surrogates, require_column
-
-TEXT_FIELDS = ("title", "summary", "content")
-"""Columns of a frame of memories in which people write; a frame may have fewer of them."""
 
 FEW = 1_000
 """Memories whose texts are searched all at once."""
@@ -40,11 +40,86 @@ class Text(NamedTuple):
     """Position in the frame."""
     field: str
     text: str
+    """Text as it is searched: folded."""
+    original: str | None = None
+    """Text as it stands in the frame, where folding has changed it."""
+
+
+_INVISIBLE = (
+    # format characters (Cf): soft hyphen, zero-width and bidirectional ones, tags
+    r"\u00ad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    r"\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+    # fillers, and what chooses between variants of a letter
+    r"\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u3164\ufe00-\ufe0f\uffa0"
+)
+"""Characters that take no place on a line: within a word they keep it from being found."""
+
+_INVISIBLE_CHARACTERS = re.compile(f"[{_INVISIBLE}]")
+
+_COMPATIBLE = ((0xB2, 0xB9), (0x2070, 0x209C), (0x2100, 0x214F), (0x24B6, 0x24EA), (0xFE50, 0xFE6B), (0xFF01, 0xFF5E),
+               (0x1D400, 0x1D7FF))  # fmt: skip
+"""Ranges with letters, digits and signs that stand for one of ASCII: raised, circled, wide, mathematical ones."""
+
+_WRITTEN = {*string.ascii_letters, *string.digits, *"@._+-"}
+"""Of these secrets and addresses are made; wide commas and brackets end a value, and are left as they are."""
+
+_FOREIGN_ZEROS = (0x660, 0x6F0, 0x966, 0x9E6, 0xE50)
+"""Zeros of the digits that Arabic, Persian, Hindi, Bengali and Thai have."""
+
+_FOLDED = {
+    code: folded
+    for first, last in _COMPATIBLE
+    for code in range(first, last + 1)
+    if (folded := unicodedata.normalize("NFKC", chr(code))) in _WRITTEN
+} | {zero + digit: str(digit) for zero in _FOREIGN_ZEROS for digit in range(10)}
+
+_FOLDABLE = "[" + re.sub(r"\\[uU]0*([0-9a-f]+)", r"\\x{\1}", _INVISIBLE) + "".join(map(chr, _FOLDED)) + "]"
+"""A pattern of RE2 for the texts that folding changes."""
+
+
+class FoldedText(NamedTuple):
+    """A text with the characters of ASCII that a reader takes its own for, and without those that nobody sees."""
+
+    text: str
+    original: str
+    offsets: Sequence[int]
+    """For each character the place in the original of the one that it comes from."""
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """Return the stretch of the original that became a stretch of the folded text.
+
+        >>> folded = fold("pass\u200bword: \uff14\uff10\uff17\uff11")
+        >>> folded.text, folded.span(0, 8), folded.span(10, 14)
+        ('password: 4071', (0, 9), (11, 15))
+        """
+        if start >= end:
+            place = self.offsets[start] if start < len(self.offsets) else len(self.original)
+            return place, place
+        return self.offsets[start], self.offsets[end - 1] + 1
+
+
+def fold(text: str) -> FoldedText:
+    """Fold a text as a reader sees it, so that no spelling of a secret or an address escapes a search.
+
+    >>> fold("ada\uff20example\u00ad.org").text
+    'ada@example.org'
+    """
+    if text.isascii():
+        return FoldedText(text, text, range(len(text)))
+    folded = text.translate(_FOLDED)
+    if not _INVISIBLE_CHARACTERS.search(folded):
+        return FoldedText(folded, text, range(len(text)))
+    offsets = [place for place, letter in enumerate(folded) if not _INVISIBLE_CHARACTERS.match(letter)]
+    return FoldedText(_INVISIBLE_CHARACTERS.sub("", folded), text, offsets)
 
 
 def text_column(memories: pd.DataFrame, name: str) -> pa.Array:
     """Convert a column to Arrow text, null where there is none; lone surrogates become U+FFFD, which keeps offsets."""
     column = require_column(memories, name)
+    if column.dtype == object and column.map(lambda cell: isinstance(cell, bytes)).any():
+        raise FrameError(
+            f"column {name!r} holds bytes, not text: decode them first, for example by .str.decode('utf-8')"
+        )
     try:
         return _arrow(column)
     except UnicodeEncodeError:
@@ -86,21 +161,22 @@ def texts_with(
 ) -> Iterator[Text]:
     """Yield texts of the frame in which a pattern of RE2 occurs.
 
-    Of a long text only the beginning is searched and returned (`MAX_CHARACTERS`).
+    Of a long text only the beginning is searched and returned (`MAX_CHARACTERS`), and of all texts the folded form.
 
     >>> frame = pd.DataFrame({"title": ["Tea", None], "content": ["likes it green", "the PIN is 4711"]})
     >>> list(texts_with(frame, r"[0-9]{4}"))
-    [Text(row=1, field='content', text='the PIN is 4711')]
+    [Text(row=1, field='content', text='the PIN is 4711', original=None)]
     """
-    return _TextSearch(memories, fields).find(pattern)
+    return TextSearch(memories, fields).find(pattern)
 
 
-class _TextSearch:
-    """Search the texts of a frame for several patterns; they are read once, as that costs more than a search."""
+class TextSearch:
+    """Search the folded texts of a frame for several patterns; they are read once, as that costs more than a search."""
 
     def __init__(self, memories: pd.DataFrame, fields: Iterable[str] = TEXT_FIELDS) -> None:
         names = [name for name in fields if name in memories.columns]
-        columns = [first_characters(text_column(memories, name)) for name in names]
+        self._originals: dict[tuple[int, str], str] = {}
+        columns = [self._fold(name, first_characters(text_column(memories, name))) for name in names]
         self._n_rows = len(memories)
         self._parts = list(zip([[name] for name in names], columns, strict=True))
         if names and len(memories) <= FEW:  # making a pattern ready costs more than looking for it
@@ -114,7 +190,18 @@ class _TextSearch:
             found = texts.take(places)
             for place, text in zip(places.to_pylist(), found.to_pylist(), strict=True):
                 which, row = divmod(place, self._n_rows)
-                yield Text(row, names[which], text)
+                yield Text(row, names[which], text, self._originals.get((row, names[which])))
+
+    def _fold(self, name: str, texts: pa.Array) -> pa.Array:
+        are_foldable = pc.fill_null(pc.match_substring_regex(texts, _FOLDABLE), False)
+        rows = pc.indices_nonzero(are_foldable)
+        if not len(rows):
+            return texts
+        originals = texts.take(rows).to_pylist()
+        self._originals |= {(row, name): text for row, text in zip(rows.to_pylist(), originals, strict=True)}
+        return pc.replace_with_mask(
+            texts, are_foldable, pa.array([fold(text).text for text in originals], texts.type)
+        )
 
 
 def _arrow(column: pd.Series[Any]) -> pa.Array:
@@ -162,6 +249,8 @@ class Span(NamedTuple):
     score: float
     label: str = ""
     """What stands before the mask in the evidence: the maker of a token, the country of a number."""
+    basis: str = ""
+    """What says that it is one, where the action depends on it."""
 
 
 class Rating(NamedTuple):
@@ -174,8 +263,9 @@ class Rating(NamedTuple):
 def without_overlaps(spans: Iterable[Span]) -> list[Span]:
     """Keep of overlapping spans the surest, and of equally sure ones the longest; in order of place.
 
-    >>> without_overlaps([Span("phone", 4, 16, 0.5), Span("card", 0, 16, 0.9), Span("ip", 20, 27, 0.5)])
-    [Span(kind='card', start=0, end=16, score=0.9, label=''), Span(kind='ip', start=20, end=27, score=0.5, label='')]
+    >>> kept = without_overlaps([Span("phone", 4, 16, 0.5), Span("card", 0, 16, 0.9), Span("ip", 20, 27, 0.5)])
+    >>> [(span.kind, span.start, span.end) for span in kept]
+    [('card', 0, 16), ('ip', 20, 27)]
     """
     kept: list[Span] = []  # by place, and disjoint: only two neighbours can be in the way
     for span in sorted(spans, key=lambda span: (-span.score, span.start - span.end, span.start)):
@@ -206,7 +296,7 @@ def spans_found(
     found: defaultdict[Text, list[Span]] = defaultdict(list)
     for text, span in also:
         found[text].append(span)
-    search = _TextSearch(memories)
+    search = TextSearch(memories)
     for marks, find in passes:
         for text in search.find(marks):
             found[text].extend(find(text.text))
@@ -221,55 +311,72 @@ def spans_found(
 
 
 def span_findings(
-    found: Sequence[tuple[Text, Span]], *, check: str, ids: Sequence[str], ratings: Mapping[str, Rating]
+    memories: pd.DataFrame,
+    found: Sequence[tuple[Text, Span]],
+    *,
+    check: str,
+    rate: Callable[[Span], Rating],
 ) -> pd.DataFrame:
     """Make the findings of one check, one a span, with evidence that shows no more than a mask.
 
+    Places are those in the frame, where folding has left characters out. A tag has none: its field holds several texts.
+
     Parameters
     ----------
+    memories : DataFrame
     found : sequence of (Text, Span)
+        In these memories.
     check : str
-    ids : sequence of str
-        Of the memories, by row.
-    ratings : mapping of str to Rating
-        For each kind of span.
+    rate : callable
+        Gives the rating of a span.
     """
+    ids = memories["id"].tolist()
+    ratings = [rate(span) for _, span in found]
+    places = [
+        (None, None)
+        if text.field == "tags"
+        else (span.start, span.end)
+        if text.original is None
+        else fold(text.original).span(span.start, span.end)
+        for text, span in found
+    ]
     return findings_frame(
         check=check,
         kind=[span.kind for _, span in found],
-        severity=[ratings[span.kind].severity for _, span in found],
+        severity=[rating.severity for rating in ratings],
         id=[ids[text.row] for text, _ in found],
         field=[text.field for text, _ in found],
-        start=[span.start for _, span in found],
-        end=[span.end for _, span in found],
+        start=[start for start, _ in places],
+        end=[end for _, end in places],
         score=[span.score for _, span in found],
         evidence=[
             f"{span.label}{': ' * bool(span.label)}{mask_text(text.text[span.start : span.end])}"
             for text, span in found
         ],
-        action=[ratings[span.kind].action for _, span in found],
+        action=[rating.action for rating in ratings],
     )
 
 
 # ---- columns
 
-_TIMES, _NAMES = ("created_at", "updated_at"), ("tags", "tag_ids")
-
 
 def with_all_columns(memories: pd.DataFrame) -> pd.DataFrame:
     """Add the missing columns of memories to a frame, and read times that are text.
 
-    >>> with_all_columns(pd.DataFrame({"id": ["m1"], "content": ["Likes tea"]})).isna().sum(axis=1).item()
-    9
+    >>> whole = with_all_columns(pd.DataFrame({"id": ["m1"], "content": ["Likes tea"]}))
+    >>> whole.columns.symmetric_difference(list(MEMORY_KINDS)).tolist(), whole["tags"].item()
+    ([], ())
     """
     nothing = FrameBuilder(MEMORY_KINDS).frame().reindex(range(len(memories))).set_axis(memories.index)
     absent = {name: nothing[name] for name in nothing.columns if name not in memories.columns}
     absent |= {
-        name: pd.Series([()] * len(memories), memories.index, object) for name in _NAMES if name in absent
+        name: pd.Series([()] * len(memories), memories.index, object)
+        for name in NAMES_FIELDS
+        if name in absent
     }
     text = {
         name: pd.Series(pd.DatetimeIndex(read_times(memories, name), tz="UTC"), memories.index)
-        for name in _TIMES
+        for name in TIME_FIELDS
         if name in memories.columns and not isinstance(memories[name].dtype, pd.DatetimeTZDtype)
     }
     return memories.assign(**absent, **text) if absent or text else memories

@@ -142,12 +142,12 @@ class Letters:
 # ---- spelling, from rules/spelling.toml and rules/wrappers.toml
 
 
-class _Spelling(Struct):
+class _SpellingTable(Struct):
     symbols: dict[str, str]
     group: list[dict[str, list[tuple[str, str]]]]
 
 
-_SPELLING = msgspec.toml.decode(read_table("spelling.toml"), type=_Spelling)
+_SPELLING = msgspec.toml.decode(read_table("spelling.toml"), type=_SpellingTable)
 WRAPPER, WRAPPER_AFTER = (load_fragments("wrappers")[name] for name in ("before", "after"))
 """What may stand around a text without adding to it, for texts in lower case."""
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from os import PathLike
 
 import pandas as pd
 
 from memframe.access import Access
 from memframe.audit import Audit
+from memframe.audit.evidence import values_of
+from memframe.audit.merge import changed_pairs
+from memframe.audit.policy import PolicyOption, read_policy
 from memframe.cleanup.plan import AuditedMemories, CleanupBuilder, make_draft
 from memframe.cleanup.proposals import (
     MAX_SHARE,
@@ -21,6 +25,7 @@ from memframe.errors import ConfigError, PlanError, check_kind
 from memframe.frames import gc_paused
 from memframe.plan import Plan, plan_of
 from memframe.plan.changes import OnConflict, check_option, refuse_conflicts
+from memframe.plan.permitted import check_limits, leave_out_protected
 
 __all__ = ["audit_again", "plan_cleanup"]
 
@@ -32,6 +37,7 @@ def plan_cleanup(
     actions: Actions = None,
     on_conflict: OnConflict = "raise",
     max_share: float = MAX_SHARE,
+    policy: PolicyOption = None,
 ) -> Plan:
     """Plan what an audit proposes. Nothing is written until `apply_plan`.
 
@@ -39,13 +45,14 @@ def plan_cleanup(
     keeps its id and dates only if the service can restore it, as the displays of the plan say.
 
     - delete: copies that add nothing, empty rows and heartbeats. Findings that rest on wording (all other junk,
-      superseded and stale facts) are for review, and deleted only if ``actions={"junk": "delete"}`` or a
+      versions and stale facts) are for review, and deleted only if ``actions={"junk": "delete"}`` or a
       similar argument requests it.
     - merge: near-duplicates, repeats, and copies with more fields than the memory that is kept. It takes over
       all tags, and missing titles, summaries, sources and scores. A memory is left alone if a name, a number, a
       date, a source or any other value would be lost.
     - redact: secrets, in any field, are replaced by a mark such as ``[redacted: password]``; personal data only
       if ``actions={"personal_data": "redact"}`` requests it.
+    - strip: characters that hide text or break words are removed; what is seen stays.
     - retag: near-identical names get one spelling; disabled tags are removed.
     - rescale: importance from 1 to 5 is converted to 0 to 1. If both scales are in use, a 1 remains a 1: review
       those that the audit calls ambiguous first, as they cannot be distinguished afterwards.
@@ -74,21 +81,25 @@ def plan_cleanup(
     max_share : float
         The largest share of the user's audited memories, from 0 to 1, that may be deleted on wording alone. If
         a plan exceeds it, the error states the ``max_share`` that confirms the plan.
+    policy : Policy, path or None
+        What may never happen. What it protects is left out with what holds together with it, and named in
+        ``Plan.left``; a plan beyond its limits is refused.
 
     Returns
     -------
     Plan
-        The reason of each change names its findings, with masked evidence. If some proposals cannot be carried
-        out, ``notes`` gives their number and the reasons.
+        The reason of each change names its findings, with masked evidence. ``left`` names the proposals
+        that it leaves out, with the reasons.
 
     Raises
     ------
     ConfigError
-        The action or check does not exist, the action is not available for that check, or ``max_share`` is not
-        between 0 and 1.
+        The action or check does not exist, the action is not available for that check, ``max_share`` is not
+        between 0 and 1, or the policy cannot be read.
     PlanError
         A memory was changed since the audit; the audit is of a file, or of other users alone; its frame holds one
-        memory in two states; or more than ``max_share`` would be deleted on wording alone.
+        memory in two states; more than ``max_share`` would be deleted on wording alone; or the plan exceeds the
+        limits of the policy.
 
     Examples
     --------
@@ -101,7 +112,7 @@ def plan_cleanup(
     """
     check_kind("access", access, Access)
     check_kind("audit", audit, Audit, str, PathLike, error=PlanError)
-    asked = read_actions(actions)
+    asked, rules = read_actions(actions), read_policy(policy)
     check_option("on_conflict", on_conflict, OnConflict)
     if on_conflict == "mine":
         raise PlanError(
@@ -116,15 +127,28 @@ def plan_cleanup(
     audited = AuditedMemories(access, audit.memories)
     findings = _select_known(asked.of(audit.findings), audited)
     rows = audited.read({*findings["id"], *findings["related_id"].dropna()})
-    apart = _changed_pairs(audit.findings)
+    apart, known = changed_pairs(audit.findings), _known_secrets(audited.memories, audit.findings)
     with gc_paused():
-        draft = make_draft(findings, rows, audited.memories, taken=asked.taken, apart=apart)
+        draft = make_draft(findings, rows, audited.memories, taken=asked.taken, apart=apart, known=known)
     check_share(findings, draft.deletes, len(audited), max_share)
     builder = CleanupBuilder(draft, findings)
     conflicts = [] if on_conflict == "theirs" else [*builder.conflicts()]
     refuse_conflicts(conflicts, on_conflict)
-    notes = builder.notes(audit.findings[audit.findings["id"].map(audited.__contains__).astype(bool)])
-    return plan_of(access, [*conflicts, *builder.changes()], notes=notes, created_at=now)
+    left = builder.left_out(audit.findings[audit.findings["id"].map(audited.__contains__).astype(bool)])
+    shown = {change.id for change in conflicts}
+    plan = plan_of(
+        access,
+        [*conflicts, *builder.changes()],
+        notes=builder.notes(audited.memories),
+        left=[one for one in left if one.id not in shown],
+        created_at=now,
+    )
+    if rules is None:
+        return plan
+    states = {row.id: (row.audited, row.current) for row in rows.values()}
+    plan = leave_out_protected(plan, rules, lambda memory_id: states.get(memory_id, ()))
+    check_limits(plan, rules.limits, lambda: len(audited))
+    return plan
 
 
 def _select_known(findings: pd.DataFrame, audited: AuditedMemories) -> pd.DataFrame:
@@ -134,6 +158,10 @@ def _select_known(findings: pd.DataFrame, audited: AuditedMemories) -> pd.DataFr
     return findings[is_known & (related.isna() | related.map(audited.__contains__).astype(bool))]
 
 
-def _changed_pairs(findings: pd.DataFrame) -> set[frozenset[str]]:
-    changed = findings[(findings["check"] == "changed_value") & findings["related_id"].notna()]
-    return {frozenset(pair) for pair in zip(changed["id"], changed["related_id"], strict=True)}
+def _known_secrets(memories: pd.DataFrame, findings: pd.DataFrame) -> dict[str, frozenset[str]]:
+    """Return the secrets of each memory that an audit found in its texts."""
+    known: defaultdict[str, set[str]] = defaultdict(set)
+    for memory_id, value, _ in values_of(memories, findings[findings["check"] == "secret"]):
+        if memory_id is not None:
+            known[memory_id].add(value)
+    return {memory_id: frozenset(values) for memory_id, values in known.items()}

@@ -15,9 +15,11 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -26,16 +28,21 @@ from msgspec.structs import replace
 
 from memframe.access import Access
 from memframe.audit.fields import names_in, rescale_importance
-from memframe.cleanup.merge import Copy, Merge, Merging
-from memframe.cleanup.proposals import COPYING, PLANNED
+from memframe.audit.findings import Proposal
+from memframe.audit.merge import Merge, Merging, join_fields, read_copies
+from memframe.audit.planted import without_hidden
+from memframe.audit.secrets.repeats import find_memories_showing
+from memframe.cleanup.proposals import ENDING, PLANNED
 from memframe.cleanup.redact import Redacted, redact_memories, search_memories
 from memframe.display import number_of
 from memframe.errors import PlanError
+from memframe.fields import MEMORY_FIELDS
 from memframe.plan.cells import cells_of, normalize, read_cell
 from memframe.plan.change import FIELDS, Change, Fields, Label, Value, list_some
 from memframe.plan.current import CurrentMemory, read_current
 from memframe.plan.deletes import delete_of
 from memframe.plan.edited_frame import EditedFrame, label_of
+from memframe.plan.plan import LeftOut
 
 
 class DraftRow(Struct, frozen=True, kw_only=True, dict=True):
@@ -140,7 +147,7 @@ def _last_spelling(name: str, becomes: Mapping[str, str]) -> str:
     return passed[-1] if name == passed[-1] else min(passed[passed.index(name) :])
 
 
-HOLDING = ("title", "summary", "content", "tags", "source")
+HOLDING = tuple(field.name for field in MEMORY_FIELDS if field.is_editable and field.on_merge != "keep own")
 """Fields in which a memory holds what it says; scores are not among them."""
 
 
@@ -153,10 +160,32 @@ class Draft(Struct, frozen=True, kw_only=True):
     deletes: dict[str, str | None]
     """Memories to delete, each with the one that is kept and says the same, if any."""
     merges: tuple[Merge, ...]
+    why_left: dict[str, str]
+    """Why memories that repeat another one stay."""
     conflicts: dict[str, tuple[str, ...]]
     """Memories that have changed since the audit, and in which fields; none of them where it is gone."""
     hidden: dict[str, frozenset[str]]
     """Texts of each memory that no display shows."""
+    redacted: frozenset[str] = frozenset()
+    """What is cut out of some memory."""
+
+    def still_show_redacted(self, memories: pd.DataFrame) -> list[str]:
+        """Return the ids of the memories that show what is cut out of others, once all is carried out."""
+        gone = {*self.deletes, *(copy for merge in self.merges for copy in merge.copies)}
+        left = memories[~memories["id"].isin(gone)]
+        texts = {
+            name: pd.Series(
+                [
+                    self.kept[memory_id][name] if memory_id in self.kept else value
+                    for memory_id, value in zip(left["id"], left[name], strict=True)
+                ],
+                dtype=left[name].dtype,
+            )
+            for name in HOLDING
+            if name in left.columns
+        }
+        rows = find_memories_showing(pd.DataFrame(texts), self.redacted)
+        return left["id"].iloc[rows].tolist()
 
 
 def make_draft(
@@ -166,11 +195,12 @@ def make_draft(
     *,
     taken: Iterable[str],
     apart: Iterable[frozenset[str]],
+    known: Mapping[str, frozenset[str]],
 ) -> Draft:
     """Plan the state of each memory that findings name, by their ``action``.
 
-    `memories` are all of the user that were audited, `taken` the actions that are asked for at all, and `apart` pairs
-    of memories that differ in a value.
+    `memories` are all of the user that were audited, `taken` the actions that are asked for at all, `apart` pairs
+    of memories that differ in a value, and `known` the secrets that the audit found, by memory.
     """
     findings, apart = _leave_out_sealed(findings, rows), frozenset(apart)
     conflicts = _find_conflicts(findings, rows)
@@ -188,11 +218,12 @@ def make_draft(
     deletes = _choose_deletes(findings, may_change)
     kept = _edit_memories(edits, may_change, redacted)
     kept = {memory_id: fields for memory_id, fields in kept.items() if memory_id not in deletes}
-    merges = tuple(
-        Merging(memories, kept, taken=frozenset(taken), apart=apart).merges(_read_copies(findings))
-    )
+    # what is merged is decided on what was audited, as the audit did; what is kept then is what was edited
+    unedited = {memory_id: may_change[memory_id] for memory_id in kept}
+    merging = Merging(memories, unedited, taken=frozenset(taken), apart=apart)
+    merges = tuple(merging.merges(read_copies(findings)))
     for merge in merges:
-        kept[merge.keeper] = merge.values
+        kept[merge.keeper] = join_fields(kept[merge.keeper], [kept[copy] for copy in merge.copies])
         for copy in merge.copies:
             del kept[copy]
     return Draft(
@@ -200,8 +231,10 @@ def make_draft(
         kept=kept,
         deletes=deletes,
         merges=merges,
+        why_left=merging.why_left,
         conflicts=conflicts,
-        hidden=_find_hidden(rows, stored, searched, redacted),
+        hidden=_find_hidden(rows, stored, searched, redacted, known),
+        redacted=frozenset().union(*(redaction.secrets for redaction in redacted.values())),
     )
 
 
@@ -220,7 +253,7 @@ def _find_conflicts(findings: pd.DataFrame, rows: Mapping[str, DraftRow]) -> dic
     needed: defaultdict[str, set[str]] = defaultdict(set)
     columns = (findings[name] for name in ("id", "field", "action", "related_id"))
     for memory_id, field, action, related in zip(*columns, strict=True):
-        is_last = action in {"delete", "merge"}
+        is_last = action in ENDING
         needed[memory_id].update(FIELDS if is_last else [field])
         if is_last and related in rows:
             needed[related].update(HOLDING)
@@ -241,13 +274,16 @@ def _find_hidden(
     stored: Mapping[str, Fields],
     searched: pd.DataFrame,
     redacted: Mapping[str, Redacted],
+    known: Mapping[str, frozenset[str]],
 ) -> dict[str, frozenset[str]]:
     """Find texts that no display may show, whatever is planned: secrets, and numbers like those of cards."""
     is_secret = (searched["action"] == "redact") | (searched["severity"] == "high")
     found = redact_memories(searched[is_secret], stored, searched=searched)
     nothing = Redacted({}, frozenset())
     return {
-        memory_id: found.get(memory_id, nothing).secrets | redacted.get(memory_id, nothing).secrets
+        memory_id: found.get(memory_id, nothing).secrets
+        | redacted.get(memory_id, nothing).secrets
+        | known.get(memory_id, frozenset())
         for memory_id in rows
     }
 
@@ -257,24 +293,61 @@ def _edit_memories(
 ) -> dict[str, dict[str, Value]]:
     """Return memories without their secrets, with the tags and on the scale that the audit proposes."""
     edited = {memory_id: dict(fields) for memory_id, fields in memories.items()}
-    for memory_id, redaction in redacted.items():
-        fields = redaction.values.items()
-        edited[memory_id] |= {name: value for name, value in fields if normalize(name, value).error is None}
-    for memory_id, names in choose_tags(findings[findings["action"] == "retag"]).items():
-        spelled = [names.get(str(name), str(name)) for name in edited[memory_id]["tags"] or ()]  # type: ignore[union-attr]
-        tags = tuple(dict.fromkeys(name for name in spelled if name is not None))
-        if normalize("tags", tags).error is None:
-            edited[memory_id]["tags"] = tags
-    for memory_id in findings["id"][(findings["action"] == "rescale") & (findings["field"] == "importance")]:
-        importance = memories[memory_id]["importance"]
-        if isinstance(importance, float):
-            edited[memory_id]["importance"] = rescale_importance(importance)
+    for action, edit in EDITORS.items():
+        for memory_id, fields in edit(EditInput(findings[findings["action"] == action], edited, redacted)):
+            edited[memory_id] |= {
+                name: value for name, value in fields.items() if normalize(name, value).error is None
+            }
     return edited
+
+
+class EditInput(NamedTuple):
+    """Input of an editor: the findings of its action, and the memories as they are edited so far."""
+
+    findings: pd.DataFrame
+    memories: Mapping[str, Fields]
+    redacted: Mapping[str, Redacted]
+
+
+Editor = Callable[[EditInput], Iterable[tuple[str, Fields]]]
+"""Yields ids of memories, each with its new fields."""
+
+
+def _redact(given: EditInput) -> Iterator[tuple[str, Fields]]:
+    for memory_id, redaction in given.redacted.items():
+        yield memory_id, redaction.values
+
+
+def _strip(given: EditInput) -> Iterator[tuple[str, Fields]]:
+    fields = zip(given.findings["id"], given.findings["field"], strict=True)
+    for memory_id, field in dict.fromkeys(fields):
+        text = given.memories[memory_id][field]
+        if isinstance(text, str):
+            yield memory_id, {field: without_hidden(text)}
+
+
+def _retag(given: EditInput) -> Iterator[tuple[str, Fields]]:
+    for memory_id, names in choose_tags(given.findings).items():
+        spelled = [names.get(str(name), str(name)) for name in given.memories[memory_id]["tags"] or ()]  # type: ignore[union-attr]
+        yield memory_id, {"tags": tuple(dict.fromkeys(name for name in spelled if name is not None))}
+
+
+def _rescale(given: EditInput) -> Iterator[tuple[str, Fields]]:
+    for memory_id in dict.fromkeys(given.findings["id"][given.findings["field"] == "importance"]):
+        importance = given.memories[memory_id]["importance"]
+        if isinstance(importance, float):
+            yield memory_id, {"importance": rescale_importance(importance)}
+
+
+EDITORS: Mapping[Proposal, Editor] = MappingProxyType(
+    {"redact": _redact, "strip": _strip, "retag": _retag, "rescale": _rescale}
+)
+"""In the order in which they edit a memory; of `PLANNED`, the others are `ENDING`."""
 
 
 def _choose_deletes(findings: pd.DataFrame, may_stay: Collection[str]) -> dict[str, str | None]:
     """Find memories to delete, each with the one that says the same, if any, which must then stay."""
-    own = findings[(findings["action"] == "delete") & ~findings["check"].isin(COPYING)]
+    own = findings[(findings["action"] == "delete") & (findings["check"] != "exact_duplicate")]
     related = own["related_id"].astype(object).where(own["related_id"].notna(), None)
     wanted = dict(zip(own["id"], related, strict=True))
     return {
@@ -282,14 +355,6 @@ def _choose_deletes(findings: pd.DataFrame, may_stay: Collection[str]) -> dict[s
         for memory_id, other in wanted.items()
         if other is None or (other in may_stay and other not in wanted)
     }
-
-
-def _read_copies(findings: pd.DataFrame) -> list[Copy]:
-    """Collect the findings of memories that repeat another one."""
-    is_copy = (findings["action"] == "merge") | findings["check"].isin(COPYING)
-    copies = findings[is_copy & findings["related_id"].notna()]
-    columns = ("id", "related_id", "check", "kind", "action")
-    return [Copy(*cells) for cells in zip(*(copies[name] for name in columns), strict=True)]
 
 
 class CleanupBuilder:
@@ -300,8 +365,8 @@ class CleanupBuilder:
         self._actions = {
             str(memory_id): {*actions} for memory_id, actions in findings.groupby("id")["action"]
         }
-        self._copies = {*findings["id"][findings["check"].isin(COPYING)]}
-        is_ending = findings["action"].isin(["delete", "merge"])
+        self._checks = {str(memory_id): {*checks} for memory_id, checks in findings.groupby("id")["check"]}
+        is_ending = findings["action"].isin(ENDING)
         self._why_patched = _describe_reasons(findings[~is_ending])
         self._why_deleted = _describe_reasons(findings[is_ending])
         self._merged_into = {copy: merge.keeper for merge in draft.merges for copy in merge.copies}
@@ -340,42 +405,40 @@ class CleanupBuilder:
                 hidden=self._hidden_texts(memory_id),
             )
 
-    def notes(self, findings: pd.DataFrame) -> Iterator[str]:
-        """Say how many of the memories that an audit proposes to change are changed, and why the others are not.
+    def notes(self, memories: pd.DataFrame) -> Iterator[str]:
+        """Say which memories of a user still show what the plan redacts in others."""
+        if showing := self._draft.still_show_redacted(memories):
+            n = number_of(len(showing), "memory still shows", "memories still show")
+            yield f"{n} what is redacted in others: {list_some(showing)}. Look at the findings of `secret` there."
 
-        Yields nothing if each of them is changed, and no other memory. The findings are those of the audit about
-        memories of this user, whatever was asked for.
+    def left_out(self, findings: pd.DataFrame) -> Iterator[LeftOut]:
+        """Yield the memories that an audit proposes to change and that stay as they are, each with the reason.
+
+        The findings are those of the audit about memories of this user, whatever was asked for.
         """
         changed = {*self._after, *self._draft.deletes, *self._merged_into}
-        wanted = {*findings["id"][findings["action"].isin(PLANNED)], *self._actions}
-        left, besides = wanted - changed, changed - wanted
-        if not left and not besides:
-            return
-        n_done = len(wanted & changed)
-        proposals = number_of(len(wanted), "proposal", "proposals")
-        note = f"In memories: of {proposals} {number_of(n_done, 'is', 'are')} carried out"
-        if left:
-            counts = Counter(sorted(map(self._why_left, left)))
-            reasons = "; ".join(f"{n:,} {why}" for why, n in counts.most_common())
-            note += f"; {number_of(len(left), 'is', 'are')} left for you: {reasons}"
-        if besides:
-            note += f". {number_of(len(besides), 'other memory takes', 'other memories take')} in what copies held"
-        yield f"{note}."
+        proposed = findings[findings["action"].isin(PLANNED) & findings["id"].notna()]
+        actions = {
+            str(memory_id): action
+            for memory_id, action in zip(proposed["id"], proposed["action"], strict=True)
+        }
+        actions |= {memory_id: next(iter(sorted(asked))) for memory_id, asked in self._actions.items()}
+        for memory_id in sorted(actions.keys() - changed):
+            yield LeftOut(memory_id, actions[memory_id], self._why_left(memory_id))
 
     def _why_left(self, memory_id: str) -> str:
-        """Say why a memory stays as it is, after a number of such memories."""
         actions = self._actions.get(memory_id)
         if not actions:
             return "not asked for in actions="
         if memory_id in self._draft.conflicts:
             return "changed or deleted at the service since the audit"
         if self._draft.rows[memory_id].is_closed:
-            return "with content that cannot be opened"
-        if memory_id in self._copies or "merge" in actions:
-            return "whose merge would lose a value (a name, a number, a date, a source, a title)"
+            return "its content cannot be opened"
+        if memory_id in self._draft.why_left and actions & ENDING:
+            return self._draft.why_left[memory_id]
         if "delete" in actions:
             return "kept, as the memory that says the same is deleted or may be"
-        return "with nothing left to change"
+        return "nothing is left to change"
 
     def _place_of(self, memory_id: str) -> int:
         return self._draft.rows[memory_id].place
@@ -395,6 +458,7 @@ class CleanupBuilder:
             reason="; ".join([*takes_in, *dict.fromkeys(filter(None, why))]),
             group=self._group_of.get(memory_id),
             hidden=self._hidden_texts(memory_id, *held),
+            checks=self._checks_of(memory_id, *merged),
         )
 
     def _delete(self, memory_id: str) -> Change:
@@ -402,9 +466,10 @@ class CleanupBuilder:
         whole = delete_of(row.label, row.stored) if row.stored else Change(action="delete", id=memory_id)
         kept = None if keeper is None else f"{self._name_memories([keeper])} keeps what it says"
         why = self._why_deleted.get(memory_id) or "the same text as others that are merged"
-        depends_on = {}
+        depends_on, keeps = {}, {}
         if keeper is not None:  # on what it holds of others and keeps; its patch compares the rest
             current, after = self._draft.rows[keeper].current, self._after.get(keeper, {})
+            keeps = {keeper: str(after.get("content", current["content"]) or "")}
             depends_on = {keeper: {name: current[name] for name in HOLDING if name not in after}}
         return replace(
             whole,
@@ -412,11 +477,16 @@ class CleanupBuilder:
             group=None if keeper is None else self._group_of[keeper],
             hidden=self._hidden_texts(memory_id, *filter(None, [keeper])),
             depends_on=depends_on,
+            keeps=keeps,
+            checks=self._checks_of(memory_id),
         )
 
     def _name_memories(self, ids: Sequence[str]) -> str:
         rows = (self._draft.rows[memory_id] for memory_id in ids)
         return list_some([Change(action="patch", id=row.id, row=row.label).label for row in rows])
+
+    def _checks_of(self, *ids: str) -> tuple[str, ...]:
+        return tuple(sorted(set().union(*(self._checks.get(memory_id, set()) for memory_id in ids))))
 
     def _hidden_texts(self, *ids: str) -> tuple[str, ...]:
         return tuple(sorted(frozenset().union(*(self._draft.hidden[memory_id] for memory_id in ids))))

@@ -16,6 +16,7 @@ from memframe.audit.fields import names_in
 from memframe.audit.findings import CHECKS, PROPOSALS, Check, Proposal
 from memframe.audit.judge import JUDGED
 from memframe.audit.junk import ACTIONS
+from memframe.audit.merge import COPYING
 from memframe.audit.result import findings_of, read_audit
 from memframe.display import number_of
 from memframe.errors import ConfigError, Hint, PlanError
@@ -24,18 +25,21 @@ from memframe.load import load_memories, load_tags
 
 Actions = Iterable[str] | Mapping[str, str] | None
 
-PLANNED: tuple[Proposal, ...] = ("delete", "merge", "redact", "retag", "rescale")
+PLANNED: tuple[Proposal, ...] = ("delete", "merge", "redact", "strip", "retag", "rescale")
 """Proposals that something is planned for; the others are for people."""
+
+ENDING: frozenset[Proposal] = frozenset({"delete", "merge"})
+"""Those after which a memory is gone; the others edit it."""
 
 POSSIBLE: Mapping[Check, tuple[Proposal, ...]] = MappingProxyType(
     {
         "exact_duplicate": ("delete", "merge"),
         "near_duplicate": ("merge",),
-        "changed_value": (),  # which of two values is right, or whether both are, no program knows
-        "superseded": ("delete",),
+        "version": ("delete",),  # of the older ones: whether both are true, no program knows
         "stale": ("delete",),
         "secret": ("redact", "delete"),
         "personal_data": ("redact", "delete"),
+        "planted": ("strip", "delete"),
         "junk": ("delete", "merge"),
         "missing": (),
         "scores": ("rescale",),
@@ -44,9 +48,6 @@ POSSIBLE: Mapping[Check, tuple[Proposal, ...]] = MappingProxyType(
     }
 )
 """Possible actions for the findings of each check."""
-
-COPYING = frozenset({"exact_duplicate", "near_duplicate"})
-"""Checks that relate a memory to one that says the same."""
 
 MAX_SHARE = 0.05
 """Largest share of a user's memories that is deleted on wording alone without a confirmation."""

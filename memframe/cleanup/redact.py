@@ -15,11 +15,15 @@ import pandas as pd
 
 from memframe.audit.evidence import FINDERS
 from memframe.audit.findings import Check, findings_frame, join_findings
+from memframe.audit.secrets.values import is_distinctive, looks_drawn
 from memframe.audit.similarity.cluster import Clusters
-from memframe.audit.text import TEXT_FIELDS, redaction_mark
+from memframe.audit.text import fold, redaction_mark
+from memframe.fields import MEMORY_FIELDS, TEXT_FIELDS
 from memframe.plan.change import Fields, Value
 
-_FIELDS = (*TEXT_FIELDS, "source", "tags")
+_FIELDS = tuple(
+    field.name for field in MEMORY_FIELDS if field.is_editable and field.kind in ("text", "names")
+)
 """Fields in which a secret may stand; only the texts are searched for one."""
 
 _MIN_ALONE = 4
@@ -68,9 +72,14 @@ def redact_memories(
     `searched` is what `search_memories` has found in these memories, and `apart` are pairs of memories that are known
     to differ in a value.
     """
+    by_memory = _read_stretches(findings, memories)
+    in_tags = dict.fromkeys(findings["id"][findings["field"] == "tags"])
+    everywhere = _name_distinctive(by_memory, memories) if in_tags else {}
     redactions = {
-        memory_id: _Redaction(memories[memory_id], stretches)
-        for memory_id, stretches in _read_stretches(findings, memories).items()
+        memory_id: _Redaction(
+            memories[memory_id], by_memory.get(memory_id, {}), everywhere if memory_id in in_tags else {}
+        )
+        for memory_id in (*by_memory, *(in_tags.keys() - by_memory.keys()))
     }
     checks = [check for check in FINDERS if (findings["check"] == check).any()]
     known = searched[searched["check"].isin(checks) & searched["id"].isin(redactions)]
@@ -129,9 +138,9 @@ def cut(text: str, stretches: Iterable[Stretch]) -> str:
 class _Redaction:
     """Redaction of one memory in rounds: the stretches of each, and the names of their marks."""
 
-    def __init__(self, memory: Fields, stretches: Stretches) -> None:
+    def __init__(self, memory: Fields, stretches: Stretches, known: Mapping[str, str]) -> None:
         self.memory = memory
-        self.rounds = [(stretches, _name_secrets(stretches, memory))]
+        self.rounds = [(stretches, {**known, **_name_secrets(stretches, memory)})]
         self._fields: dict[str, Value] | None = None
 
     def fields(self) -> Fields:
@@ -171,6 +180,17 @@ def _name_secrets(stretches: Stretches, memory: Fields) -> dict[str, str]:
     }
 
 
+def _name_distinctive(by_memory: Mapping[str, Stretches], memories: Memories) -> dict[str, str]:
+    """Return the secrets of all memories that are looked for in the tags of others, each with its kind."""
+    named = (_name_secrets(stretches, memories[memory_id]) for memory_id, stretches in by_memory.items())
+    return {
+        fold(secret).text: kind
+        for names in named
+        for secret, kind in names.items()
+        if is_distinctive(fold(secret).text)
+    }
+
+
 def _cut_all(memory: Fields, stretches: Stretches, names: Mapping[str, str]) -> dict[str, Value]:
     new: dict[str, Value] = dict(memory)
     for field in _FIELDS:
@@ -184,7 +204,7 @@ def _cut_all(memory: Fields, stretches: Stretches, names: Mapping[str, str]) -> 
 
 
 def _find_again(text: str, secrets: Mapping[str, str]) -> Iterator[Stretch]:
-    """Find secrets as separate words: next to no letter, digit or underscore.
+    """Find secrets as separate words: next to no letter, digit or underscore, unless they can be nothing else.
 
     >>> [stretch.start for stretch in _find_again("4711, 47110, «4711»", {"4711": "pin"})]
     [0, 14]
@@ -193,11 +213,11 @@ def _find_again(text: str, secrets: Mapping[str, str]) -> Iterator[Stretch]:
         bare = secret.strip()
         if len(bare) < _MIN_ALONE and not any(map(str.isdecimal, bare)):
             continue
-        start = text.find(bare)
+        is_drawn, start = looks_drawn(bare), text.find(bare)
         while start >= 0:
             end = start + len(bare)
             beside = (*text[max(0, start - 1) : start], *text[end : end + 1])
-            is_alone = not any(sign.isalnum() or sign == "_" for sign in beside)
+            is_alone = is_drawn or not any(sign.isalnum() or sign == "_" for sign in beside)
             if is_alone:
                 yield Stretch(start, end, kind)
             start = text.find(bare, end if is_alone else start + 1)

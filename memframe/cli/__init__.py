@@ -31,6 +31,7 @@ COMMANDS = {
     "search": "memframe.cli.look:search_command",
     "export": "memframe.cli.read:export_command",
     "restore": "memframe.cli.write:restore_command",
+    "review": "memframe.cli.review:review_command",
     "plan": "memframe.cli.write:plan_command",
     "apply": "memframe.cli.write:apply_command",
     "resume": "memframe.cli.write:resume_command",

@@ -14,12 +14,10 @@ from memframe.cli.options import (
     as_json,
     ask_secret,
     example,
-    full_id,
     remark,
     show,
 )
 from memframe.client import Client, connect, connect_and_sign_in, wait_for_decision
-from memframe.client.responses import is_uuid
 from memframe.display import printable
 from memframe.oauth import OAuthFlow
 from memframe.settings import remove_settings, store_settings
@@ -28,10 +26,7 @@ from memframe.wire import AccessRequest
 
 def full_request_id(client: Client, given: str) -> str:
     """Return the id of the access request that is given by its id, or by the beginning of it."""
-    if is_uuid(given):
-        return given
-    ids = (request.id for request in client.access_requests())
-    return full_id(given, ids, ("access request", "access requests"), shown_by="memframe request list")
+    return client.full_request_id(given, shown_by="`memframe request list`")
 
 
 @click.command("login")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
+import pandas as pd
 
+from memframe.audit import SEVERITIES, Comparison
 from memframe.audit.findings import Severity
 from memframe.cli.options import FOUND, Group, LocalPath, as_json, combine, example, remark, show, wants_json
 from memframe.cli.read import at_least, fail_on_option
@@ -17,6 +19,7 @@ from memframe.client import Client, connect
 from memframe.display import number_of, printable
 from memframe.fleet import FleetFolder, audit_fleet, export_fleet
 from memframe.fleet.run import dask_client_at, forget_revoked
+from memframe.report import words_of
 
 SOME_FAILED = 1
 """Exit code if a user failed."""
@@ -30,6 +33,7 @@ _NOUNS = {
     "revoked": ("revoked", "revoked"),
     "n_rows": ("memory", "memories"),
     "n_findings": ("finding", "findings"),
+    "n_unchanged": ("user unchanged", "users unchanged"),
 }
 
 
@@ -38,8 +42,8 @@ _NOUNS = {
 def fleet_group() -> None:
     """Audit or export the memories of every user who approved, into one folder.
 
-    A repeated command processes only users who are missing. It ends with 1 if a user failed; a revoked approval is
-    no failure.
+    A repeated audit looks at every user again and audits those whose memories have changed; a repeated export processes
+    users who are missing. Both end with 1 if a user failed; a revoked approval is no failure.
     """
 
 
@@ -60,14 +64,20 @@ fleet_options = combine(
     default=True,
     help="Also keep the audited memories, sealed with each user's key.",
 )
+@click.option("--full", is_flag=True, help="Audit all users again, changed or not.")
 @fail_on_option
 @example("memframe fleet audit fleet-2026-11 --fail-on high")
-def fleet_audit(path: Path, archives: bool, fail_on: Severity | None, **cluster: Any) -> None:
-    """Audit the memories of every user separately, and write the findings to PATH."""
+def fleet_audit(path: Path, archives: bool, full: bool, fail_on: Severity | None, **cluster: Any) -> None:
+    """Audit the memories of every user separately, and write the findings to PATH.
+
+    Of users whose memories have not changed since their audit in PATH, its findings are taken over. --fail-on counts
+    the findings of all users whom this run reached.
+    """
     with _connect(path, **cluster) as (client, how):
-        folder = audit_fleet(client, path, archives=archives, **how)
-    severities = folder.severities()
-    _print_result(folder, n_findings=severities.total())
+        folder = audit_fleet(client, path, archives=archives, full=full, **how)
+    outcomes = folder.outcomes
+    severities = folder.severities(outcomes["user_id"][outcomes["status"] == "done"])
+    _print_result(folder, n_findings=severities.total(), n_unchanged=folder.n_before)
     if fail_on and any(severities[severity] for severity in at_least(fail_on)):
         sys.exit(FOUND)
 
@@ -83,6 +93,58 @@ def fleet_export(path: Path, plaintext: bool, **cluster: Any) -> None:
     with _connect(path, **cluster) as (client, how):
         folder = export_fleet(client, path, sealed=not plaintext, **how)
     _print_result(folder)
+
+
+@fleet_group.command("compare")
+@click.argument("path", type=LocalPath(exists=True))
+@click.option(
+    "--since", metavar="TIME", help="Look at users audited since, such as 2026-11-23; else in the last run."
+)
+@fail_on_option
+@as_json
+@example("memframe fleet compare fleet-2026-11 --fail-on high")
+def fleet_compare(path: Path, since: str | None, fail_on: Severity | None) -> None:
+    """Compare the last audit of each user in PATH with the one before: new and gone findings, without texts.
+
+    --fail-on counts new findings alone.
+    """
+    compared = FleetFolder(path).compare(since)
+    by_name = {"new": compared.new, "gone": compared.gone}
+    by = ["user_id", "severity", "check"]
+    tables = {
+        name: found.groupby(by, observed=True).size().reset_index(name="n") for name, found in by_name.items()
+    }
+    values = {
+        "path": str(path),
+        "counts": compared.counts,
+        **{name: counted.to_dict("records") for name, counted in tables.items()},
+        "note": compared.note,
+    }
+    show(values, _lines_of_comparison(compared, tables))
+    if fail_on and compared.new["severity"].isin(at_least(fail_on)).any():
+        sys.exit(FOUND)
+
+
+MAX_USERS = 20
+"""Users whose findings are named; --json names all."""
+
+
+def _lines_of_comparison(compared: Comparison, tables: Mapping[str, pd.DataFrame]) -> Iterator[str]:
+    """Yield the counts, and new and gone findings by user, most severe first."""
+    yield ", ".join(f"{n:,} {name}" for name, n in compared.counts.items())
+    for name, counted in tables.items():
+        rank = counted["severity"].map({each: -place for place, each in enumerate(SEVERITIES)})
+        worst_first = counted.assign(rank=rank).sort_values(
+            ["rank", "n"], ascending=[True, False], kind="stable"
+        )
+        for row in worst_first.head(MAX_USERS).itertuples():
+            yield printable(
+                f"{name:<5} {row.severity:<7} {words_of(str(row.check)).title:<18} {row.n:>5,}  {row.user_id}"
+            )
+        if (n_more := len(counted) - MAX_USERS) > 0:
+            yield f"and {n_more:,} more, which --json names"
+    if compared.note:
+        yield compared.note
 
 
 @fleet_group.command("forget")
@@ -127,7 +189,8 @@ def _print_result(folder: FleetFolder, **counts: int) -> None:
     n_of = {status: int(rows.sum()) for status, rows in is_.items()}
     n_of |= {"n_rows": int(outcomes["n_rows"].sum()), **counts}
     numbers = [number_of(n_of[name], *nouns) for name, nouns in _NOUNS.items() if name in n_of]
-    before = f"; done before: {folder.n_before:,}" if folder.n_before else ""
+    is_audit = "n_unchanged" in counts
+    before = f"; done before: {folder.n_before:,}" if folder.n_before and not is_audit else ""
     words = f"{', '.join(numbers)}; in {folder.path}, readable only by you{before}"
     show({"path": str(folder.path), **n_of, "n_before": folder.n_before}, words)
     if not wants_json():

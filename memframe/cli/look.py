@@ -9,14 +9,18 @@ import pandas as pd
 
 from memframe.access import Access
 from memframe.audit.result import records_of
-from memframe.audit.text import TEXT_FIELDS, mask_text
+from memframe.audit.text import mask_text
 from memframe.cli.access import access_required
-from memframe.cli.options import as_json, combine, example, full_id, remark, show, wants_json
-from memframe.client.responses import is_uuid
+from memframe.cli.options import as_json, combine, example, remark, show, wants_json
+from memframe.client.responses import full_id, is_uuid
 from memframe.display import escape_invisible, number_of, printable
+from memframe.fields import MEMORY_FIELDS, TEXT_FIELDS
 from memframe.load import load_memories, load_memory
 
-_OPEN = ("id", "created_at", "updated_at", "source", "importance", "confidence", "content_error")
+_DETAILS = (
+    field.name for field in MEMORY_FIELDS if field.is_editable and field.name not in {*TEXT_FIELDS, "tags"}
+)
+_OPEN = ("id", "created_at", "updated_at", *_DETAILS, "content_error")
 
 looking = combine(
     click.option(
@@ -40,7 +44,7 @@ def show_command(access: Access, memory_id: str, with_text: bool) -> None:
     """Show one memory, given by its id or the beginning of its id; texts are masked."""
     if not is_uuid(memory_id):
         ids = load_memories(access)["id"]
-        memory_id = full_id(memory_id, ids, ("memory", "memories"), shown_by="memframe list")
+        memory_id = full_id(memory_id, ids, ("memory", "memories"), shown_by="`memframe list`")
     (memory,) = _read_records(load_memory(access, memory_id), with_text=with_text)
     words = {
         name: ", ".join(value) if isinstance(value, list) else str(value) for name, value in memory.items()

@@ -1,4 +1,4 @@
-"""Options that commands share, exit codes, output, prompts for secrets, and ids given by their beginning."""
+"""Options that commands share, exit codes, output and prompts for secrets."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Any
 import click
 import msgspec
 
-from memframe.display import number_of, printable
-from memframe.errors import ConfigError, NotFoundError
+from memframe.display import number_of
+from memframe.errors import ConfigError
 from memframe.files import expand_path
 from memframe.secret import Secret
 
@@ -21,7 +21,6 @@ CONFLICTS, UNKNOWN, REFUSED, FOUND = 3, 4, 5, 6
 """Exit codes, beside 0 (done), 1 (an error) and 2 (wrong usage): see `memframe.cli`."""
 
 MAX_SENTENCE = 200
-MAX_LISTED = 5
 
 Command = Callable[..., None]
 
@@ -173,31 +172,3 @@ key_file_option = key_option(
     "the user's encryption_key as hexadecimal text",
     help="File with the user's encryption_key as hexadecimal text, which opens a sealed archive.",
 )
-
-
-def full_id(given: str, ids: Iterable[str], nouns: tuple[str, str], *, shown_by: str) -> str:
-    """Return the one of `ids` that begins with `given`, or equals it.
-
-    >>> full_id("7C9", ["7c9e6679", "5f0c9b1e"], ("memory", "memories"), shown_by="memframe export")
-    '7c9e6679'
-
-    Raises
-    ------
-    NotFoundError
-        None begins so.
-    ConfigError
-        Several do; the message names them.
-    """
-    beginning = given.strip().lower()
-    found = sorted(one for one in ids if beginning and one.lower().startswith(beginning))
-    if given in found or len(found) == 1:
-        return given if given in found else found[0]
-    if found:
-        some = ", ".join(found[:MAX_LISTED]) + (", ..." if len(found) > MAX_LISTED else "")
-        raise ConfigError(
-            f"{printable(given)} is the beginning of {len(found):,} {nouns[1]}, {some}: give more of the id"
-        )
-    raise NotFoundError(
-        f"no {nouns[0]} has an id that is or begins with {printable(given)!r}: `{shown_by}` shows the ids",
-        status=404,
-    )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial, wraps
 from pathlib import Path
 from typing import Any
 
 import click
+import pandas as pd
 from click.core import ParameterSource
 
 from memframe.archive import export_memories, load_archive, refresh_archive
@@ -31,10 +32,21 @@ from memframe.cli.options import (
     remark,
     show,
 )
+from memframe.display import printable
+from memframe.errors import FrameError
+from memframe.files import OwnKind, check_replaceable, write_own_file
 from memframe.frames import READ
 from memframe.load import load_memories, load_tags
 from memframe.readers import read_memories
-from memframe.report import describe_proposals, format_share, memories, none_found, subject_of, words_of
+from memframe.report import (
+    describe_proposals,
+    describe_times,
+    format_share,
+    memories,
+    none_found,
+    subject_of,
+    words_of,
+)
 from memframe.secret import Secret
 
 fail_on_option = click.option(
@@ -42,6 +54,10 @@ fail_on_option = click.option(
     type=click.Choice(list(reversed(SEVERITIES))),
     help=f"End with exit code {FOUND} if there is a finding of this severity or worse.",
 )
+
+
+MAX_WORST, MAX_COLUMNS = 5, 120
+"""Findings that a terminal names, and the characters of a line."""
 
 
 def at_least(severity: Severity) -> tuple[Severity, ...]:
@@ -83,6 +99,11 @@ _judging = combine(
     ),
     click.option("--model", metavar="NAME", help="The model to use."),
     click.option(
+        "--decisions",
+        type=LocalPath(exists=True, dir_okay=False),
+        help="Count what `memframe review` settled in this file, instead of listing it.",
+    ),
+    click.option(
         "--judge-limit",
         metavar="N",
         type=COUNT,
@@ -115,6 +136,7 @@ def audit_options(command: Command) -> Command:
         judge_limit: int,
         judge_key: Secret | None,
         send: bool,
+        decisions: Path | None,
         **others: Any,
     ) -> None:
         if archive is None and foreign is None and request_id is None:
@@ -126,7 +148,9 @@ def audit_options(command: Command) -> Command:
         if key is not None and archive is None:
             raise click.UsageError("--key-file opens a sealed archive: name it with --archive PATH.")
         judge = _make_judge(judge_url, model, judge_key, send=send)
-        run = partial(audit_memories, judge=judge, judge_limit=judge_limit, checks=checks or None)
+        run = partial(
+            audit_memories, judge=judge, judge_limit=judge_limit, checks=checks or None, decisions=decisions
+        )
         if foreign is None:
             audit = _run_audit(request_id, archive, key, run)
         else:
@@ -171,33 +195,74 @@ def _run_audit(
     return run(load_archive(archive))
 
 
+def _check_target(kind: OwnKind) -> Callable[[click.Context, click.Parameter, Path | None], Path | None]:
+    """Make a callback that refuses to replace a file of another kind, before an audit is begun."""
+
+    def check(context: click.Context, _: click.Parameter, path: Path | None) -> Path | None:
+        if path is not None:
+            check_replaceable(path, kind, error=FrameError, force=context.params["force"])
+        return path
+
+    return check
+
+
+force_option = click.option(
+    "--force", is_flag=True, is_eager=True, help="Replace files that are something else."
+)
+
+
 @click.command("audit")
 @audit_options
 @fail_on_option
 @click.option("--count-judged", is_flag=True, help="Let --fail-on also count what only a --judge found.")
-@click.option("--html", type=FILE, help="Also write the report to this file.")
 @click.option(
-    "--out", type=FILE, help="Save the audit in this file, as JSON, for `memframe plan --from-audit`."
+    "--compare",
+    "previous",
+    type=FILE,
+    metavar="FILE",
+    help="Compare with an audit that --out saved; --fail-on then counts new findings alone.",
 )
+@click.option(
+    "--html", type=FILE, callback=_check_target("report"), help="Also write the report to this file."
+)
+@click.option(
+    "--out",
+    type=FILE,
+    callback=_check_target("audit"),
+    help="Save the audit in this file, as JSON, for `memframe plan --from-audit`.",
+)
+@force_option
 @as_json
 @example(
     "memframe audit --request 7c9e6679 --fail-on high --html audit.html", "memframe audit --file export.json"
 )
 def audit_command(
-    audit: Audit, fail_on: Severity | None, count_judged: bool, html: Path | None, out: Path | None
+    audit: Audit,
+    fail_on: Severity | None,
+    count_judged: bool,
+    previous: Path | None,
+    html: Path | None,
+    out: Path | None,
+    force: bool,
 ) -> None:
     """Look for secrets, personal data, junk, duplicates, broken scores and tags; nothing is changed.
 
     Evidence is masked in every output, and texts before a --judge sees them. With --json all findings go to standard
-    output. To plan the proposals, use `memframe plan --from-audit`.
+    output. To plan the proposals, use `memframe plan --from-audit`. --html and --out replace an earlier report or
+    audit, any other file only with --force.
     """
+    compared = None if previous is None else audit.compare(previous)  # before --out may replace it
     if html is not None:
-        audit.to_html(html)
+        write_own_file(html, audit.html().encode(), "report", error=FrameError, force=force)
     if out is not None:
-        audit.to_json(out)
+        write_own_file(out, audit.json(), "audit", error=FrameError, force=force)
     written = {"Report": html, "Audit": out}
-    show(audit.json(), [*_lines_of(audit), *(f"{name}: {path}" for name, path in written.items() if path)])
-    found = audit.findings
+    lines = [*_lines_of(audit), *(f"{name}: {path}" for name, path in written.items() if path)]
+    if compared is not None:
+        counts = ", ".join(f"{n:,} {name}" for name, n in compared.counts.items())
+        lines.append(f"Compared with {previous}: {counts}." + (f" {compared.note}." if compared.note else ""))
+    show(audit.json(), lines)
+    found = audit.findings if compared is None else compared.new
     if not count_judged:
         found = found[~found["kind"].str.startswith(JUDGED).fillna(False).astype(bool)]
     if fail_on is not None and found["severity"].isin(at_least(fail_on)).any():
@@ -205,12 +270,16 @@ def audit_command(
 
 
 @click.command("report")
-@click.argument("path", type=FILE)
+@click.argument("path", type=FILE, callback=_check_target("report"))
 @audit_options
+@force_option
 @example("memframe report audit.html --archive memories.parquet")
-def report_command(audit: Audit, path: Path) -> None:
-    """Write an audit as one HTML page to PATH: no scripts, no links, evidence masked."""
-    audit.to_html(path)
+def report_command(audit: Audit, path: Path, force: bool) -> None:
+    """Write an audit as one HTML page to PATH: no scripts, no links, evidence masked.
+
+    An earlier report at PATH is replaced, any other file only with --force.
+    """
+    write_own_file(path, audit.html().encode(), "report", error=FrameError, force=force)
     click.echo(f"{memories(len(audit.memories))} audited: {path}, readable only by you")
 
 
@@ -219,19 +288,39 @@ def _lines_of(audit: Audit) -> Iterator[str]:
     n, counts = len(audit.memories), audit.counts
     yield f"{memories(n)} {subject_of(audit)}".strip() + "."
     yield from audit.verdict
-    yield "\nMemories by check, each counted at its worst severity:"
+    if len(worst := audit.worst(MAX_WORST)):
+        yield "\nTo decide first:"
+        yield from _lines_of_findings(worst, audit.labels(worst))
+    if counts:
+        yield "\nMemories by check, each counted at its worst severity:"
     for count in counts:
         severities = ", ".join(f"{n_found:,} {severity}" for severity, n_found in count.by_severity.items())
         part = format_share(count.n_memories, n)
         yield f"{words_of(count.check).title:<18} {f'{count.n_memories:,}':>7} {part:>10}   {severities}"
-    if clean := none_found(counts, audit.checks):
+    if clean := none_found(audit.findings, audit.checks):
         yield f"None found: {clean}."
     if said := describe_proposals(audit):
         yield said
-    for title, sentences in (("Judged", audit.by_judge), ("Not looked for", audit.not_checked)):
+    for title, sentences in (
+        ("Counted", audit.figures["evidence"].tolist()),
+        ("Judged", audit.by_judge),
+        ("Not looked for", audit.not_checked),
+    ):
         if sentences:
             yield f"\n{title}:"
             yield from (f"- {sentence}" for sentence in sentences)
+
+
+def _lines_of_findings(worst: pd.DataFrame, labels: Mapping[str, str]) -> Iterator[str]:
+    """Yield two lines for each finding: what it is and says, and of which memory."""
+    for finding in worst.astype(object).to_dict("records"):
+        ids, check = finding["ids"], str(finding["check"])
+        kind = str(finding["kind"]).replace("_", " ")
+        times = describe_times(finding["n_times"], len(ids))
+        said = " · ".join(filter(None, [str(finding["evidence"]), times]))
+        yield f"{finding['severity']:<7} {printable(f'{words_of(check).title}, {kind}: {said}', MAX_COLUMNS)}"
+        if ids:
+            yield "        " + printable(f"{ids[0]}  {labels.get(ids[0], '')}", MAX_COLUMNS)
 
 
 @click.command("export")

@@ -21,10 +21,10 @@ from memframe.cli.options import (
     as_json,
     combine,
     example,
-    full_id,
     show,
 )
 from memframe.cli.serve import data_options, open_service, secrets_of
+from memframe.client.responses import full_id
 from memframe.display import number_of, printable
 from memframe.errors import ConfigError, NotFoundError
 from memframe.files import atomic_file, raise_os_errors_as
@@ -49,6 +49,20 @@ enable_option = click.option("--enable", is_flag=True, help="Undo it.")
 user_option = click.option(
     "--user", "email", metavar="E-MAIL", required=True, help="E-mail address or id of the person."
 )
+
+
+def person(run: Command) -> Command:
+    """Take a person by e-mail address or id, as the argument or as --user."""
+
+    @click.argument("email", required=False)
+    @click.option("--user", "named", metavar="E-MAIL", help="The same as EMAIL.")
+    @wraps(run)
+    def with_person(*args: Any, email: str | None, named: str | None, **given: Any) -> None:
+        if (email is None) == (named is None):
+            raise click.UsageError("name one person: EMAIL, or --user E-MAIL")
+        run(*args, email=email or named, **given)
+
+    return with_person
 
 
 @click.group("service", cls=Group)
@@ -109,19 +123,19 @@ def add_user(deployment: Deployment, email: str, password_stdin: bool) -> Shown:
     return {"user_id": user_id}, user_id
 
 
-@command("reset-password", email, password_stdin)
+@command("reset-password", person, password_stdin)
 @example("memframe service reset-password ada@example.org --password-stdin < password.txt")
 def reset_password(deployment: Deployment, email: str, password_stdin: bool) -> Shown:
     """Set a user's password, and end all existing sessions.
 
     At the next sign-in the user has to change it.
     """
-    user_id = deployment.user_id(email)
+    user_id = _user_id(deployment, email)
     deployment.reset_password(user_id, _ask_password(from_stdin=password_stdin))
     return {"user_id": user_id}, f"{email} has a new password and is signed out everywhere"
 
 
-@command("rotate-key", email)
+@command("rotate-key", person)
 @example("memframe service rotate-key ada@example.org")
 def rotate_user_key(deployment: Deployment, email: str) -> Shown:
     """Give a user a new encryption key, and seal the stored content again with it.
@@ -129,7 +143,7 @@ def rotate_user_key(deployment: Deployment, email: str) -> Shown:
     Credentials then have the new key and its version. Content that applications send sealed with the old key is
     refused (409, key_version_changed) until they fetch the credentials again.
     """
-    rotation = deployment.rotate_key(deployment.user_id(email))
+    rotation = deployment.rotate_key(_user_id(deployment, email))
     if rotation.n_unreadable:
         unreadable = number_of(rotation.n_unreadable, "memory", "memories")
         click.echo(f"{unreadable} could not be opened with the old key and are unchanged", err=True)
@@ -204,7 +218,7 @@ def disable_account(deployment: Deployment, account: str, enable: bool) -> Shown
 @example("memframe service disable-tag ada@example.org stamps")
 def disable_tag(deployment: Deployment, email: str, name: str, enable: bool) -> Shown:
     """Disable a tag of a user: applications see `is_enabled` false; memories keep the tag."""
-    with deployment.store.transaction_of(deployment.user_id(email)) as memories:
+    with deployment.store.transaction_of(_user_id(deployment, email)) as memories:
         tag = memories.enable_tag(name, enabled=enable)
     words = f"the tag {printable(tag.name)} is {'enabled' if enable else 'disabled'}"
     return {"id": tag.id, "name": tag.name, "is_enabled": tag.is_enabled}, words
@@ -248,10 +262,10 @@ def export_user(deployment: Deployment, destination: Path, email: str) -> Shown:
 
 @command(
     "erase-user",
-    user_option,
+    person,
     click.option("--confirm", metavar="N", type=COUNT, help="How many memories the person has."),
 )
-@example("memframe service erase-user --user ada@example.org --confirm 128")
+@example("memframe service erase-user ada@example.org --confirm 128")
 def erase_user(deployment: Deployment, email: str, confirm: int | None) -> Shown:
     """Permanently delete a person's account with all memories, tags, keys, access and records.
 
@@ -275,6 +289,11 @@ def erase_user(deployment: Deployment, email: str, confirm: int | None) -> Shown
     user_option,
     click.option("--format", "form", default="auto", help="Format of FILE, where several fit."),
     click.option("--zone", metavar="ZONE", help="Time zone of times without one, such as Europe/Paris."),
+    click.option(
+        "--with-outdated",
+        is_flag=True,
+        help="Also what its source calls invalid, superseded, archived, paused or deleted.",
+    ),
     click.option("--apply", "applies", is_flag=True, help="Write the memories; without it they are counted."),
 )
 @example(
@@ -282,7 +301,13 @@ def erase_user(deployment: Deployment, email: str, confirm: int | None) -> Shown
     "memframe service import mem0.json --user ada@example.org --apply",
 )
 def import_file(
-    deployment: Deployment, source: Path, email: str, form: str, zone: str | None, applies: bool
+    deployment: Deployment,
+    source: Path,
+    email: str,
+    form: str,
+    zone: str | None,
+    with_outdated: bool,
+    applies: bool,
 ) -> Shown:
     """Import the memories of a file or folder of another memory system, or an archive, with their times.
 
@@ -296,13 +321,25 @@ def import_file(
         frame = read_memories(source, format=form, zone=zone)
     summary = frame.attrs[READ]["summary"]
     user = _find_user(deployment, email)
-    run = run_import(deployment, user.id, frame, applies=applies)
-    new, known = (number_of(number, "memory", "memories") for number in (run.n_new, run.n_known))
-    if run.id:
-        done = f"imported, {known} known already.\nTo undo it: memframe service undo-import {run.id}"
-    else:
-        done = f"to import, {known} known already." + (" --apply writes them." if run.n_new else "")
-    return {**asdict(run), "user_id": user.id, "read": summary}, f"{summary}\n{new} {done}"
+    run = run_import(deployment, user.id, frame, applies=applies, with_outdated=with_outdated)
+    new, known, repeated, outdated, undated = (
+        number_of(number, "memory", "memories")
+        for number in (run.n_new, run.n_known, run.n_repeated, run.n_outdated, run.n_undated)
+    )
+    columns = ", ".join(f"{printable(name)} ({number:,})" for name, number in run.not_stored.items())
+    lines = [
+        summary,
+        f"{new} {'imported' if run.id else 'to import'}, {known} known already.",
+        f"Repeated in the file, and taken once: {repeated}." if run.n_repeated else "",
+        f"Left out, as their source calls them outdated: {outdated}; --with-outdated takes them, too."
+        if run.n_outdated
+        else "",
+        f"Dated with the time of the import, as they have no date: {undated}." if run.n_undated else "",
+        f"Not stored, as a memory has no field for it: {columns}." if columns else "",
+        "" if run.id or not run.n_new else "--apply writes them.",
+        f"To undo it: memframe service undo-import {run.id}" if run.id else "",
+    ]
+    return {**asdict(run), "user_id": user.id, "read": summary}, "\n".join(filter(None, lines))
 
 
 @command("imports")
@@ -332,7 +369,7 @@ def undo_import_command(deployment: Deployment, import_id: str, confirm: int | N
     Memories that have changed since are kept.
     """
     runs = {run.id: run for run in list_imports(deployment)}
-    run = runs[full_id(import_id, runs, ("import", "imports"), shown_by="memframe service imports")]
+    run = runs[full_id(import_id, runs, ("import", "imports"), shown_by="`memframe service imports`")]
     if confirm != run.n_memories:
         number = number_of(run.n_memories, "memory", "memories")
         raise ConfigError(
@@ -384,9 +421,13 @@ def _full_account(deployment: Deployment, given: str) -> str:
     ids = [developer[name] for developer in accounts["developers"] for name in ("id", "client_id")]
     ids += [user["id"] for user in accounts["users"]]
     try:
-        return full_id(given, ids, ("account", "accounts"), shown_by="memframe service list")
+        return full_id(given, ids, ("account", "accounts"), shown_by="`memframe service list`")
     except NotFoundError:
         return given  # the service's own message says of what kind there is none
+
+
+def _user_id(deployment: Deployment, named: str) -> str:
+    return deployment.user_id(named) if "@" in named else _find_user(deployment, named).id
 
 
 def _find_user(deployment: Deployment, named: str) -> User:

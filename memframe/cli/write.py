@@ -17,6 +17,7 @@ from memframe.apply import Run, apply_plan, resume_run
 from memframe.archive import is_sealed, load_archive
 from memframe.archive.formats import OPENERS, open_file, parts_of
 from memframe.archive.table import ARCHIVE_SCHEMA
+from memframe.audit.policy import Policy, read_policy
 from memframe.cleanup import audit_again, plan_cleanup
 from memframe.cleanup.proposals import MAX_SHARE, Actions, read_actions
 from memframe.cli.access import access_required, open_request, request_option
@@ -31,24 +32,26 @@ from memframe.cli.options import (
     ask_secrets,
     combine,
     example,
-    full_id,
     key_file_option,
     read_keys,
     remark,
     show,
     wants_json,
 )
-from memframe.client.responses import is_uuid
+from memframe.client.responses import full_id, is_uuid
 from memframe.display import number_of
 from memframe.errors import AccessError, AuthError, ConfigError
 from memframe.journal import STATUSES, list_runs, purge_runs
 from memframe.load import iter_memories
 from memframe.plan import Plan, plan_changes, plan_deletes
-from memframe.plan.change import format_counts
+from memframe.plan.change import FIELDS, format_counts
 from memframe.plan.changes import OnConflict, OnNull, check_size
+from memframe.plan.current import count_current, read_current
+from memframe.plan.permitted import check_limits, leave_out_protected
+from memframe.plan.render import on_one_line
 from memframe.restore import check_archive, plan_restore
 from memframe.secret import Secret
-from memframe.undo import plan_reseal, plan_undo
+from memframe.undo import plan_id_of, plan_reseal, plan_undo
 
 MAX_SHOWN = 20
 """Changes that are printed without --full."""
@@ -60,6 +63,11 @@ out_option = click.option(
     "--out", type=LocalPath(), help="Save the plan in this file, encrypted for you on this machine."
 )
 full_option = click.option("--full", is_flag=True, help=f"Print all changes, not only the first {MAX_SHOWN}.")
+policy_option = click.option(
+    "--policy",
+    type=FILE,
+    help="A file of what may never happen (memframe.toml), such as memories that are protected and limits of a plan.",
+)
 max_changes_option = click.option(
     "--max-changes", metavar="N", type=COUNT, help="Refuse to plan more changes."
 )
@@ -103,6 +111,7 @@ max_changes_option = click.option(
     help="The largest share of all memories that --actions may delete by wording alone.",
 )
 @max_changes_option
+@policy_option
 @full_option
 @as_json
 @example(
@@ -122,6 +131,7 @@ def plan_command(
     on_conflict: OnConflict,
     max_share: float,
     max_changes: int | None,
+    policy: Path | None,
     out: Path | None,
     full: bool,
 ) -> None:
@@ -146,14 +156,20 @@ def plan_command(
     if audit is None and actions is not None:
         raise click.UsageError("--actions chooses among the proposals of --from-audit")
     settling: OnConflict = "mark" if on_conflict == "raise" else on_conflict
+    rules = read_policy(policy)
     with open_request(request_id) as access:
         if edited is None:
-            plan = _plan_proposals(access, audit, actions, on_conflict=settling, max_share=max_share)
+            plan = _plan_proposals(
+                access, audit, actions, on_conflict=settling, max_share=max_share, policy=rules
+            )
         elif is_delete:
             plan = plan_deletes(access, _rows_to_delete(edited, access, key), on_conflict=settling)
         else:
             rows = _read_rows(edited, key or access)
             plan = plan_changes(access, rows, on_null=on_null, on_conflict=settling)
+        plan = _compare_with_all(access, plan)
+        if rules is not None and edited is not None:
+            plan = _keep_policy(access, plan, rules)
     check_size(plan.records, max_changes)
     _show(plan, full=full)
     n_conflicts = plan.counts.get("conflict", 0)
@@ -191,7 +207,11 @@ def undo_command(access: Access, journal: Path, out: Path | None, full: bool) ->
     overwritten; then it ends with 3. A deleted memory has its id and dates again if the service restores it; otherwise
     it has a new id and the date of the undo. The plan says which, with the old date.
     """
-    plan = plan_undo(access, journal)
+    plan = _compare_with_all(access, plan_undo(access, journal))
+    if out is not None and out.exists() and Plan.load(out).id == plan_id_of(journal):
+        raise ConfigError(
+            f"{out} is the plan that this run carried out, and is not replaced: give --out another path"
+        )
     _show(plan, full=full)
     _save_and_exit(plan, out, access.request_id, "conflict")
 
@@ -241,10 +261,30 @@ def restore_command(
         found = check_archive(access, archive, key=key)
         show(found, str(found))
         sys.exit(0 if found.is_whole else CONFLICTS)
-    plan = plan_restore(access, archive, key=key, on_conflict=on_conflict)
+    plan = _compare_with_all(access, plan_restore(access, archive, key=key, on_conflict=on_conflict))
     check_size(plan.records, max_changes)
     _show(plan, full=full)
     _save_and_exit(plan, out, access.request_id, "conflict", "invalid")
+
+
+def _compare_with_all(access: Access, plan: Plan) -> Plan:
+    """Look for what a plan would lose in all memories, if there is something and nothing has been loaded."""
+    if plan.losses.empty or plan.n_compared:
+        return plan
+    return plan.compare_with(pd.concat(iter_memories(access, progress=False)))
+
+
+def _keep_policy(access: Access, plan: Plan, policy: Policy) -> Plan:
+    """Leave out what a policy protects; raise an error for a plan beyond its limits."""
+    current = read_current(access, [change.id for change in plan.writes if change.id], with_content=False)
+
+    def states(memory_id: str) -> tuple[dict[str, Any], ...]:
+        memory = current.get(memory_id)
+        return () if memory is None else ({name: memory.value(name) for name in FIELDS},)
+
+    plan = leave_out_protected(plan, policy, states)
+    check_limits(plan, policy.limits, lambda: count_current(access))
+    return plan
 
 
 def _parse_actions(text: str | None) -> Actions:
@@ -281,7 +321,7 @@ def _rows_to_delete(path: Path, access: Access, key: Secret | None) -> pd.DataFr
     if all(map(is_uuid, given)):
         return given
     ids = [memory_id for frame in iter_memories(access, progress=False) for memory_id in frame.id]
-    return [full_id(one, ids, ("memory", "memories"), shown_by="memframe export") for one in given]
+    return [full_id(one, ids, ("memory", "memories"), shown_by="`memframe export`") for one in given]
 
 
 def _show(plan: Plan, *, full: bool) -> None:
@@ -302,6 +342,7 @@ def _save_and_exit(plan: Plan, path: Path | None, request_id: str, *refused: str
         without = f" without {left_out}" if len(writable) < len(plan) else ""
         n_deletes = writable.counts.get("delete", 0)
         confirm = f" --confirm {n_deletes}" if n_deletes else ""
+        confirm += f" --confirm-losses {n_lost}" if (n_lost := len(writable.losses)) else ""
         command = f"memframe apply {shlex.quote(str(path))}{confirm} --request {request_id}"
         advice = f"To apply it: {command}" if writable else "It changes nothing."
         remark(f"Kept in {path}{without}. {advice}")
@@ -327,6 +368,13 @@ writing_options = combine(
 @click.argument("plan", type=LocalPath())
 @request_option(required=True)
 @click.option("--confirm", metavar="N", type=COUNT, help="Number of memories that the plan deletes.")
+@click.option(
+    "--confirm-losses",
+    metavar="N",
+    type=COUNT,
+    help="Number of values that no memory would hold any more, which the plan names.",
+)
+@policy_option
 @click.option("--journal", type=LocalPath(), help="File for the journal of the run.")
 @click.option("--plaintext", is_flag=True, help="Send content unsealed, for services that seal it.")
 @writing_options
@@ -338,6 +386,9 @@ def apply_command(plan: Path, request_id: str, plaintext: bool, **options: Any) 
     with 4 if the outcome of some is unknown, which `memframe resume` finds out.
     """
     loaded = Plan.load(plan)  # a damaged one needs no connection
+    if not (loaded.losses.empty and loaded.left.empty) and not wants_json():
+        for note in loaded.remarks:
+            remark(on_one_line(note))
     with open_request(request_id) as access:
         _finish(apply_plan(access, loaded, encrypt=not plaintext, **options), access.request_id)
 

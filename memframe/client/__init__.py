@@ -13,7 +13,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from memframe import wire
 from memframe.client.auth import TokenProvider
-from memframe.client.responses import Response, decode, require_same_id
+from memframe.client.responses import Response, decode, full_id, is_uuid, require_same_id
 from memframe.client.retry import SharedRateLimiter
 from memframe.client.transport import JSON_BODY, Transport
 from memframe.client.validation import check_id, memory_query, of_user, refuse_unsendable
@@ -198,10 +198,42 @@ class Client:
             found = [*found, *page.items]
         return found
 
+    def full_request_id(self, given: str, *, shown_by: str = "client.access_requests()") -> str:
+        """Return the id of the access request that is given by its id, or by the beginning of it.
+
+        Raises
+        ------
+        NotFoundError
+            None begins so.
+        ConfigError
+            Several do; the message names them.
+        """
+        if is_uuid(given):
+            return given
+        ids = (request.id for request in self.access_requests())
+        return full_id(given, ids, ("access request", "access requests"), shown_by=shown_by)
+
     def access_request(self, request_id: str) -> AccessRequest:
-        """Fetch one access request, with its current status."""
+        """Fetch one access request, by its id or the beginning of it, with its current status."""
+        _, request = self.with_full_id(request_id, self._access_request)
+        return request
+
+    def _access_request(self, request_id: str) -> AccessRequest:
         request = self._call(wire.GET_REQUEST, AccessRequest, request_id=request_id)
         return require_same_id(request, what=wire.GET_REQUEST, id=request_id)
+
+    def with_full_id(self, given: str, fetch: Callable[[str], T]) -> tuple[str, T]:
+        """Fetch something of an access request; if there is none with this id, of the one whose id begins so.
+
+        Return the id as well. The requests are listed only then: most ids are whole, and not every service's are UUIDs.
+        """
+        try:
+            return given, fetch(given)
+        except NotFoundError:
+            request_id = self.full_request_id(given)
+            if request_id == given:
+                raise
+        return request_id, fetch(request_id)
 
     def credentials(self, request_id: str) -> Credentials:
         """Fetch the keys to the memories of an approved request.

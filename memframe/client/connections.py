@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import io
+import math
 import socket
 import ssl
 import time
@@ -16,7 +17,7 @@ from contextlib import contextmanager, suppress
 from http import HTTPStatus
 from http.client import HTTPException, HTTPResponse, parse_headers
 from os import PathLike
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 from urllib.parse import urlsplit
 
 import requests
@@ -32,15 +33,31 @@ from urllib3.exceptions import (
     SSLError,
 )
 
+from memframe.address import is_loopback
 from memframe.errors import ConfigError, NoAnswerError
 from memframe.files import expand_path
 
 CONNECT_TIMEOUT_S = 5.0
 READ_TIMEOUT_S = 60.0
-"""Silence within a response; each byte begins it anew."""
+"""From the end of the request to the last header of its response, and silence within the body."""
 
 RESPONSE_TIMEOUT_S = 300.0
 """A whole response, from the end of the request to its last byte."""
+
+HEAD_BYTES = 65_536
+"""Status line and headers together, with all interim responses before them; also trailers, or the line of a chunk."""
+
+
+class Deadlines(NamedTuple):
+    """Seconds from the end of a request to the last header of its response, and to its last byte."""
+
+    head_s: float
+    response_s: float
+
+
+class EndlessLinesError(HTTPException):
+    """A response has more bytes of status, header or trailer lines than `HEAD_BYTES`."""
+
 
 _BEFORE_SENDING = (
     ConnectTimeoutError,  # among them NewConnectionError: refused, or no such host
@@ -96,8 +113,13 @@ def _message(host: str, broken: Exception, advice: str) -> str:
         return f"cannot reach {host}: no connection within {CONNECT_TIMEOUT_S:g} s. Check address and network"
     if isinstance(cause, exceptions.TimeoutError):
         return (
-            f"{host} went silent for {READ_TIMEOUT_S:g} s, or took more than {RESPONSE_TIMEOUT_S:g} s for one answer. "
-            f"{advice}"
+            f"{host} went silent for {READ_TIMEOUT_S:g} s, took longer than that over the head of an answer, or took "
+            f"more than {RESPONSE_TIMEOUT_S:g} s for one answer. {advice}"
+        )
+    if any(isinstance(each, EndlessLinesError) for each in _causes(broken)):
+        return (
+            f"{host} sent headers, interim answers or trailers without end: more than {HEAD_BYTES:,} bytes of them "
+            f"are not read. {advice}"
         )
     return f"{host} broke off in the middle of an answer ({type(cause).__name__}). {advice}"
 
@@ -159,19 +181,21 @@ class PendingRequest:
         self._pool._put_conn(self._connection)  # noqa: SLF001 - as the class says
 
 
-class _TimedReader(io.RawIOBase):
-    """Bytes of one response, as long as it is in time: a timeout of the socket sees each piece alone."""
+class TimedBytes(io.RawIOBase):
+    """Bytes of one response until a deadline: a timeout of the socket sees each piece alone."""
 
-    def __init__(self, raw: io.RawIOBase) -> None:
-        self._raw = raw
-        self._due_at = time.monotonic() + RESPONSE_TIMEOUT_S
+    def __init__(self, raw: io.RawIOBase, sock: socket.socket, due_at: float) -> None:
+        self._raw, self._socket, self.due_at = raw, sock, due_at
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int | None:
-        if time.monotonic() > self._due_at:
+        left_s = self.due_at - time.monotonic()
+        if left_s <= 0:
             raise TimeoutError("the response took too long")
+        if left_s < (self._socket.gettimeout() or math.inf):
+            self._socket.settimeout(left_s)
         return self._raw.readinto(buffer)
 
     def close(self) -> None:
@@ -179,19 +203,48 @@ class _TimedReader(io.RawIOBase):
         super().close()
 
 
+class _BoundedLines(io.BufferedReader):
+    """Lines and data of one response; of lines no more than `HEAD_BYTES` without data between them.
+
+    Status lines, headers, interim responses and trailers are lines, of which http.client reads any number.
+    """
+
+    _n_bytes = 0
+
+    def readline(self, size: int | None = -1, /) -> bytes:
+        left = HEAD_BYTES - self._n_bytes
+        line = super().readline(left + 1 if size is None or size < 0 else min(size, left + 1))
+        self._n_bytes += len(line)
+        if len(line) > left:
+            raise EndlessLinesError(f"more than {HEAD_BYTES:,} bytes of lines")
+        return line
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        self._n_bytes = 0
+        return super().read(size)
+
+    def readinto(self, buffer: Any, /) -> int:
+        self._n_bytes = 0
+        return super().readinto(buffer)
+
+
 class FinalResponse(HTTPResponse):
-    """Response of http.client with an overall timeout, without interim responses and malformed header lines.
+    """Response of http.client with deadlines, without interim responses and malformed header lines.
 
     Of interim responses (RFC 9110, 15.2) http.client skips status 100 only. urllib3 logs malformed header lines
     together with the whole URL, which holds the user's id and search text.
     """
 
-    def __init__(self, sock: socket.socket, *args: Any, **options: Any) -> None:
+    def __init__(self, sock: socket.socket, *args: Any, deadlines: Deadlines, **options: Any) -> None:
         super().__init__(sock, *args, **options)
-        self.fp = io.BufferedReader(_TimedReader(self.fp.detach()))
+        now = time.monotonic()
+        self._due_at = now + deadlines.response_s
+        self._bytes = TimedBytes(self.fp.detach(), sock, now + min(deadlines))
+        self.fp = _BoundedLines(self._bytes)
 
     def begin(self) -> None:
         super().begin()
+        self._bytes.due_at = self._due_at
         self.msg.defects.clear()
         self.msg.set_payload("")
 
@@ -206,9 +259,10 @@ class FinalResponse(HTTPResponse):
 class ConnectionPool(HTTPAdapter):
     """Connections to all services that a client speaks to, by origin."""
 
-    def __init__(self, *, ca_bundle: str | None) -> None:
+    def __init__(self, *, ca_bundle: str | None, deadlines: Deadlines | None = None) -> None:
         super().__init__(pool_maxsize=MAX_CONNECTIONS)
         self._ca_bundle = ca_bundle
+        self._deadlines = deadlines or Deadlines(READ_TIMEOUT_S, RESPONSE_TIMEOUT_S)
         self._pool_to = functools.cache(self._pool)
 
     def request(self, request: requests.PreparedRequest) -> BaseHTTPResponse:
@@ -220,7 +274,7 @@ class ConnectionPool(HTTPAdapter):
             body=request.body,
             headers=request.headers,
             retries=False,
-            timeout=Timeout(connect=CONNECT_TIMEOUT_S, read=READ_TIMEOUT_S),
+            timeout=Timeout(connect=CONNECT_TIMEOUT_S, read=self._deadlines.head_s),
             redirect=False,
             assert_same_host=False,  # the pool was chosen by the host
             preload_content=False,
@@ -265,19 +319,21 @@ class ConnectionPool(HTTPAdapter):
         found = self.get_connection_with_tls_context(request, verify, proxies=options["proxies"], cert=cert)
         pool = cast("HTTPConnectionPool", found)
         self.cert_verify(pool, origin, verify, cert)  # type: ignore[no-untyped-call]  # the stubs forgot it
-        pool.ConnectionCls = _with_final_responses(pool.ConnectionCls)
+        pool.ConnectionCls = _with_final_responses(pool.ConnectionCls, self._deadlines)
         return pool
 
 
 @functools.cache
-def _with_final_responses(kind: type[HTTPConnection]) -> type[HTTPConnection]:
-    return type(kind.__name__, (kind,), {"response_class": FinalResponse})
+def _with_final_responses(kind: type[HTTPConnection], deadlines: Deadlines) -> type[HTTPConnection]:
+    make = functools.partial(FinalResponse, deadlines=deadlines)
+    return type(kind.__name__, (kind,), {"response_class": staticmethod(make)})
 
 
 def connection_options(origin: str, ca_bundle: str | None) -> dict[str, Any]:
     """Choose proxy and certificates for an origin: from the arguments, else from the environment.
 
-    The environment does not count for plain http, which is spoken to this machine only. A netrc file never counts.
+    The environment does not count for plain http, which is spoken to this machine only, and no proxy stands between
+    this machine and itself. A netrc file never counts.
 
     >>> connection_options("http://127.0.0.1:8000", "root.pem")
     {'proxies': {}, 'verify': 'root.pem', 'cert': None}
@@ -287,6 +343,8 @@ def connection_options(origin: str, ca_bundle: str | None) -> dict[str, Any]:
     found = requests.Session().merge_environment_settings(origin, {}, None, ca_bundle, None)
     if isinstance(found["verify"], str):
         check_ca_bundle("REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE", found["verify"])
+    if is_loopback(urlsplit(origin).hostname or ""):
+        found["proxies"] = {}
     return {name: found[name] for name in ("proxies", "verify", "cert")}
 
 

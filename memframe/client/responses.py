@@ -5,16 +5,18 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import msgspec
 from urllib3 import HTTPHeaderDict
 
 from memframe.client.retry import retry_after_s
+from memframe.display import printable
 from memframe.errors import (
     AccessError,
     AuthError,
+    ConfigError,
     ConflictError,
     InvalidError,
     NotFoundError,
@@ -221,3 +223,34 @@ def is_uuid(text: str) -> bool:
 
 
 _UUID = re.compile("[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+
+
+_MAX_LISTED = 5
+
+
+def full_id(given: str, ids: Iterable[str], nouns: tuple[str, str], *, shown_by: str) -> str:
+    """Return the one of `ids` that begins with `given`, or equals it; ``shown_by`` is what lists them.
+
+    >>> full_id("7C9", ["7c9e6679", "5f0c9b1e"], ("memory", "memories"), shown_by="`memframe export`")
+    '7c9e6679'
+
+    Raises
+    ------
+    NotFoundError
+        None begins so.
+    ConfigError
+        Several do; the message names them.
+    """
+    beginning = given.strip().lower()
+    found = sorted(one for one in ids if beginning and one.lower().startswith(beginning))
+    if given in found or len(found) == 1:
+        return given if given in found else found[0]
+    if found:
+        some = ", ".join(found[:_MAX_LISTED]) + (", ..." if len(found) > _MAX_LISTED else "")
+        raise ConfigError(
+            f"{printable(given)} is the beginning of {len(found):,} {nouns[1]}, {some}: give more of the id"
+        )
+    raise NotFoundError(
+        f"no {nouns[0]} has an id that is or begins with {printable(given)!r}: {shown_by} shows the ids",
+        status=404,
+    )

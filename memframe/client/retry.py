@@ -1,9 +1,9 @@
 """Retries of reads, and the rate limiter of a run of writes or of a fleet.
 
 On a 429 the limiter halves the number of requests in flight; every success raises it by a fraction, up to the number
-of workers. It waits as long as the service asks, else longer each time, with full jitter. Retries are paid from a
-budget that a success refills: a service that is down costs some 35 retries in all, not four a row, and one that
-answers in the end stops no run.
+of workers. After a 429 or a failure it waits as long as the service asks, else longer each time, with full jitter.
+Retries are paid from a budget that a success refills: a service that is down costs about 35 retries in a run instead of
+four for each row, and a slow one does not stop a run.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ logger = logging.getLogger("memframe")
 
 MAX_RETRY_AFTER_S = 300
 TOO_MANY = 429
+SERVER_ERROR = 500
+"""This status and those above it are failures of the service, not of the request."""
 
 
 def read_retry() -> Retry:
@@ -102,11 +104,11 @@ class RateLimiter:
         """Sleep until the next request may leave."""
         if hold_s := self.hold_s:
             self.sleep(hold_s)
-            self._free_at = self._clock()  # whatever a clock makes of fractions
+            self._free_at = self._clock()  # a sleep that ends a little early is long enough
 
     def slow_down(self, wait_s: float | None) -> bool:
         """Slow down after a 429; return False once the budget is spent."""
-        if not self.hold_s:  # those in flight at the same time say the same thing
+        if not self.hold_s:  # several 429s of requests sent together count once
             self._limit = max(1.0, self._limit / 2)
         return self._hold_back(wait_s, THROTTLING_S, COST_OF_THROTTLING, "429")
 
@@ -156,16 +158,20 @@ class SharedRateLimiter:
     def call(self, send: Callable[[], R], wait_s: Callable[[R], float | None]) -> R:
         """Call `send` until its response is not a 429 or the budget is spent, and return the response.
 
+        After a failure of the service (5xx) the next requests of all threads wait; to repeat it is up to the caller.
         ``wait_s`` reads from a response the seconds that it asks to wait; None if it does not say.
         """
         while True:
             with self._slot():
                 response = send()
             with self._changed:
-                if response.status != TOO_MANY:
+                if response.status == TOO_MANY:
+                    if self._limiter.slow_down(wait_s(response)):
+                        continue
+                elif response.status >= SERVER_ERROR:
+                    self._limiter.back_off(wait_s(response))
+                else:
                     self._limiter.speed_up()
-                elif self._limiter.slow_down(wait_s(response)):
-                    continue
                 self._changed.notify_all()
                 return response
 

@@ -36,6 +36,8 @@ from memframe.versions import package_version
 JSON_BODY = {"Content-Type": "application/json"}
 FORM_BODY = {"Content-Type": "application/x-www-form-urlencoded"}
 
+_ENCODINGS = frozenset({"identity", "gzip", "x-gzip", "deflate"})
+
 MAX_RESPONSE_BYTES = 256 * 1024 * 1024
 
 READ_ATTEMPTS = 3
@@ -258,9 +260,16 @@ def _wait(policy: Retry, refusal: Response) -> Retry:
 def _read(response: BaseHTTPResponse, host: str) -> Response:
     """Read a response to its end, but never much more than `MAX_RESPONSE_BYTES`.
 
-    In one piece if its length is declared and it is not compressed.
+    In one piece if its length is declared and it is not compressed. Only one layer of compression is unpacked, as was
+    asked for: of two the outer one hides how much the inner one unpacks to.
     """
-    declared = None if "Content-Encoding" in response.headers else response.length_remaining
+    encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
+    if encoding not in _ENCODINGS:
+        raise ProtocolError(
+            f"{host} packed its answer as {printable(encoding)!r}, which was not asked for, so that it was not "
+            "unpacked. Tell the operator of the service, or of a proxy in between"
+        )
+    declared = response.length_remaining if encoding == "identity" else None
     if declared is None:
         body = SecretBytes(response.read(MAX_RESPONSE_BYTES + 1))
     elif declared <= MAX_RESPONSE_BYTES:

@@ -20,7 +20,7 @@ from memframe.envelope.detect import (
     read_format,
     reason_for,
 )
-from memframe.envelope.layouts import Authenticated, Codec, Form, Layout, Read
+from memframe.envelope.layouts import Authenticated, Codec, Layout, Read, Spelling
 from memframe.errors import ConfigError, Hint, SealError
 from memframe.secret import Secret
 
@@ -126,8 +126,8 @@ class Envelope:
         self._mutex = threading.Lock()
         self._first: Layout | None = None
         self._read: Authenticated | None = None
-        self._last_read: tuple[Layout, Form] | None = None
-        self._forms: dict[str, Form] = {}
+        self._last_read: tuple[Layout, Spelling] | None = None
+        self._forms: dict[str, Spelling] = {}
 
     def __repr__(self) -> str:
         return f"<Envelope of user {self._user_id}, key_version {self._key_version}>"

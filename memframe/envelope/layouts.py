@@ -56,7 +56,7 @@ class Aead(Protocol):
     def decrypt(self, nonce: bytes, data: bytes, associated_data: bytes | None) -> bytes: ...
 
 
-class Form(NamedTuple):
+class Spelling(NamedTuple):
     """Spelling of a sealed text, for a writer that spells the next one alike.
 
     ``frame`` is what stands around the parts: the keys of JSON, the header of a JWE.
@@ -71,7 +71,7 @@ class Read(NamedTuple):
     """An opened text, and its spelling."""
 
     plain: bytes
-    form: Form = Form()
+    form: Spelling = Spelling()
 
 
 class Layout(ABC):
@@ -98,7 +98,7 @@ class Layout(ABC):
         read = self.read(text)
         return read and read.plain
 
-    def open_all(self, texts: Sequence[str | None], _form: Form, /) -> list[bytes | None]:
+    def open_all(self, texts: Sequence[str | None], _form: Spelling, /) -> list[bytes | None]:
         """Open many texts; may leave out those that are not spelled in the given form."""
         return [None if text is None else self.open(text) for text in texts]
 
@@ -111,14 +111,14 @@ class Authenticated(Layout):
     """A layout in which every change of the sealed text is noticed; only such are written."""
 
     @abstractmethod
-    def seal(self, plain: bytes, form: Form | None = None, /) -> str:
+    def seal(self, plain: bytes, form: Spelling | None = None, /) -> str:
         """Seal under a fresh nonce, in the form of a text that was read."""
 
 
 class SealedParts(NamedTuple):
     """Bytes of a text in one of its possible forms; ``data`` ends with the tag."""
 
-    form: Form
+    form: Spelling
     iv: bytes
     data: bytes
 
@@ -126,8 +126,8 @@ class SealedParts(NamedTuple):
 class AeadLayout(Authenticated):
     """A layout of nonce, ciphertext and tag."""
 
-    usual = Form()
-    """Form of what is written where none was read."""
+    usual = Spelling()
+    """Spelling of what is written where none was read."""
 
     def __init__(self, name: str, cipher: Aead) -> None:
         super().__init__(name)
@@ -138,10 +138,10 @@ class AeadLayout(Authenticated):
         """Yield the bytes of a text for every form that it can be in."""
 
     @abstractmethod
-    def _write(self, form: Form, iv: bytes, data: bytes, tag: bytes) -> str:
+    def _write(self, form: Spelling, iv: bytes, data: bytes, tag: bytes) -> str:
         """Write the parts as text."""
 
-    def _bound(self, _form: Form) -> bytes | None:
+    def _bound(self, _form: Spelling) -> bytes | None:
         """Return the associated data."""
         return None
 
@@ -156,7 +156,7 @@ class AeadLayout(Authenticated):
                 continue
         return None
 
-    def seal(self, plain: bytes, form: Form | None = None, /) -> str:
+    def seal(self, plain: bytes, form: Spelling | None = None, /) -> str:
         form = form or self.usual
         nonce = os.urandom(form.iv_bytes)
         sealed = self._cipher.encrypt(nonce, plain, self._bound(form))
@@ -179,9 +179,9 @@ class Joined(AeadLayout):
         self._tag_last = tag_last
         self._iv_sizes = iv_sizes
         self._alphabets: Sequence[Alphabet] = ALPHABETS
-        self.usual = Form((BASE64,), iv_sizes[0])
+        self.usual = Spelling((BASE64,), iv_sizes[0])
 
-    def _bound(self, _form: Form) -> bytes | None:
+    def _bound(self, _form: Spelling) -> bytes | None:
         return self._associated_data
 
     def _readings(self, text: str) -> Iterator[SealedParts]:
@@ -191,9 +191,9 @@ class Joined(AeadLayout):
         for size in self._iv_sizes:
             if len(raw) >= size + TAG_BYTES:
                 end = size if self._tag_last else size + TAG_BYTES
-                yield SealedParts(Form((alphabet,), size), raw[:size], raw[end:] + raw[size:end])
+                yield SealedParts(Spelling((alphabet,), size), raw[:size], raw[end:] + raw[size:end])
 
-    def open_all(self, texts: Sequence[str | None], form: Form, /) -> list[bytes | None]:
+    def open_all(self, texts: Sequence[str | None], form: Spelling, /) -> list[bytes | None]:
         there = [text for text in texts if text is not None]
         if len(there) < len(texts):
             opened = iter(self.open_all(there, form))
@@ -210,7 +210,7 @@ class Joined(AeadLayout):
         except (ValueError, InvalidTag):  # one is spelled in another way, or changed
             return super().open_all(there, form)
 
-    def _write(self, form: Form, iv: bytes, data: bytes, tag: bytes) -> str:
+    def _write(self, form: Spelling, iv: bytes, data: bytes, tag: bytes) -> str:
         return self._head + form.alphabets[0].encode(iv + (data + tag if self._tag_last else tag + data))
 
 
@@ -277,7 +277,7 @@ class Parted(AeadLayout):
     ) -> None:
         super().__init__(name, cipher)
         self._split, self._join, self.marked = split, join, marked
-        self.usual = Form((HEX, HEX, HEX))
+        self.usual = Spelling((HEX, HEX, HEX))
 
     def _readings(self, text: str) -> list[SealedParts]:
         """List the bytes of the parts for every reading in which nonce and tag have their sizes.
@@ -290,10 +290,10 @@ class Parted(AeadLayout):
         for iv, data, tag in product(*(list(spellings(part)) for part in texts)) if texts else ():
             alphabets = iv[0], data[0], tag[0]
             if len(iv[1]) in (IV_BYTES, 16) and len(tag[1]) == TAG_BYTES and _agree({*alphabets}):
-                found.append(SealedParts(Form(alphabets, len(iv[1]), frame), iv[1], data[1] + tag[1]))
+                found.append(SealedParts(Spelling(alphabets, len(iv[1]), frame), iv[1], data[1] + tag[1]))
         return sorted(found, key=lambda sealed: len({*sealed.form.alphabets}))
 
-    def open_all(self, texts: Sequence[str | None], form: Form, /) -> list[bytes | None]:
+    def open_all(self, texts: Sequence[str | None], form: Spelling, /) -> list[bytes | None]:
         opened: list[bytes | None] = []
         for text in texts:
             parts, _ = (None if text is None else self._split(text)) or (("", "", ""), None)
@@ -307,7 +307,7 @@ class Parted(AeadLayout):
             opened.append(plain)
         return opened
 
-    def _write(self, form: Form, iv: bytes, data: bytes, tag: bytes) -> str:
+    def _write(self, form: Spelling, iv: bytes, data: bytes, tag: bytes) -> str:
         spelled = zip(form.alphabets, (iv, data, tag), strict=True)
         return self._join([alphabet.encode(part) for alphabet, part in spelled], form.frame)
 
@@ -384,12 +384,12 @@ class Jwe(AeadLayout):
     """
 
     marked = True
-    usual = Form(frame=BASE64URL_BARE.encode(b'{"alg":"dir","enc":"A256GCM"}'))
+    usual = Spelling(frame=BASE64URL_BARE.encode(b'{"alg":"dir","enc":"A256GCM"}'))
 
     def fits(self, text: str, /) -> bool:
         return text.startswith("eyJ") and text.count(".") == 4
 
-    def _bound(self, form: Form) -> bytes:
+    def _bound(self, form: Spelling) -> bytes:
         header: str = form.frame
         return header.encode("ascii")
 
@@ -402,9 +402,9 @@ class Jwe(AeadLayout):
         except ValueError:
             return
         if not key and len(iv) == IV_BYTES and len(tag) == TAG_BYTES:
-            yield SealedParts(Form(frame=header), iv, data + tag)
+            yield SealedParts(Spelling(frame=header), iv, data + tag)
 
-    def _write(self, form: Form, iv: bytes, data: bytes, tag: bytes) -> str:
+    def _write(self, form: Spelling, iv: bytes, data: bytes, tag: bytes) -> str:
         return ".".join((form.frame, "", *map(BASE64URL_BARE.encode, (iv, data, tag))))
 
     def objection(self, text: str, /) -> str | None:
@@ -443,7 +443,7 @@ class FernetToken(Authenticated):
         except (ValueError, InvalidToken):  # not base64url, or changed: said by the None
             return None
 
-    def seal(self, plain: bytes, _form: Form | None = None, /) -> str:
+    def seal(self, plain: bytes, _form: Spelling | None = None, /) -> str:
         return self._fernet.encrypt(plain).decode()
 
 
@@ -544,7 +544,7 @@ class CodecLayout(Authenticated):
         raw = utf8_of(plain) if isinstance(plain, str) else None
         return None if raw is None else Read(raw)
 
-    def seal(self, plain: bytes, _form: Form | None = None, /) -> str:
+    def seal(self, plain: bytes, _form: Spelling | None = None, /) -> str:
         sealed = _run(self._codec.seal, plain.decode())
         if isinstance(sealed, str):
             return sealed

@@ -116,19 +116,21 @@ def audit_fleet(
     archives: bool = True,
     checks: Sequence[Check] | None = None,
     now: datetime | None = None,
+    full: bool = False,
     progress: ProgressOption = "auto",
 ) -> FleetFolder:
     """Audit the memories of every approved user separately, and write the results to a folder.
 
-    Another run processes only missing users: those that failed, were interrupted, or approved since. To audit
-    all users again, use another folder.
+    Another run on the same folder lists every user again, and audits those whose memories, tags or dates have changed
+    since, with the same checks and version; of all others it takes over the findings. The audit before stays, for
+    `FleetFolder.compare`. A run that was interrupted goes on.
 
     Parameters
     ----------
     client : Client
     path : str or path
-        A new folder, or that of an earlier run. It contains the Parquet datasets ``findings`` and ``memories``,
-        partitioned by user, and ``outcomes.parquet``. Only its owner can read it.
+        A new folder, or that of an earlier run. It contains the Parquet datasets ``findings``, ``findings-before``
+        and ``memories``, partitioned by user, and ``outcomes.parquet``. Only its owner can read it.
     scheduler, workers, progress
         As in `load_fleet`. Workers encrypt their results.
     archives : bool
@@ -136,6 +138,8 @@ def audit_fleet(
     checks : sequence of str, optional
     now : datetime, optional
         As in `audit_memories`.
+    full : bool
+        Audit all users again, changed or not.
 
     Returns
     -------
@@ -165,7 +169,7 @@ def audit_fleet(
         checks=None if checks is None else tuple(checks),
         now=now,
     )
-    return fill_folder(client, path, work, scheduler=scheduler, workers=workers, progress=progress)
+    return fill_folder(client, path, work, full=full, scheduler=scheduler, workers=workers, progress=progress)
 
 
 def export_fleet(

@@ -4,19 +4,25 @@
 
     outcomes.parquet
     findings/user_id=5f0c9b1e-.../findings.parquet
+    findings-before/user_id=5f0c9b1e-.../findings.parquet
     memories/user_id=5f0c9b1e-.../part-00000.parquet
 
 Each kind of result is a Parquet dataset, partitioned by user. Readers of Parquet take ``user_id`` from the names of
 folders; `load_archive` opens each folder of memories by itself. The files of one user arrive whole or not at all,
 findings last: an existing folder is complete.
+
+Findings name the run that they are of, a night, and the digest of what was audited (`work.digest_listing`). The next
+night lists every user again, and audits those whose digest differs; the audit before stays, for `FleetFolder.compare`.
 """
 
 from __future__ import annotations
 
+import io
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from datetime import UTC, datetime
 from importlib import import_module
 from itertools import islice
 from os import PathLike
@@ -26,24 +32,30 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 from urllib.parse import quote, unquote
 
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 from msgspec.structs import replace
 
 from memframe.archive.formats import open_by_bytes, raise_write_errors
 from memframe.archive.sealing import Reader
 from memframe.audit.findings import findings_frame
+from memframe.audit.identity import keys_of, split_by_keys
+from memframe.audit.result import Comparison
 from memframe.client import Client
 from memframe.client.responses import canonical_id
 from memframe.client.retry import RateLimiter, SharedRateLimiter
-from memframe.display import html_card
+from memframe.display import html_card, number_of
 from memframe.errors import ConfigError, FrameError, check_kind
 from memframe.files import atomic_file, atomic_folder, expand_path
 from memframe.fleet.work import (
+    BEFORE,
     DTYPES,
     FINDINGS,
     FINDINGS_FILE,
+    LISTING,
     MEMORIES,
-    N_ROWS,
+    NIGHT,
+    TEXT_DIGEST,
     FleetUser,
     UserResult,
     Work,
@@ -91,6 +103,23 @@ def describe_outcomes(outcomes: pd.DataFrame) -> str:
     return ", ".join(f"{count:,} {status}" for status, count in counts.items()) or "none"
 
 
+_MAX_NAME_BYTES = 230
+"""Bytes of a folder's name: file systems take 255, and a folder that is being written has a longer name."""
+
+
+def _folder_name(user_id: str) -> str:
+    return f"{_PREFIX}{quote(canonical_id(user_id), safe='')}"
+
+
+def can_name_folder(user_id: str) -> bool:
+    """Return True if file systems take the name of this user's folders.
+
+    >>> can_name_folder("5f0c9b1e-0000-4000-8000-00000000000a"), can_name_folder("a" * 300)
+    (True, False)
+    """
+    return len(_folder_name(user_id)) <= _MAX_NAME_BYTES
+
+
 class FleetFolder:
     """The results of a fleet in a folder.
 
@@ -102,7 +131,8 @@ class FleetFolder:
     ----------
     path : Path
     n_before : int
-        Users that were complete before the run; 0 for a folder that was only opened.
+        Users of whom the run took over the results, as an export had them or their memories have not changed since
+        their audit; 0 for a folder that was only opened.
     forgotten : list of str
         Ids of users whose results the run deleted because they had revoked their approval.
     """
@@ -129,25 +159,94 @@ class FleetFolder:
 
     @property
     def findings(self) -> pd.DataFrame:
-        """The findings of all users, with ``user_id`` as the first column; read from the files each time."""
-        frames = []
-        for folder in self._folders(FINDINGS):
-            with open_by_bytes(folder / FINDINGS_FILE) as file:
-                frame = pq.ParquetFile(file).read().to_pandas()
-            user_id = unquote(folder.name.removeprefix(_PREFIX))
-            frame.insert(0, "user_id", pd.Series(user_id, index=frame.index, dtype="str"))
-            frames.append(frame)
-        empty = findings_frame(id=[])
-        empty.insert(0, "user_id", pd.Series(dtype="str"))
-        return pd.concat(frames, ignore_index=True) if frames else empty
+        """The last findings of each user, with ``user_id`` as the first column; read from the files each time.
 
-    def severities(self) -> Counter[str]:
-        """Count findings by severity, without having all of them in memory."""
+        Of a user whose audit failed they are those of the last one that did not.
+        """
+        found = [
+            _with_user(self._user_of(folder), _read_findings(folder)) for folder in self._folders(FINDINGS)
+        ]
+        return _join_users([frame.drop(columns=TEXT_DIGEST) for frame in found])
+
+    def severities(self, user_ids: Iterable[str] | None = None) -> Counter[str]:
+        """Count findings by severity, of some users or of all, without having all of them in memory."""
+        folders = (
+            self._folders(FINDINGS) if user_ids is None else [self._place(FINDINGS, one) for one in user_ids]
+        )
         counts: Counter[str] = Counter()
-        for folder in self._folders(FINDINGS):
+        for folder in folders:
             with open_by_bytes(folder / FINDINGS_FILE) as file:
                 counts.update(pq.ParquetFile(file).read(["severity"])["severity"].to_pylist())
         return counts
+
+    def compare(self, night: datetime | str | None = None) -> Comparison:
+        """Compare the last audit of each user with the one before: new, gone and remaining findings.
+
+        Parameters
+        ----------
+        night : datetime or str, optional
+            Look at users who were audited since this time (ISO 8601, UTC if it names no zone); by default those
+            of the last run. Of all others the findings have stayed.
+
+        Returns
+        -------
+        Comparison
+            Three frames with ``user_id`` as the first column.
+
+        Raises
+        ------
+        ConfigError
+            This is no time.
+        FrameError
+            The folder has no audit.
+
+        Examples
+        --------
+        >>> from memframe import audit_fleet
+        >>> nights = audit_fleet(client, folder / "nightly")
+        >>> nights.compare().counts["stayed"]
+        0
+        >>> nights = audit_fleet(client, folder / "nightly")  # nothing has changed since
+        >>> nights.compare().counts["new"]
+        0
+        """
+        since = self.night if night is None else _read_night(night)
+        folders = self._folders(FINDINGS)
+        if not folders or since is None:
+            raise FrameError(
+                f"{self.path} holds no audit of a fleet: check the path, or run audit_fleet first."
+            )
+        parts: list[list[pd.DataFrame]] = [[], [], []]
+        n_skipped = 0
+        for folder in folders:
+            user_id = self._user_of(folder)
+            later, before = _read_findings(folder), self._place(BEFORE, user_id)
+            if _night_of(folder) < since:
+                parts[2].append(_with_user(user_id, later.drop(columns=TEXT_DIGEST)))
+                continue
+            earlier = _read_findings(before) if before.is_dir() else later.head(0)
+            n_skipped += before.is_dir() and _night_of(before) >= since
+            for place, frame in enumerate(_compare_findings(later, earlier)):
+                parts[place].append(_with_user(user_id, frame))
+        skipped = number_of(n_skipped, "user was", "users were")
+        note = f"{skipped} audited several times since: only the last two audits of each are kept"
+        new, gone, stayed = map(_join_users, parts)
+        return Comparison(new, gone, stayed, note=note if n_skipped else "")
+
+    @property
+    def night(self) -> str | None:
+        """When the last run began, as ISO 8601 in UTC; None if none is known."""
+        night = self._about_run.get(NIGHT)
+        return None if night is None else night.decode()
+
+    @property
+    def _about_run(self) -> Mapping[bytes, bytes]:
+        path = self.path / _OUTCOMES
+        return (_read_metadata(path).metadata or {}) if path.exists() else {}
+
+    @staticmethod
+    def _user_of(folder: Path) -> str:
+        return unquote(folder.name.removeprefix(_PREFIX))
 
     def forget(self, user_ids: Iterable[str]) -> list[str]:
         """Delete the findings and memories of users, and return the ids of those of whom there were any.
@@ -156,8 +255,8 @@ class FleetFolder:
         stay.
         """
         forgotten = []
-        for user_id in user_ids:
-            places = (self._place(kind, user_id) for kind in (FINDINGS, MEMORIES))
+        for user_id in filter(can_name_folder, user_ids):
+            places = (self._place(kind, user_id) for kind in (FINDINGS, BEFORE, MEMORIES))
             there = [place for place in places if place.is_dir()]
             for place in there:
                 shutil.rmtree(place)
@@ -169,7 +268,10 @@ class FleetFolder:
         return self._place(MEMORIES, user_id)
 
     def _place(self, kind: str, user_id: str) -> Path:
-        return self.path / kind / f"{_PREFIX}{quote(canonical_id(user_id), safe='')}"
+        return self.path / kind / _folder_name(user_id)
+
+    def _has(self, user_id: str, kinds: Iterable[str]) -> bool:
+        return can_name_folder(user_id) and all(self._place(kind, user_id).is_dir() for kind in kinds)
 
     def _folders(self, kind: str) -> list[Path]:
         return sorted((self.path / kind).glob(f"{_PREFIX}*"))
@@ -181,7 +283,7 @@ class FleetFolder:
         if not self.path.parent.is_dir():
             raise FrameError(f"The folder {self.path.parent} does not exist: create it, or choose another.")
         self.path.mkdir(mode=0o700, exist_ok=True)
-        ours = {_OUTCOMES, FINDINGS, MEMORIES}
+        ours = {_OUTCOMES, FINDINGS, BEFORE, MEMORIES}
         strange = [
             entry.name for entry in self.path.iterdir() if entry.name not in ours and entry.name[0] != "."
         ]
@@ -208,7 +310,7 @@ class FleetFolder:
         found = {}
         for user in users:
             user_id = user.user_id
-            if user_id and all(self._place(kind, user_id).is_dir() for kind in kinds):
+            if user_id and self._has(user_id, kinds):
                 row = before.get(user_id)
                 error = row.error if row and isinstance(row.error, str) else None
                 found[user] = UserResult(
@@ -218,28 +320,114 @@ class FleetFolder:
 
     def _count(self, user_id: str) -> int:
         """Count the memories of a user from the files alone."""
-        findings = self._place(FINDINGS, user_id) / FINDINGS_FILE
-        if findings.exists():
-            return int(_read_metadata(findings).metadata[N_ROWS])
         parts = self._place(MEMORIES, user_id).glob("*.parquet")
         return sum(_read_metadata(part).num_rows for part in parts)
 
+    def with_digest(self, user: FleetUser, kinds: Sequence[str]) -> FleetUser:
+        """Return the user with the digest of the listing whose results are all here, if they are."""
+        if not user.user_id or not self._has(user.user_id, kinds):
+            return user
+        about = _read_metadata(self._place(FINDINGS, user.user_id) / FINDINGS_FILE).metadata
+        return replace(user, digest=about.get(LISTING, b"").decode() or None)
+
+    def begin_night(self, moment: datetime) -> str:
+        """Return the name of a run that begins, or that of one that did not come to its end and now goes on."""
+        about = self._about_run
+        night = about[NIGHT].decode() if about.get(_STATE) == _BEGUN else moment.astimezone(UTC).isoformat()
+        self.write_outcomes(self.outcomes, night, _BEGUN)
+        return night
+
+    def write_outcomes(self, outcomes: pd.DataFrame, night: str, state: bytes) -> None:
+        """Write the table of outcomes, which names the run and says whether it came to its end."""
+        table = pa.Table.from_pandas(outcomes, preserve_index=False)
+        metadata = {**(table.schema.metadata or {}), NIGHT: night.encode(), _STATE: state}
+        with atomic_file(self.path / _OUTCOMES) as file:
+            pq.write_table(table.replace_schema_metadata(metadata), file)
+
     def save(self, result: UserResult) -> None:
-        """Move the files of a user to their place, findings last."""
+        """Move the files of a user to their place, findings last; those of another night become the ones before."""
         user_id = result.user.user_id
         for kind in (MEMORIES, FINDINGS):
-            files = {place: data for place, data in result.files.items() if place.startswith(f"{kind}/")}
+            files = {
+                place.removeprefix(f"{kind}/"): data
+                for place, data in result.files.items()
+                if place.startswith(f"{kind}/")
+            }
             if files and user_id is not None:
-                (self.path / kind).mkdir(mode=0o700, exist_ok=True)
-                with atomic_folder(self._place(kind, user_id)) as fresh:
-                    for place, data in files.items():
-                        with atomic_file(fresh / place.removeprefix(f"{kind}/")) as file:
-                            file.write(data)
+                place = self._place(kind, user_id)
+                if (
+                    kind == FINDINGS
+                    and place.is_dir()
+                    and _night_of(place) != _night_in(files[FINDINGS_FILE])
+                ):
+                    self._fill(BEFORE, user_id, {FINDINGS_FILE: (place / FINDINGS_FILE).read_bytes()})
+                self._fill(kind, user_id, files)
+
+    def _fill(self, kind: str, user_id: str, files: Mapping[str, bytes]) -> None:
+        (self.path / kind).mkdir(mode=0o700, exist_ok=True)
+        with atomic_folder(self._place(kind, user_id)) as fresh:
+            for name, data in files.items():
+                with atomic_file(fresh / name) as file:
+                    file.write(data)
+
+
+_STATE, _BEGUN, _ENDED = b"memframe.run", b"begun", b"ended"
+"""Metadata of outcomes: whether the run came to its end."""
 
 
 def _read_metadata(path: Path) -> pq.FileMetaData:
     with open_by_bytes(path) as file:
         return pq.read_metadata(file)
+
+
+def _night_of(folder: Path) -> str:
+    """Return the run that findings are of; those of earlier versions are older than any."""
+    return str(_read_metadata(folder / FINDINGS_FILE).metadata.get(NIGHT, b""), "ascii")
+
+
+def _night_in(file: bytes) -> str:
+    return str(pq.read_metadata(io.BytesIO(file)).metadata.get(NIGHT, b""), "ascii")
+
+
+def _read_night(night: object) -> str:
+    try:
+        moment = datetime.fromisoformat(night) if isinstance(night, str) else night
+        if isinstance(moment, datetime) and pd.notna(moment):
+            return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).isoformat()
+    except ValueError:
+        pass  # the refusal is below
+    raise ConfigError(
+        f"night={night!r:.60}: give a time such as '2026-11-23' or '2026-11-23T02:00', or a datetime"
+    )
+
+
+def _read_findings(folder: Path) -> pd.DataFrame:
+    """Read stored findings, with the digests of their texts; those of earlier versions have none."""
+    with open_by_bytes(folder / FINDINGS_FILE) as file:
+        found: pd.DataFrame = pq.ParquetFile(file).read().to_pandas()
+    if TEXT_DIGEST not in found:
+        found[TEXT_DIGEST] = pd.array([None] * len(found), "str")
+    return found
+
+
+def _with_user(user_id: str, frame: pd.DataFrame) -> pd.DataFrame:
+    frame.insert(0, "user_id", pd.Series(user_id, index=frame.index, dtype="str"))
+    return frame
+
+
+def _join_users(frames: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    """Join findings of users; of none, return an empty frame with the same columns."""
+    filled = [frame for frame in frames if len(frame)]
+    return pd.concat(filled, ignore_index=True) if filled else _with_user("", findings_frame(id=[]))
+
+
+def _compare_findings(later: pd.DataFrame, earlier: pd.DataFrame) -> tuple[pd.DataFrame, ...]:
+    """Return new, gone and remaining findings of one user, by the texts where both audits have their digests."""
+    has_texts = later[TEXT_DIGEST].notna().all() and earlier[TEXT_DIGEST].notna().all()
+    keys = (keys_of(one, one[TEXT_DIGEST].tolist() if has_texts else None) for one in (later, earlier))
+    bare = (one.drop(columns=TEXT_DIGEST) for one in (later, earlier))
+    (later_keys, earlier_keys), (later, earlier) = keys, bare
+    return split_by_keys(later, later_keys, earlier, earlier_keys)
 
 
 class RunOptions(TypedDict):
@@ -251,9 +439,13 @@ class RunOptions(TypedDict):
 
 
 def fill_folder(
-    client: Client, path: str | PathLike[str], work: Work, **how: Unpack[RunOptions]
+    client: Client, path: str | PathLike[str], work: Work, *, full: bool = False, **how: Unpack[RunOptions]
 ) -> FleetFolder:
-    """Process the users who are missing in a folder, delete what is of users who revoked, and record all outcomes."""
+    """Process the users of a folder, delete what is of users who revoked, and record all outcomes.
+
+    Audits list every user, and take over the findings of those whose memories are the same, unless ``full``; exports
+    process the users who are missing.
+    """
     check_kind("client", client, Client)
     folder = FleetFolder(expand_path(path))
     with raise_write_errors(folder.path):
@@ -261,19 +453,36 @@ def fill_folder(
         approved, gone = approved_and_revoked(client.access_requests())
         folder.forgotten = folder.forget(user.user_id for user in gone if user.user_id)
         folder.check_form(work)
-        finished_before = folder.find_complete(approved, work.kinds)
-        folder.n_before = len(finished_before)
-        missing = [user for user in approved if user not in finished_before]
-        results = [*finished_before.values(), *map(revoked_result, gone)]
+        night = folder.begin_night(client.runtime.now())
+        if work.findings:
+            due = approved if full else [folder.with_digest(user, work.kinds) for user in approved]
+            results = []
+        else:
+            finished_before = folder.find_complete(approved, work.kinds)
+            folder.n_before = len(finished_before)
+            due = [user for user in approved if user not in finished_before]
+            results = [*finished_before.values()]
+        results += map(revoked_result, gone)
+        state = _BEGUN
         try:
-            for result in process_users(client, missing, work, **how):
-                folder.save(result)
-                results.append(replace(result, files={}))
+            for result in process_users(client, due, replace(work, night=night), **how):
+                saved = _save(folder, result)
+                folder.n_before += saved.is_unchanged
+                results.append(replace(saved, files={}))
+            state = _ENDED
         finally:  # also when the run is interrupted
-            outcomes = outcomes_frame(deduplicate([*approved, *gone], results))
-            with atomic_file(folder.path / _OUTCOMES) as file:
-                outcomes.to_parquet(file, index=False)
+            folder.write_outcomes(outcomes_frame(deduplicate([*approved, *gone], results)), night, state)
     return folder
+
+
+def _save(folder: FleetFolder, result: UserResult) -> UserResult:
+    """Save the files of a user; an id that cannot be the name of a folder is that user's failure, not the run's."""
+    user_id = result.user.user_id or ""
+    if result.files and not can_name_folder(user_id):
+        reason = f"the user's id has {len(user_id):,} characters, too many for the name of a folder"
+        return UserResult(result.user, "failed", error=f"{reason}: load this user by the request_id instead")
+    folder.save(result)
+    return result
 
 
 def forget_revoked(client: Client, path: str | PathLike[str]) -> FleetFolder:

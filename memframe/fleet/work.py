@@ -5,12 +5,13 @@ An error of one user is a row of the table of outcomes, and never ends the run.
 
 from __future__ import annotations
 
+import hmac
 import io
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from traceback import extract_tb
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 import pandas as pd
@@ -25,15 +26,19 @@ from memframe.archive.sealing import Plain, Sealed, tables_of_access
 from memframe.archive.table import ARCHIVE_SCHEMA, frame_of
 from memframe.audit import audit_memories
 from memframe.audit.findings import Check
+from memframe.audit.identity import digest_text, texts_judged
+from memframe.audit.stale import find_stale
+from memframe.audit.text import with_all_columns
 from memframe.client import Client
 from memframe.client.responses import canonical_id
 from memframe.display import number_of
 from memframe.errors import AccessError, MemframeError
 from memframe.load import load_tags
+from memframe.versions import package_version
 from memframe.wire import AccessRequest, Status
 
 
-class FleetUser(Struct, frozen=True):
+class FleetUser(Struct, frozen=True, repr_omit_defaults=True):
     """A user, and the approved access request.
 
     The id of the user is None if the service does not name it; then it comes with the credentials.
@@ -41,6 +46,8 @@ class FleetUser(Struct, frozen=True):
 
     request_id: str
     user_id: str | None
+    digest: str | None = None
+    """Digest of the listing whose audit the folder has: who still has the same one is not audited again."""
 
 
 def users_with(requests: Iterable[AccessRequest], status: Status) -> list[FleetUser]:
@@ -86,6 +93,8 @@ class UserResult(Struct, frozen=True):
     error: str | None = None
     files: Mapping[str, bytes] = {}
     table: pa.Table | None = None
+    is_unchanged: bool = False
+    """The folder has the audit of the same memories."""
 
 
 def concat_tables(tables: Iterable[pa.Table]) -> pa.Table:
@@ -116,13 +125,19 @@ def _table_in(_: type, data: bytes) -> pa.Table:
     return pa.ipc.open_stream(data, options=pa.ipc.IpcReadOptions(use_threads=False)).read_all()
 
 
-FINDINGS, MEMORIES = "findings", "memories"
-"""Folders of the results."""
+FINDINGS, BEFORE, MEMORIES = "findings", "findings-before", "memories"
+"""Folders of the results: the last audit of each user, the one before, and archives."""
 
 FINDINGS_FILE = "findings.parquet"
 
 N_ROWS = b"memframe.n_rows"
 """Metadata of findings: the number of audited memories."""
+
+LISTING, NIGHT = b"memframe.listing", b"memframe.night"
+"""Metadata of findings: the digest of what was audited, and when the run began."""
+
+TEXT_DIGEST = "text_digest"
+"""Column of stored findings: a digest of the text that each judges, under a key that is made of the user's own."""
 
 
 Form = Literal["plain", "sealed"]
@@ -140,6 +155,8 @@ class Work(Struct, frozen=True):
     """Audit them by `checks`, as of `now`."""
     checks: tuple[Check, ...] | None = None
     now: datetime | None = None
+    night: str = ""
+    """When the run began, which names it."""
     plaintext: bool = False
     """Send results from workers of a cluster unencrypted."""
 
@@ -173,13 +190,16 @@ def process_user(client: Client, user: FleetUser, work: Work) -> UserResult:
 
 def _read_and_process(access: Access, user: FleetUser, work: Work) -> UserResult:
     tables = list(tables_of_access(access))
+    plain = [*map(Plain.of(access).prepare, tables)]
+    memories, tags = concat_tables(plain), load_tags(access) if work.findings else None
+    listing = None if tags is None else digest_listing(access, memories, tags, work)
+    is_unchanged = listing is not None and user.digest == listing
     files: dict[str, bytes] = {}
-    if work.archive:
+    if work.archive and not is_unchanged:
         form = Sealed(access) if work.archive == "sealed" else Plain.of(access)
         files |= {f"{MEMORIES}/{name}": data for name, data in _archive_files(form, tables).items()}
-    plain = [*map(Plain.of(access).prepare, tables)]
-    if work.findings:
-        files[f"{FINDINGS}/{FINDINGS_FILE}"] = _findings_file(access, concat_tables(plain), work)
+    if listing is not None and not is_unchanged:
+        files[f"{FINDINGS}/{FINDINGS_FILE}"] = _findings_file(access, memories, tags, work, listing)
     n_rows = sum(map(len, tables))
     n_closed = n_rows - sum(table["content_error"].null_count for table in tables)
     closed = f"{n_closed:,} of {number_of(n_rows, 'memory', 'memories')} cannot be opened: see content_error"
@@ -189,16 +209,47 @@ def _read_and_process(access: Access, user: FleetUser, work: Work) -> UserResult
         n_rows,
         error=closed if n_closed else None,
         files=files,
-        table=concat_tables(plain) if work.table else None,
+        table=memories if work.table else None,
+        is_unchanged=is_unchanged,
     )
 
 
-def _findings_file(access: Access, table: pa.Table, work: Work) -> bytes:
-    """Return the findings of one user as a Parquet file, whose metadata count memories."""
-    audit = audit_memories(frame_of(table), tags=load_tags(access), checks=work.checks, now=work.now)
-    found = pa.Table.from_pandas(audit.findings, preserve_index=False)
+def _digest_key(access: Access) -> bytes:
+    """Return a key for digests that whoever opens this user's memories has, and nobody else."""
+    key = access.credentials.encryption_key.reveal()
+    return hmac.digest(key.encode(), b"memframe digests of a fleet", "sha256")
+
+
+def digest_listing(access: Access, memories: pa.Table, tags: pd.DataFrame, work: Work) -> str:
+    """Return a digest of all that the audit of a user depends on: if it is the same, so are the findings.
+
+    This is every field of the memories, with content decrypted, as some services seal it anew for each answer; the
+    tags; the checks, and the version, whose rules may be others; and what is stale by now, as days pass as well.
+    """
+    stale: list[Any] = []
+    if work.checks is None or "stale" in work.checks:
+        each = find_stale(
+            with_all_columns(frame_of(memories)), now=pd.Timestamp(work.now or datetime.now(UTC))
+        )
+        stale = list(zip(each["kind"], each["id"], each["start"].fillna(-1).tolist(), strict=True))
+    listed = [package_version(), work.checks, stale, memories.to_pydict(), tags.to_dict("list")]
+    digest = hmac.new(_digest_key(access), digestmod="sha256")
+    digest.update(msgspec.json.encode(listed, enc_hook=str))
+    return digest.hexdigest()
+
+
+def _findings_file(
+    access: Access, table: pa.Table, tags: pd.DataFrame | None, work: Work, listing: str
+) -> bytes:
+    """Return the findings of one user as a Parquet file, whose metadata say of what and when they are."""
+    audit = audit_memories(frame_of(table), tags=tags, checks=work.checks, now=work.now)
+    key = _digest_key(access)
+    texts = texts_judged(audit.findings, audit.memories, audit.counted)
+    stored = audit.findings.assign(**{TEXT_DIGEST: pd.array([digest_text(key, one) for one in texts], "str")})
+    found = pa.Table.from_pandas(stored, preserve_index=False)
     file = io.BytesIO()
-    metadata = {**found.schema.metadata, N_ROWS: str(len(table)).encode()}
+    about = {N_ROWS: str(len(table)), LISTING: listing, NIGHT: work.night}
+    metadata = {**found.schema.metadata, **{name: text.encode() for name, text in about.items()}}
     pq.write_table(found.replace_schema_metadata(metadata), file, compression="zstd")
     return file.getvalue()
 

@@ -3,10 +3,11 @@
 from memframe.plan.cells import NULL
 from memframe.plan.changes import plan_changes
 from memframe.plan.deletes import plan_deletes
-from memframe.plan.plan import Plan, broken_dependencies, find_stale_fields, plan_of
+from memframe.plan.plan import LeftOut, Plan, broken_dependencies, find_stale_fields, plan_of
 
 __all__ = [
     "NULL",
+    "LeftOut",
     "Plan",
     "broken_dependencies",
     "find_stale_fields",

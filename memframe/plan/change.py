@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from memframe.display import number_of
+from memframe.fields import MEMORY_FIELDS, NAMES_FIELDS
 from memframe.secret import MASK
 
 Action = Literal["create", "patch", "delete", "conflict", "invalid"]
@@ -21,7 +22,7 @@ ACTIONS: tuple[Action, ...] = get_args(Action)
 WRITES: frozenset[Action] = frozenset({"create", "patch", "delete"})
 """Actions that send a request; a plan with any of the others is refused by `apply_plan`."""
 
-FIELDS = ("title", "summary", "content", "tags", "importance", "confidence", "source")
+FIELDS = tuple(field.name for field in MEMORY_FIELDS if field.is_editable)
 """Fields that a write may set; all others belong to the service."""
 
 Value = str | float | tuple[str, ...] | None
@@ -64,6 +65,10 @@ class Change(Struct, frozen=True, kw_only=True, omit_defaults=True):
     depends_on : dict of str to dict of str to value
         Fields of other memories, by id, that must be unchanged, or else the change is stale. A copy that is deleted
         depends on the memory that is kept.
+    keeps : dict of str to str
+        For a delete, the memory that keeps what the deleted one says, by its id: its content after the plan.
+    checks : tuple of str
+        Checks of the audit that proposed the change.
     restores : str or None
         For a create, the id of the deleted memory that it brings back. A service that can restore it keeps its id and
         times; otherwise the memory gets a new id and the current date.
@@ -85,6 +90,8 @@ class Change(Struct, frozen=True, kw_only=True, omit_defaults=True):
     verbatim: bool = False
     hidden: tuple[str, ...] = ()
     depends_on: dict[str, dict[str, Value]] = {}
+    keeps: dict[str, str] = {}
+    checks: tuple[str, ...] = ()
     restores: str | None = None
 
     def __repr__(self) -> str:
@@ -140,6 +147,7 @@ def mask(change: Change) -> Change:
         after=mask_fields(change.after),
         reason=change.reason and pattern.sub(MASK, change.reason),
         depends_on={memory_id: mask_fields(fields) for memory_id, fields in change.depends_on.items()},
+        keeps={memory_id: pattern.sub(MASK, text) for memory_id, text in change.keeps.items()},
         hidden=(),
     )
 
@@ -152,7 +160,7 @@ def same_value(field: str, one: Value, other: Value) -> bool:
     >>> same_value("title", "é", "e\u0301"), same_value("title", "", None)
     (False, False)
     """
-    if field == "tags":
+    if field in NAMES_FIELDS:
         return set(one or ()) == set(other or ())  # type: ignore[arg-type]  # names or None
     return one == other
 

@@ -87,6 +87,8 @@ def plan_changes(
     >>> access = Access(client, "r1", keys, Envelope(keys.encryption_key, user_id="4f0c", key_version=1))
     >>> new = pd.DataFrame({"content": ["Ada likes tea"], "tags": [["food"]]})
     >>> print(plan_changes(access, new).diff(color=False))
+    # Loses nothing that no other memory holds.
+    <BLANKLINE>
     create a new memory (row 0)
     @@ content @@
     +Ada likes tea

@@ -77,6 +77,12 @@ def iter_current(access: Access) -> Iterator[CurrentMemory]:
         yield from page
 
 
+def count_current(access: Access) -> int:
+    """Count the memories of the user, by one listing."""
+    with closing(MemoryPages(access, "mark").records(memory_query(access.user_id))) as records:
+        return sum(len(blobs) for blobs, _ in records)
+
+
 def read_current(
     access: Access, ids: Iterable[str], *, n_known: int | None = None, with_content: bool = True
 ) -> dict[str, CurrentMemory]:

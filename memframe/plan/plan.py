@@ -9,7 +9,7 @@ import hashlib
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from os import PathLike
@@ -24,21 +24,33 @@ from msgspec.structs import replace
 from memframe.access import Access
 from memframe.display import number_of
 from memframe.errors import PlanError, StalePlanError
-from memframe.files import atomic_file, raise_os_errors_as
+from memframe.files import raise_os_errors_as, write_own_file
 from memframe.keystore import open_local_cipher
 from memframe.plan.change import FIELDS, WRITES, Action, Change, format_counts, list_some, mask
+from memframe.plan.corrections import check_actions, edit_records, key_of, read_ids, select
 from memframe.plan.current import CurrentMemory
-from memframe.plan.render import count_actions, on_one_line, render_diff, render_plan_html
+from memframe.plan.losses import Loss, count_holders, find_keys, find_losses, known_texts, texts_besides
+from memframe.plan.render import count_actions, describe_losses, on_one_line, render_diff, render_plan_html
 from memframe.versions import package_version
 
 UTC_MINUTE = "%Y-%m-%d %H:%M UTC"
 BEGINNING = b"memframe plan "
-MARK = BEGINNING + b"2\n"
+MARK = BEGINNING + b"3\n"
 """Of a saved plan."""
+MARKS = (MARK, BEGINNING + b"2\n")
+"""Of plans that can be loaded: those of version 2 name nothing that they leave out."""
 
 SEALED_FOR = "the saved plan"
 UNDO_NOTE = "An undo"
 """Beginning of the note on what an undo of deletes brings back."""
+
+COUNT_NOTE = "In memories: of "
+"""Beginning of the note that counts proposals, and why some are left out; it is counted again when a plan is cut."""
+
+LEFT_OUT = "left out"
+"""The reason of what was cut from a plan."""
+
+Ids = str | Iterable[str] | pd.DataFrame
 
 _COLUMNS = {
     "action": "str",
@@ -50,6 +62,24 @@ _COLUMNS = {
     "reason": "str",
     "group": "Int64",
 }
+
+
+class LeftOut(Struct, frozen=True):
+    """Something that a plan leaves out.
+
+    Attributes
+    ----------
+    id : str or None
+        Of the memory; None for a create.
+    action : str
+        The action that was proposed.
+    reason : str
+        Why it is not in the plan, in words for people.
+    """
+
+    id: str | None
+    action: str
+    reason: str
 
 
 class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
@@ -72,6 +102,12 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
     notes : tuple of str
         Sentences for the reader, such as what the plan leaves out and what an undo of its deletes restores.
         Every display begins with them; a sum of plans has the notes of both.
+    left_out : tuple of LeftOut
+        What was proposed and is not in the plan; `left` has it as a frame.
+    held : dict of str to int
+        How many texts outside the plan hold the values of its memories, counted when it was made, for `losses`.
+    n_compared : int
+        Memories outside the plan whose texts were counted: those that the access had loaded.
 
     Raises
     ------
@@ -92,6 +128,8 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
       action row  id    fields
     0  patch   7  m1  (title,)
     >>> print(plan.diff(color=False))
+    # Loses nothing that no other memory holds.
+    <BLANKLINE>
     patch memory m1 (row 7)
     @@ title @@
     -Tea
@@ -106,6 +144,9 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
     key_version: int
     created_at: datetime
     notes: tuple[str, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    held: dict[str, int] = {}
+    n_compared: int = 0
 
     def __post_init__(self) -> None:
         ids = (change.id or change.restores for change in self.records)
@@ -125,14 +166,14 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         return "\n".join(
             [
                 f"Plan: {format_counts(count_actions(self.records))}",
-                *(f"  note: {on_one_line(note)}" for note in self.notes),
+                *(f"  note: {on_one_line(note)}" for note in self._notes_of(with_texts=False)),
                 *([f"  fields to write: {fields}"] if fields else []),
                 f"  {self._made}",
             ]
         )
 
     def _repr_html_(self) -> str:
-        return render_plan_html(self.records, self.notes, self._made)
+        return render_plan_html(self.records, self.remarks, self._made)
 
     def __len__(self) -> int:
         return len(self.records)
@@ -166,12 +207,21 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
             change if change.group is None else replace(change, group=change.group + taken)
             for change in other.records
         )
+        records, left_out = (*self.records, *moved), self.left_out + other.left_out
         return replace(
             self,
-            records=(*self.records, *moved),
+            records=records,
             created_at=min(self.created_at, other.created_at),
-            notes=tuple(dict.fromkeys(self.notes + other.notes)),
+            notes=true_notes(self.notes + other.notes, records, left_out),
+            left_out=left_out,
+            held=self._held_without(other) | other._held_without(self),
+            n_compared=max(self.n_compared, other.n_compared),
         )
+
+    def _held_without(self, other: Plan) -> dict[str, int]:
+        """Count the texts that hold the values of this plan, without those that another one changes."""
+        theirs = count_holders(self.held, [*known_texts(other.records).values()])
+        return {key: n - theirs.get(key, 0) for key, n in self.held.items() if n > theirs.get(key, 0)}
 
     @cached_property
     def id(self) -> str:
@@ -189,14 +239,141 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         return tuple(change for change in self.records if change.action in WRITES)
 
     def without(self, *actions: Action) -> Plan:
-        """Return the plan without changes of some actions, such as conflicts; changes of the same group are
-        also removed.
+        """Return the plan without changes of some actions, such as conflicts.
+
+        Changes of the same group go along. `left` names what was left out.
+
+        Raises
+        ------
+        PlanError
+            There is no such action.
         """
-        dropped = {change.group for change in self.records if change.action in actions} - {None}
-        kept = [c for c in self.records if c.action not in actions and c.group not in dropped]
-        has_deletes = any(change.action == "delete" for change in kept)
-        notes = tuple(note for note in self.notes if has_deletes or note != self.undo_note)
-        return replace(self, records=tuple(kept), notes=notes)
+        check_actions(actions)
+        ids = {id(change) for change in self.records if change.action in actions}
+        groups = {change.group for change in self.records if id(change) in ids} - {None}
+        return self._cut([id(change) in ids or change.group in groups for change in self.records])
+
+    def leave_out(self, ids: Ids, *, reason: str = LEFT_OUT) -> Plan:
+        """Return the plan without the changes of some memories; changes of the same group go along.
+
+        Parameters
+        ----------
+        ids : str, iterable of str, or DataFrame
+            Ids of memories, or rows that have them, such as rows of `changes`.
+        reason : str
+            Why, as `left` will have it.
+
+        Raises
+        ------
+        PlanError
+            The plan does not change one of the memories.
+
+        Examples
+        --------
+        >>> from memframe import load_memories, plan_changes
+        >>> memories = load_memories(access)
+        >>> plan = plan_changes(access, memories.head(3).assign(source="notes"))
+        >>> cut = plan.leave_out(memories.id[:1])
+        >>> len(cut), cut.left.reason.tolist()
+        (2, ['left out'])
+        """
+        return self._cut(select(self.records, read_ids(ids)), reason)
+
+    def only(self, ids: Ids) -> Plan:
+        """Return the plan with only the changes of some memories, and those of the same groups.
+
+        Parameters
+        ----------
+        ids
+            As in `leave_out`.
+
+        Raises
+        ------
+        PlanError
+            The plan does not change one of the memories.
+        """
+        return self._cut([not is_chosen for is_chosen in select(self.records, read_ids(ids))])
+
+    def edit(self, memory_id: str, **fields: Any) -> Plan:
+        """Return the plan with other values for fields that it writes, such as the text of a merge.
+
+        A merge is edited by the id of the memory that is kept. Its other fields are as the plan has them, and what
+        it hides stays hidden.
+
+        Parameters
+        ----------
+        memory_id : str
+        **fields
+            ``content title summary tags importance confidence source``, checked like edited cells; None clears
+            a field.
+
+        Raises
+        ------
+        PlanError
+            The plan does not write to this memory, or deletes it, or the value cannot be sent.
+
+        Examples
+        --------
+        >>> from memframe import load_memories, plan_changes
+        >>> memories = load_memories(access)
+        >>> plan = plan_changes(access, memories.head(1).assign(title="Tea"))
+        >>> plan.edit(memories.id[0], title="Green tea").records[0].after
+        {'title': 'Green tea'}
+        """
+        records = edit_records(self.records, memory_id, fields)
+        return replace(self, records=records, notes=true_notes(self.notes, records, self.left_out))
+
+    def _cut(self, is_cut: Sequence[bool], reason: str = LEFT_OUT) -> Plan:
+        """Move changes from the plan to what it leaves out; their memories then hold what they held."""
+        if not any(is_cut):
+            return self
+        cut = [change for change, is_one in zip(self.records, is_cut, strict=True) if is_one]
+        kept = [change for change, is_one in zip(self.records, is_cut, strict=True) if not is_one]
+        keys = find_keys(kept)
+        held = Counter({key: n for key, n in self.held.items() if key in keys})
+        held.update(count_holders(keys, [*known_texts(cut).values()]))
+        left_out = (*self.left_out, *(LeftOut(key_of(change), change.action, reason) for change in cut))
+        notes = true_notes(self.notes, kept, left_out)
+        return replace(self, records=tuple(kept), notes=notes, left_out=left_out, held=dict(held))
+
+    @property
+    def remarks(self) -> list[str]:
+        """All that displays begin with: first what would be lost, then the notes, last what was cut."""
+        return self._notes_of(with_texts=True)
+
+    def _notes_of(self, *, with_texts: bool) -> list[str]:
+        """Return `remarks`, with the lost values or only their number."""
+        is_counted = not self.left_out or any(note.startswith(COUNT_NOTE) for note in self.notes)
+        cut = [] if is_counted else [count_proposals(len(self.records), self.left_out)]
+        lost = [describe_losses(self._losses, self.n_compared, with_texts=with_texts)] if self.records else []
+        return [*lost, *self.notes, *cut]
+
+    def compare_with(self, memories: pd.DataFrame) -> Plan:
+        """Return the plan with what it loses looked for in other memories than those that the access had loaded.
+
+        Parameters
+        ----------
+        memories : DataFrame
+            With ``id title summary content``, such as all frames of `iter_memories` together.
+        """
+        held = count_holders(find_keys(self.records), texts_besides(memories, self.records))
+        return replace(self, held=held, n_compared=len(memories))
+
+    @cached_property
+    def _losses(self) -> tuple[Loss, ...]:
+        return find_losses(self.records, self.held)
+
+    @property
+    def losses(self) -> pd.DataFrame:
+        """One row for each value that no memory would hold any more: ``value kind field id``, masked for display.
+
+        Values are numbers, dates, times, amounts, names, addresses and quotations in titles, summaries and contents.
+        They are looked for in the texts that the plan writes, and in those that the access had loaded when the plan
+        was made (``n_compared`` memories); nothing is read from the service. Without a load, other memories are not
+        known, and may hold what is listed. Another spelling of the same value is no loss, nor is what is redacted.
+        Your own edits are listed, too; `apply_plan` asks to confirm what deletes and merges lose.
+        """
+        return _frame_of(self._losses, Loss)
 
     @property
     def changes(self) -> pd.DataFrame:
@@ -206,6 +383,11 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
             name: pd.Series([row[name] for row in rows], dtype=kind) for name, kind in _COLUMNS.items()
         }
         return pd.DataFrame(columns)
+
+    @property
+    def left(self) -> pd.DataFrame:
+        """One row for each proposal that the plan leaves out: ``id action reason``."""
+        return _frame_of(self.left_out, LeftOut)
 
     def diff(self, *, color: bool | None = None, limit: int | None = None) -> str:
         """Return all changes as removed and added lines; long lines are shortened around the difference.
@@ -220,14 +402,19 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         if color is None:  # https://no-color.org
             is_terminal = sys.stdout and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
             color = bool(is_terminal and not os.environ.get("NO_COLOR"))
-        return render_diff(self.records, self.notes, color=color, limit=limit)
+        return render_diff(self.records, self.remarks, color=color, limit=limit)
 
     def to_json(self) -> str:
         """Return the plan as JSON for other programs: its target, its counts, and its changes, masked for display."""
         names = ("id", "base_url", "user_id", "key_version", "created_at", "notes", "counts")
         document = {name: getattr(self, name) for name in names} | {
             "undo": self.undo_note,
-            "changes": [_document_of(change) for change in self.records],
+            "losses": self._losses,
+            "left": self.left_out,
+            "changes": [
+                _document_of(change) | ({"keeps": mask(change).keeps} if change.keeps else {})
+                for change in self.records
+            ],
         }
         return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
 
@@ -244,15 +431,8 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         PlanError
             The file cannot be written, or is something else.
         """
-        target = Path(path).expanduser()
         sealed = open_local_cipher().seal(msgspec.json.encode(self), associated_data=SEALED_FOR)
-        with raise_os_errors_as(PlanError, f"the plan cannot be written to {target}", "choose another path"):
-            if target.exists():
-                with target.open("rb") as there:
-                    if there.read(len(BEGINNING)) != BEGINNING:
-                        raise PlanError(f"{target} is not a plan and is not replaced: choose another path")
-            with atomic_file(target) as file:
-                file.write(MARK + sealed)
+        write_own_file(path, MARK + sealed, "plan", error=PlanError)
 
     @staticmethod
     def load(path: str | PathLike[str]) -> Plan:
@@ -274,9 +454,10 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
             f"{source} was saved by another version of memframe ({package_version()} cannot read it): use that "
             "version, or plan again and save again"
         )
-        if not stored.startswith(MARK):
+        mark = next(filter(stored.startswith, MARKS), None)
+        if mark is None:
             raise refusal
-        data = open_local_cipher().open(stored.removeprefix(MARK), associated_data=SEALED_FOR)
+        data = open_local_cipher().open(stored.removeprefix(mark), associated_data=SEALED_FOR)
         try:
             return msgspec.json.decode(data, type=Plan)
         except (msgspec.MsgspecError, ValueError):
@@ -313,20 +494,59 @@ def plan_of(
     records: Iterable[Change],
     *,
     notes: Iterable[str] = (),
+    left: Iterable[LeftOut] = (),
     created_at: datetime | None = None,
 ) -> Plan:
-    """Make a plan for the user of an access."""
+    """Make a plan for the user of an access; `left` is what it leaves out.
+
+    What the plan could lose is looked for in all memories that the access has loaded.
+    """
     records = tuple(records)
     if any(change.action == "delete" for change in records):
         notes = [*notes, undo_note(access.client.restore_days)]
+    keys = find_keys(records)
+    baseline = access.baseline() if keys else None
+    others = () if baseline is None else texts_besides(baseline, records)
     return Plan(
         records=records,
         base_url=access.client.base_url,
         user_id=access.user_id,
         key_version=access.credentials.key_version,
         created_at=created_at or access.client.runtime.now(),
-        notes=tuple(dict.fromkeys(notes)),
+        notes=true_notes(notes, records, ()),
+        left_out=tuple(left),
+        held=count_holders(keys, others),
+        n_compared=0 if baseline is None else len(baseline),
     )
+
+
+def true_notes(
+    notes: Iterable[str], records: Iterable[Change], left_out: Sequence[LeftOut]
+) -> tuple[str, ...]:
+    """Return notes that are true of changes: each once, counted again, and on an undo only if there are deletes."""
+    records = list(records)
+    has_deletes = any(change.action == "delete" for change in records)
+    true = []
+    for note in dict.fromkeys(notes):
+        if note.startswith(COUNT_NOTE) and left_out:
+            true.append(count_proposals(len(records), left_out))
+        elif has_deletes or not note.startswith(UNDO_NOTE):
+            true.append(note)
+    return tuple(true)
+
+
+def count_proposals(n_changes: int, left_out: Sequence[LeftOut]) -> str:
+    """Count what a plan carries out of what was proposed, and what it leaves out by its reasons.
+
+    >>> count_proposals(3, [LeftOut("m1", "delete", "left out")])
+    'In memories: of 4 proposals 3 are carried out; 1 is left for you: 1 left out.'
+    """
+    proposals = number_of(n_changes + len(left_out), "proposal", "proposals")
+    done = number_of(n_changes, "is carried out", "are carried out")
+    left = number_of(len(left_out), "is", "are")
+    why = Counter(one.reason for one in left_out).most_common()
+    reasons = "; ".join(f"{n:,} {reason}" for reason, n in why)
+    return f"{COUNT_NOTE}{proposals} {done}; {left} left for you: {reasons}."
 
 
 def undo_note(restore_days: int) -> str:
@@ -345,6 +565,13 @@ def _document_of(change: Change) -> dict[str, Any]:
     fields = tuple(name for name in FIELDS if name in change.after)
     masked = mask(change)
     return {name: fields if name == "fields" else getattr(masked, name) for name in _COLUMNS}
+
+
+def _frame_of(records: Sequence[Struct], kind: type[Struct]) -> pd.DataFrame:
+    """Return structs as a frame, with the same columns also of none."""
+    names = kind.__struct_fields__
+    rows = [[getattr(one, name) for name in names] for one in records]
+    return pd.DataFrame(rows, columns=names, dtype="str")
 
 
 # -- staleness: judged by the fields in the plan, never by ``updated_at``

@@ -15,8 +15,9 @@ from typing import NamedTuple
 
 from rapidfuzz.distance import Indel
 
-from memframe.display import Markup, escape_invisible, notebook_html, table, tag
-from memframe.plan.change import FIELDS, WRITES, Change, Value, format_counts, mask
+from memframe.display import Markup, escape_invisible, notebook_html, number_of, table, tag
+from memframe.plan.change import FIELDS, WRITES, Change, Value, format_counts, list_some, mask
+from memframe.plan.losses import Loss
 
 CONTEXT_CHARS = 60
 """Characters of equal text that are shown next to a change."""
@@ -148,6 +149,18 @@ def count_actions(records: Iterable[Change]) -> dict[str, int]:
     return dict(Counter("restore" if change.restores else change.action for change in records))
 
 
+def describe_losses(losses: Sequence[Loss], n_compared: int, *, with_texts: bool = True) -> str:
+    """Say which values no memory would hold any more: the first few of them, or how many of each kind."""
+    if not losses:
+        return "Loses nothing that no other memory holds."
+    values = number_of(len(losses), "value", "values")
+    of_which = "holds" if n_compared else "of this plan holds (the others were not loaded)"
+    some = [f"{loss.value} ({loss.kind}, {loss.field} of memory {loss.id})" for loss in losses]
+    if not with_texts:
+        some = [f"{n:,} {kind}" for kind, n in Counter(loss.kind for loss in losses).most_common()]
+    return f"Loses {values} that no other memory {of_which}: {list_some(some)}."
+
+
 def _diff_lines(change: Change) -> Iterator[DiffLine]:
     memory = f"memory {change.id}" if change.id else "a new memory"
     row = "" if change.row is None else f" (row {change.row})"
@@ -159,6 +172,9 @@ def _diff_lines(change: Change) -> Iterator[DiffLine]:
         if lines:
             yield "hunk", [DiffSpan(f"@@ {name} @@")]
             yield from lines
+    for memory_id, text in change.keeps.items():
+        yield "hunk", [DiffSpan(f"@@ kept by memory {memory_id} @@")]
+        yield from ((" ", shorten([DiffSpan(line)])) for line in text.split("\n"))
 
 
 def _field_lines(before: Value, after: Value) -> Iterator[DiffLine]:
@@ -241,6 +257,9 @@ def _change_rows(change: Change) -> Iterator[Markup]:
         for spans, mark in zip(sides, ("del", "ins"), strict=True):
             parts = (tag(mark, text) if is_changed else text for text, is_changed in spans)
             lines[-1] += tag("td", *parts, class_="text")
+    for memory_id, text in change.keeps.items():
+        kept = tag("td", text, tag("div", f"memory {memory_id}", class_="quiet"), class_="text")
+        lines.append(tag("td", "kept", class_="quiet") + tag("td") + kept)
     first, *rest = lines or [tag("td", colspan=3)]
     kind = "go" if change.action in WRITES else "stop"
     memory_id = change.id or ""

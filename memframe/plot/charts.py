@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from memframe.display import number_of
 from memframe.errors import FrameError, check_kind
-from memframe.frames import rank_values, read_names, read_numbers, read_texts, read_times
+from memframe.frames import rank_values, read_names, read_numbers, read_texts, read_times, require_column
 from memframe.plot.axes import (
     BLUE,
     GREY,
@@ -213,7 +213,7 @@ def _date_numbers(dates: NDArray[np.datetime64]) -> NDArray[np.float64]:
 SEVERITIES = {"high": VERMILION, "medium": SERIES[1], "low": BLUE, "info": GREY}
 """Colours of severities, the worst first."""
 
-_DUPLICATES = {"exact_duplicate": BLUE, "near_duplicate": SERIES[1], "changed_value": VERMILION}
+_DUPLICATES = {"exact_duplicate": BLUE, "near_duplicate": SERIES[1], "version": VERMILION}
 _SIZES = (2, 3, 4, 5, 10, 20, 50)
 """Smallest cluster of each bar."""
 
@@ -226,8 +226,6 @@ class DrawnAudit(Protocol):
 
     @property
     def findings(self) -> pd.DataFrame: ...
-    @property
-    def by_memory(self) -> pd.DataFrame: ...
 
 
 def findings(audit: DrawnAudit | pd.DataFrame, *, ax: Axes | None = None) -> Axes:
@@ -236,8 +234,8 @@ def findings(audit: DrawnAudit | pd.DataFrame, *, ax: Axes | None = None) -> Axe
     Parameters
     ----------
     audit : Audit or DataFrame
-        The audit, or findings with ``check``, ``severity`` and ``id``. Of findings alone, rows without an id are
-        left out, as only the audit has the memories that they count.
+        The audit, or findings with ``check``, ``severity`` and ``id``. Rows without an id, such as the figures of
+        an audit, are left out.
     ax : Axes, optional
         Axes to draw into; new ones by default.
 
@@ -252,8 +250,8 @@ def findings(audit: DrawnAudit | pd.DataFrame, *, ax: Axes | None = None) -> Axe
     'Memories by check'
     """
     check_kind("audit", audit, DrawnAudit, pd.DataFrame, error=FrameError)
-    frame = _check_findings(audit if isinstance(audit, pd.DataFrame) else audit.by_memory)
-    frame = frame[frame["id"].notna()]
+    frame = _findings_of(audit, "check", "severity", "id")
+    frame = frame[frame["id"].notna() & frame["check"].notna()]
     title = "Memories by check"
     if frame.empty:
         return blank(ax, title, "No findings")
@@ -281,7 +279,7 @@ def duplicates(audit: DrawnAudit | pd.DataFrame, *, ax: Axes | None = None) -> A
     Axes
     """
     check_kind("audit", audit, DrawnAudit, pd.DataFrame, error=FrameError)
-    frame = _check_findings(audit if isinstance(audit, pd.DataFrame) else audit.findings)
+    frame = _findings_of(audit, "check", "group", "id")
     title = "Clusters of duplicates by size"
     frame = frame[frame["check"].isin(list(_DUPLICATES)) & frame["group"].notna()]
     sizes = frame.groupby(["check", "group"])["id"].nunique().reset_index(name="size").query("size > 1")
@@ -308,10 +306,17 @@ def duplicates(audit: DrawnAudit | pd.DataFrame, *, ax: Axes | None = None) -> A
     return ax
 
 
-def _check_findings(findings: pd.DataFrame) -> pd.DataFrame:
-    if "check" not in findings:
+def _findings_of(audit: DrawnAudit | pd.DataFrame, *names: str) -> pd.DataFrame:
+    frame = audit if isinstance(audit, pd.DataFrame) else audit.findings
+    if "check" not in frame:
         raise FrameError("the frame contains no findings: pass an Audit from audit_memories(memories)")
-    return findings
+    for name in names:
+        require_column(frame, name, of="audit.findings has them")
+    if "severity" in names and len(wrong := frame["severity"][~frame["severity"].isin(list(SEVERITIES))]):
+        raise FrameError(
+            f"the findings have the severity {wrong.iloc[0]!r:.60}: there is {', '.join(SEVERITIES)}"
+        )
+    return frame
 
 
 def _worst_by_check(frame: pd.DataFrame) -> pd.DataFrame:

@@ -2,19 +2,21 @@
 
 `FORMATS` (`memframe.readers.formats`) is the table of what is read: mem0, OpenMemory, Letta, ChatGPT, Claude, pasted
 lists of dated lines, LangGraph, Graphiti, two memory servers of MCP, Supermemory, Portable AI Memory, Markdown
-(basic-memory, Obsidian, OKF, Letta's folders) and any CSV, JSON, JSON Lines or Parquet with a column of texts.
-Archives of memframe are read by `load_archive`.
+(basic-memory, Obsidian, OKF, Letta's folders), a person's own download from a service of memframe and any CSV, JSON,
+JSON Lines or Parquet with a column of texts. Archives of memframe are read by `load_archive`.
 
 Rows have no ``id``, as no service holds them: written with `plan_changes` they become new memories. ``origin_id`` is
-their id where they come from. A score of an unknown scale stays in a column beside. ``attrs["memframe_read"]`` has
-the counts of a read: ``format``, ``rows``, ``left_out`` (reason to number), ``times``, ``tags_cut``, ``unread_files``
-and ``summary``, the same in sentences.
+their id where they come from, ``entity`` what they speak of without naming it, ``place`` where they stand in the file,
+``outdated`` why their source no longer holds them true. A score of an unknown scale stays in a column beside.
+``attrs["memframe_read"]`` has the counts of a read: ``file``, ``format``, ``rows``, ``left_out`` (reason to number),
+``times``, ``outdated``, ``not_kept``, ``tags_cut``, ``unread_files`` and ``summary``, the same in sentences.
 """
 
 from __future__ import annotations
 
 import warnings
-from datetime import tzinfo
+from collections.abc import Iterable
+from datetime import UTC, datetime, tzinfo
 from os import PathLike
 
 import pandas as pd
@@ -26,8 +28,8 @@ from memframe.errors import ConfigError, FrameError, kind_of
 from memframe.files import expand_path
 from memframe.frames import READ, gc_paused
 from memframe.readers.formats import FORMATS, GENERIC, REFUSED, Format
-from memframe.readers.rows import Collector, read_zone
-from memframe.readers.source import Document, Input, is_text, open_path, open_text
+from memframe.readers.rows import Collector, read_zone, times_of, undated
+from memframe.readers.source import Document, Input, is_text, open_path, open_text, read_header
 
 __all__ = ["read_memories"]
 
@@ -78,7 +80,7 @@ def read_memories(
     0      Likes tea 2024-05-01 00:00:00+00:00
     1  Lives in Lyon                       NaT
     >>> memories.attrs["memframe_read"]["summary"]
-    '2 memories read as pasted.'
+    '2 memories read as pasted. 1 of them has no date.'
     """
     known = read_zone(zone)
     if format not in (*FORMATS, "auto", "memframe"):
@@ -90,14 +92,16 @@ def read_memories(
     path = None if is_text(path_or_text) else expand_path(path_or_text)
     if path is not None and (format == "memframe" or (format == "auto" and is_archive(path))):
         archived = load_archive(path)
-        summary = f"{number_of(len(archived), 'memory', 'memories')} read as memframe."
-        report = {"format": "memframe", "rows": len(archived), "left_out": {}, "summary": summary}
-        archived.attrs[READ] = report
+        n = number_of(len(archived), "memory", "memories")
+        times = times_of(archived)
+        summary = " ".join([f"{n} read as memframe.", *undated(times["missing"], len(archived))])
+        report = {"format": "memframe", "file": printable(str(path)), "rows": len(archived), "left_out": {}}
+        archived.attrs[READ] = report | {"times": times, "tags_cut": 0, "unread_files": 0, "summary": summary}
         return archived
     try:
         source = open_text(str(path_or_text)) if path is None else open_path(path)
         with gc_paused():
-            return _read(source, format, Collector(known))
+            return _read(source, format, Collector(known, datetime.now(UTC)))
     except RecursionError:
         raise FrameError(
             f"{printable(str(path or 'the text'))} is nested too deeply to be memories."
@@ -108,10 +112,20 @@ def _read(source: Input, name: str, rows: Collector) -> pd.DataFrame:
     form, documents = _choose(source, name)
     n_entries = rows.take(form.read(documents))
     _check_count(source, form, documents, n_entries)
-    frame = rows.frame(form.name, form.note, source.unread + len(source.documents) - len(documents))
-    if rows.left_out or rows.n_tags_cut or form.note:
+    others = [each for each in source.documents if not any(each is one for one in documents)]
+    readable = [each.name for each in others if _is_readable(each)]
+    frame = rows.frame(form.name, form.note, source, [each.name for each in others], readable)
+    if rows.left_out or rows.n_tags_cut or form.note or readable:
         warnings.warn(f"{source.name}: {frame.attrs[READ]['summary']}", stacklevel=3)
     return frame
+
+
+def _is_readable(document: Document) -> bool:
+    """Return True for a document that would be read if it were alone."""
+    is_refused = any(is_such(document) for is_such, _ in REFUSED)
+    return (
+        not is_refused and bool(document.value) and any(form.matches(document) for form in FORMATS.values())
+    )
 
 
 def _choose(source: Input, name: str) -> tuple[Format, list[Document]]:
@@ -128,13 +142,15 @@ def _choose(source: Input, name: str) -> tuple[Format, list[Document]]:
             raise FrameError(f"{source.name} is not of the format {name!r}, which is {FORMATS[name].shape}.")
         return FORMATS[name], fit
     fits = {key: [each for each in given if form.matches(each)] for key, form in FORMATS.items()}
-    if len(given) > 1:  # a note may hold a list
-        fits["pasted"] = []
     found = [key for key, documents in fits.items() if documents and key not in GENERIC]
+    if len(given) > 1 or len(found) > 1:  # a note may hold a list
+        found = [key for key in found if key != "pasted"]
+    if len(given) > 1 and not found:  # texts beside notes are notes
+        fits["markdown"] = [each for each in given if each.form in ("text", "markdown")]
     if not found:
         _refuse(source)
         found = [key for key in GENERIC if fits[key]]
-    elif len(fits["markdown"]) > 1:  # more than a README
+    elif len(fits["markdown"]) > 1 and found[0] not in _NOTES:  # more than a README
         found.append("markdown")
     if len(found) > 1:
         raise FrameError(
@@ -144,6 +160,10 @@ def _choose(source: Input, name: str) -> tuple[Format, list[Document]]:
     if not found:
         raise _unknown(source)
     return FORMATS[found[0]], fits[found[0]]
+
+
+_NOTES = ("sections", "mem0-markdown", "download")
+"""Formats whose files may be Markdown."""
 
 
 def _refuse(source: Input) -> None:
@@ -160,19 +180,32 @@ def _unknown(source: Input) -> FrameError:
         return FrameError(
             f"{source.name} is empty, so of no known format: check the path, or export it again"
         )
-    values = [document.value for document in source.documents[:1] if document.form in ("json", "lines")]
-    first = values[0][0] if values and isinstance(values[0], list) and values[0] else next(iter(values), None)
-    if not isinstance(first, dict):
+    first = source.documents[0] if source.documents else None
+    if first is not None and first.form == "text" and (columns := read_header(first.value)):
+        return FrameError(
+            f"{source.name} is not read: none of its columns ({_list_keys(columns)}) is known to hold texts. Rename "
+            "the one that does to `content`."
+        )
+    value = first.value if first is not None and first.form in ("json", "lines") else None
+    entry = value[0] if isinstance(value, list) and value else value
+    if not isinstance(entry, dict):
         return FrameError(
             f"{source.name} is of no known format ({', '.join(FORMATS)}): check that it is the export itself. A list "
-            "has lines such as `[2024-05-01] - text`, a table a column `content`; format='markdown' takes any text."
+            "has lines such as `[2024-05-01] - text`, a table a column `content`; format='pasted' takes any lines, "
+            "format='markdown' any text."
         )
-    keys = ", ".join(printable(str(key))[:40] for key in [*first][:8])
-    return FrameError(
-        f"{source.name} is not read: its keys ({keys}) belong to no known format. If it is a list of memories, "
-        "rename the key of their text to `content`. An export that mem0's Platform shapes by a schema is the answer "
-        "of a language model: list the memories with POST /v3/memories/ instead."
+    advice = (
+        " An export that mem0's Platform shapes by a schema is the answer of a language model: list the memories with "
+        "POST /v3/memories/ instead."
     )
+    return FrameError(
+        f"{source.name} is not read: its keys ({_list_keys(entry)}) belong to no known format. If it is a list of "
+        f"memories, rename the key of their text to `content`.{advice if value is entry else ''}"
+    )
+
+
+def _list_keys(keys: Iterable[object]) -> str:
+    return ", ".join(printable(str(key))[:40] for key in [*keys][:8])
 
 
 def _check_count(source: Input, form: Format, documents: list[Document], n_entries: int) -> None:

@@ -6,11 +6,19 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from memframe.readers.rows import Item, Items, from_seconds, read_time, text_of
+from memframe.readers.markdown import name_columns
+from memframe.readers.rows import Item, Items, read_time, text_of
 from memframe.readers.source import Damage, Document
 
-_LINE = re.compile(r"\s*(?:[-*•]\s+|\d{1,6}[.)]\s+)?\[([^\]\[]{0,60})\]\s*[-–—:.]\s*(\S.*)")
-"""``[date] - text``, also with a bullet or a number before, and with a colon or a full stop behind the date."""
+_LINE = re.compile(
+    r"\s*(?:[-*•]\s+|\d{1,6}[.)]\s+)?(?:\*\*)?(?:\[([^\]\[]{0,60})\]|(?=\d{4}-\d\d-\d\d)([\dT:+.Z-]{10,35}))"
+    r"(?:\*\*)?(?:\s*[-–—:.]|\s+[-–—])\s*(?:\*\*\s*)?(\S.*)"
+)
+"""``[date] - text``, also with a bullet or a number before, a colon or a full stop behind the date, or bold; a date in
+figures needs no brackets."""
+
+_ABOUT_USER = re.compile(r"\s*(?:the )?user(?:'s|’s)?\b", re.IGNORECASE)
+"""How the lines of ChatGPT's page of memories begin, which has neither dates nor bullets."""
 
 _BULLET = re.compile(r"\s*(?:[-*•]|\d{1,6}[.)])\s+(?!\[)(\S.*)")
 _HEADING = re.compile(r"\s*(?:#{1,6}\s+(\S.*)|\*\*([^*]{1,100})\*\*:?\s*)")
@@ -18,23 +26,33 @@ _FENCE = re.compile(r"\s*(?:```|~~~)\w*\s*|\s*#{1,6}\s*")
 
 
 def is_pasted(document: Document) -> bool:
-    """Recognise a list by its lines: at least half of them, headings apart, are entries."""
-    if document.form != "text" and (document.form != "markdown" or document.value.lstrip().startswith("---")):
+    """Recognise a list by its lines: at least half of them, headings apart, are entries; in Markdown all of them."""
+    is_markdown = document.form == "markdown"
+    if document.form != "text" and (not is_markdown or document.value.lstrip().startswith("---")):
         return False
     lines = [line for line in document.value.split("\n") if line.strip() and not _is_frame(line)]
     dated = sum(_LINE.match(line) is not None for line in lines)
-    bullets = sum(_BULLET.match(line) is not None for line in lines) if document.form == "text" else 0
-    return dated + bullets > 0 and 2 * (dated + bullets) >= len(lines)
+    bullets = sum(_BULLET.match(line) is not None for line in lines)
+    if not dated + bullets:
+        return len(lines) > 1 and all(map(_ABOUT_USER.match, lines))
+    if is_markdown and 2 * dated < len(lines):
+        return all(_LINE.match(line) or _BULLET.match(line) or line[0] in " \t" for line in lines)
+    return 2 * (dated + bullets) >= len(lines)
 
 
 def pasted_items(documents: list[Document]) -> Items:
-    """Yield the entries of lists: an indented line continues the one before it, a heading is the title."""
+    """Yield the entries of lists: an indented line continues the one before it, a heading is the title.
+
+    Without dates and bullets, each line is an entry.
+    """
     for document in documents:
-        yield from _list_items(document.name, document.value)
+        lines = document.value.split("\n")
+        is_marked = any(_LINE.match(line) or _BULLET.match(line) for line in lines)
+        yield from _list_items(document.name, document.value, is_plain=not is_marked)
 
 
-def _list_items(name: str, text: str, *, goes_on: bool = False) -> Items:
-    heading, place = None, ""
+def _list_items(name: str, text: str, *, goes_on: bool = False, is_plain: bool = False) -> Items:
+    heading, place, indent = None, "", 0
     entry: Item | None = None
     for number, line in enumerate(text.split("\n"), 1):
         if _is_frame(line) or not line.strip():
@@ -42,18 +60,20 @@ def _list_items(name: str, text: str, *, goes_on: bool = False) -> Items:
             heading = (found[1] or found[2]).strip() if found else heading
             continue
         dated, bullet = _LINE.match(line), _BULLET.match(line)
-        if entry is not None and not (dated or bullet) and (goes_on or line[0] in " \t"):
+        depth = len(line) - len(line.lstrip())
+        is_part = depth > indent if bullet else goes_on or depth > 0
+        if entry is not None and not dated and is_part:
             entry["content"] += f"\n{line.strip()}"
             continue
         if entry is not None:
             yield place, entry
-        place, entry = f"line {number} of {name}", None
+        place, entry, indent = f"line {number} of {name}", None, depth
         if dated:
-            date = dated[1].strip()
-            entry = {"content": dated[2].strip(), "title": heading}
+            date = (dated[1] or dated[2] or "").strip()
+            entry = {"content": dated[3].strip(), "title": heading}
             entry["created_at" if read_time(date) else "date_saved"] = date
-        elif bullet:
-            entry = {"content": bullet[1].strip(), "title": heading}
+        elif bullet or is_plain:
+            entry = {"content": (bullet[1] if bullet else line).strip(), "title": heading}
         else:
             yield place, Damage("line without an entry")
     if entry is not None:
@@ -81,16 +101,11 @@ def chatgpt_items(documents: list[Document]) -> Items:
         if not isinstance(item, dict) or not ("mapping" in item or "content" in item):
             yield place, Damage("neither conversation nor memory")
         elif "mapping" not in item:
-            entry = {
-                "content": item["content"],
-                "origin_id": item.get("id"),
-                "created_at": item.get("created_at"),
-            }
-            yield place, Damage("disabled") if item.get("enabled") is False else entry
+            yield place, Damage("disabled") if item.get("enabled") is False else name_columns(item)
         for message in _iter_messages(item):
             at = message.get("create_time")
             if message.get("recipient") == "bio":
-                found = {"content": _read_text(message["content"]), "created_at": from_seconds(at)}
+                found = {"content": _read_text(message["content"]), "created_at": at}
                 saved.append((place, found | {"origin_id": message.get("id")}))
             if entries := list(_context_items(place, message)):
                 kind, when = message["content"]["content_type"], at if isinstance(at, int | float) else 0
@@ -156,3 +171,19 @@ def claude_items(documents: list[Document]) -> Items:
         projects = item.get("project_memories")
         for project, text in projects.items() if isinstance(projects, dict) else ():
             yield place, {"content": text, "title": "Project", "origin_id": project}
+
+
+def is_sections(document: Document) -> bool:
+    """Recognise texts that lines of one paragraph sign divide."""
+    return document.form in ("text", "markdown") and _SECTION.search(document.value) is not None
+
+
+def section_items(documents: list[Document]) -> Items:
+    """Yield the text of each section."""
+    for document in documents:
+        for number, text in enumerate(_SECTION.split(document.value), 1):
+            if text.strip():
+                yield f"section {number} of {document.name}", {"content": text.strip()}
+
+
+_SECTION = re.compile(r"^[ \t]*§[ \t]*\r?$", re.MULTILINE)

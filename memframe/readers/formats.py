@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from memframe.readers.chats import chatgpt_items, claude_items, is_chatgpt, is_claude, is_pasted, pasted_items
+from memframe.fields import MEMORY_FIELDS
+from memframe.readers.chats import (
+    chatgpt_items,
+    claude_items,
+    is_chatgpt,
+    is_claude,
+    is_pasted,
+    is_sections,
+    pasted_items,
+    section_items,
+)
 from memframe.readers.markdown import (
+    download_items,
+    has_text,
+    is_conversation,
+    is_download,
     is_markdown,
     is_mem0_markdown,
     is_table,
     markdown_items,
     mem0_markdown_items,
+    name_columns,
     table_items,
 )
-from memframe.readers.rows import Item, Items, from_seconds, is_filled
-from memframe.readers.source import Damage, Document
+from memframe.readers.rows import Item, Items, is_filled
+from memframe.readers.source import TEXT_KEYS, Damage, Document
 
 
 class Format(NamedTuple):
@@ -34,15 +49,14 @@ class Format(NamedTuple):
         Keys under which the list of entries may stand.
     fields : dict of str to str
         For each column the keys of an entry, of which the first that is filled counts; ``a.b`` steps into objects.
-        Names that are no columns of memories are extra columns. Without any, entries are keyed by columns.
+        Names that are no columns of memories are extra columns, as are all keys that are not named here. Without
+        any, entries are keyed by columns.
     dropped : tuple of (str, object, str)
         Key and value of entries that are left out, and why.
     beside : dict of str to str
         Lists of what is no memory, and what it is.
     states : str
         Keys of the number of entries that the file states.
-    seconds : bool
-        Times are seconds since 1970.
     note : str
         What the format cannot hold; added to the summary of every read.
     fits : callable, optional
@@ -61,7 +75,6 @@ class Format(NamedTuple):
     dropped: tuple[tuple[str, object, str], ...] = ()
     beside: Mapping[str, str] = {}
     states: str = ""
-    seconds: bool = False
     note: str = ""
     fits: Callable[[Document], bool] = lambda _: False
     items: Callable[[list[Document]], Items] | None = None
@@ -89,7 +102,7 @@ class Format(NamedTuple):
             else:
                 yield place, item if isinstance(item, Damage) else Damage("not an object")
         for document in documents:
-            for key, what in self.beside.items():
+            for key, what in {**self.beside, **_other_lists(document, self)}.items():
                 for _ in range(_count_entries(document.value, key.split("."))):
                     yield f"{key} of {document.name}", Damage(what, is_entry=False)
 
@@ -97,16 +110,16 @@ class Format(NamedTuple):
         for key, value, reason in self.dropped:
             if get_path(item, key) == value:
                 return Damage(reason)
-        found = (
-            {name: first_filled(item, keys) for name, keys in self.fields.items()} if self.fields else item
-        )
-        if self.seconds:
-            found |= {name: from_seconds(found[name]) for name in ("created_at", "updated_at")}
-        return found
+        if not self.fields:
+            return item
+        chosen = {name: first_path(item, keys) for name, keys in {**_LATER, **self.fields}.items()}
+        found = {name: path and get_path(item, path) for name, path in chosen.items()}
+        return name_columns(without_paths(item, filter(None, chosen.values())), found)
 
     def read_count(self, document: Document) -> object:
         """Return the number of entries that a document states, None if it states none."""
-        return first_filled(top_object(document), self.states)
+        path = first_path(top_object(document), self.states)
+        return path and get_path(top_object(document), path)
 
 
 def top_object(document: Document) -> Item:
@@ -125,13 +138,41 @@ def get_path(item: Any, path: str) -> Any:
     return item
 
 
-def first_filled(item: Item, keys: str) -> Any:
-    """Return the first value that is not empty: an empty name must not hide a filled one.
+def first_path(item: Item, keys: str) -> str | None:
+    """Return the first path whose value is not empty: an empty name must not hide a filled one.
 
-    >>> first_filled({"memory": " ", "data": "Likes tea"}, "memory text data")
-    'Likes tea'
+    >>> first_path({"memory": " ", "data": "Likes tea"}, "memory text data")
+    'data'
     """
-    return next((value for key in keys.split() if is_filled(value := get_path(item, key))), None)
+    return next((key for key in keys.split() if is_filled(get_path(item, key))), None)
+
+
+def without_paths(item: Item, paths: Iterable[str]) -> Item:
+    """Return an object without the values at some paths.
+
+    >>> without_paths({"a": {"b": 1, "c": 2}, "d": 3}, ["a.b", "d"])
+    {'a': {'c': 2}}
+    """
+    rest = dict(item)
+    for path in paths:
+        key, _, inner = path.partition(".")
+        if inner and isinstance(rest.get(key), dict):
+            rest[key] = without_paths(rest[key], [inner])
+        elif not inner:
+            rest.pop(key, None)
+    return rest
+
+
+def _other_lists(document: Document, form: Format) -> dict[str, str]:
+    """Return the lists of texts beside those that a format knows, and what they are called."""
+    value, lists = top_object(document), {*form.lists.split()}
+    return {
+        key: f"entry of {key}"
+        for key, entries in (value.items() if lists & value.keys() else ())  # else it is itself an entry
+        if key not in {*lists, *form.beside}
+        and isinstance(entries, list)
+        and any(has_text(entry, TEXT_KEYS) for entry in entries)
+    }
 
 
 def _count_entries(value: Any, keys: list[str]) -> int:
@@ -177,27 +218,54 @@ def _is_graphiti(document: Document) -> bool:
 
 
 def _observation_items(documents: list[Document]) -> Items:
-    """Make an entry of each observation of an entity."""
+    """Make an entry of each observation of an entity, with what the entity says of itself; of a loose text, too."""
     for document in documents:
         for place, item in document.items("entities"):
-            if not isinstance(item, dict) or "relationType" in item:
-                yield place, Damage("relation", is_entry=False) if isinstance(item, dict) else item
-                continue
-            found = item.get("observations")
-            for text in found if isinstance(found, list) else [found]:
-                yield place, {"content": text, "title": item.get("name"), "tags": [item.get("entityType")]}
-            if found == []:
-                yield place, Damage("entity without observations")
+            if not isinstance(item, dict):
+                yield place, item
+            elif "observations" in item:
+                yield from _observations_of(place, item)
+            elif "relationType" in item:
+                yield place, Damage("relation", is_entry=False)
+            else:
+                yield place, name_columns(item)
+
+
+def _observations_of(place: str, item: Item) -> Items:
+    entity = {"title": item.get("name"), "entity": item.get("name")}
+    kind = first_path(
+        item, "entityType entity_type" if item.get("type") == "entity" else "entityType entity_type type"
+    )
+    tags = {"tags": [item.get(kind)] if kind else []}
+    rest = without_paths(item, ["name", "observations", *([kind] if kind else [])])
+    if rest.get("type") == "entity":
+        del rest["type"]
+    found = item["observations"]
+    for number, each in enumerate(found if isinstance(found, list) else [found], 1):
+        at = f"observation {number} in {place}"
+        if isinstance(each, dict):  # its own times go before those of the entity
+            own = {
+                name: value for name, value in name_columns(each).items() if name not in ("title", "entity")
+            }
+            yield at, name_columns({key: rest[key] for key in rest if key not in each}, entity | tags | own)
+        else:
+            yield at, name_columns(rest, entity | tags | {"content": each})
+    if found == []:
+        yield place, Damage("entity without observations")
 
 
 def _pam_items(documents: list[Document]) -> Items:
-    """Remove the time and the platform that `export_memories` wrote only because the format requires them."""
+    """Remove the time, platform and id that `export_memories` wrote only because the format requires them."""
     for place, item in (pair for document in documents for pair in document.items("memories")):
         own = get_path(item, "metadata.memframe")
         if isinstance(own, dict):
             times = item.get("temporal") if isinstance(item.get("temporal"), dict) else {}
             undated = {"temporal": times | {"created_at": None}} if own.get("is_undated") else {}
-            yield place, item | undated | {"provenance": {"platform": own.get("source")}}
+            named = {
+                "id": own.get("origin_id") or item.get("id"),
+                "provenance": {"platform": own.get("source")},
+            }
+            yield place, item | undated | named
         else:
             yield place, item
 
@@ -205,6 +273,13 @@ def _pam_items(documents: list[Document]) -> Items:
 def _same_names(names: str) -> dict[str, str]:
     return {name: name for name in names.split()}
 
+
+_LATER = {
+    field.name: f"{field.name} metadata.memframe.{field.name}"
+    for field in MEMORY_FIELDS
+    if field.is_editable and field.since > 1
+}
+"""Fields that the formats below do not name: they are read under their own names."""
 
 _USUAL = _same_names("tags created_at updated_at metadata") | {"origin_id": "id"}
 """Columns that most formats keep under the same key."""
@@ -258,7 +333,7 @@ FORMATS = {
             "an agent file with `agents` and `blocks`, or `core_memory`; or passages with `text` and `archive_id`",
             heads=("agents blocks", "agent_type core_memory"),
             marks=("text archive_id", "text is_deleted"),
-            lists="blocks core_memory passages",
+            lists="blocks core_memory passages archival_memory",
             fields=_USUAL
             | {
                 "content": "value text",
@@ -281,6 +356,19 @@ FORMATS = {
             "conversations with a `mapping` of messages, or a list of `content` and `enabled`",
             fits=is_chatgpt,
             items=chatgpt_items,
+        ),
+        Format(
+            "download",
+            "a person's own download from a service of memframe, as JSON or Markdown",
+            heads=("user_id email exported_at memories",),
+            lists="memories",
+            fields=_same_names(
+                "content title summary tags importance confidence source created_at updated_at"
+            )
+            | {"origin_id": "id"},
+            beside={"tags": "definition of a tag"},
+            fits=is_download,
+            items=download_items,
         ),
         Format("claude", "`conversations_memory` or `project_memories`", fits=is_claude, items=claude_items),
         Format("pasted", "lines such as `[2024-05-01] - text`", fits=is_pasted, items=pasted_items),
@@ -309,7 +397,7 @@ FORMATS = {
         Format(
             "mcp-memory",
             "objects with `entityType` and `observations`, and relations",
-            marks=("entityType observations", "from relationType to"),
+            marks=("entityType observations", "name observations", "from relationType to"),
             lists="entities",
             beside={"relations": "relation"},
             items=_observation_items,
@@ -329,7 +417,6 @@ FORMATS = {
                 "kind": "memory_type",
             },
             states="export_metadata.total_memories",
-            seconds=True,
         ),
         Format(
             "supermemory",
@@ -375,6 +462,12 @@ FORMATS = {
             fits=lambda document: top_object(document).get("schema") == "portable-ai-memory",
             items=_pam_items,
         ),
+        Format(
+            "sections",
+            "texts between lines of §, as Hermes writes them",
+            fits=is_sections,
+            items=section_items,
+        ),
         Format("markdown", "Markdown with frontmatter, or .md files", fits=is_markdown, items=markdown_items),
         Format("table", "rows or objects with a text under a usual name", fits=is_table, items=table_items),
     ]
@@ -395,6 +488,13 @@ REFUSED: tuple[tuple[Callable[[Document], bool], str], ...] = (
     (
         lambda document: _has_all(document, "uuid", "chat_messages"),
         "it contains Claude's conversations, but no memories.json: ask Claude for a list of dated lines and pass that",
+    ),
+    (
+        is_conversation,
+        (
+            "it is a conversation, which holds what was said, not what is remembered. If its messages are memories "
+            "all the same, say so with format='table' (--format on the command line)"
+        ),
     ),
 )
 """Documents that hold no memories, and why."""

@@ -9,8 +9,9 @@ from typing import Any
 
 from memframe.archive.notes import parse_frontmatter, split_frontmatter
 from memframe.errors import FrameError
-from memframe.frames import MEMORY_KINDS
-from memframe.readers.rows import Item, Items, is_filled, read_time, text_of
+from memframe.fields import MEMORY_FIELDS
+from memframe.frames import MEMORY_KINDS, read_moment
+from memframe.readers.rows import TIME_NAMES, Item, Items, is_filled, read_time, text_of
 from memframe.readers.source import TEXT_KEYS, Damage, Document
 
 _NAMES = {
@@ -19,15 +20,34 @@ _NAMES = {
     "summary": ("summary", "description"),
     "tags": ("tags", "categories", "labels"),
     "source": ("source", "app", "platform", "role"),
-    "created_at": ("created_at", "createdat", "created", "timestamp", "ts", "time", "date"),
-    "updated_at": ("updated_at", "updatedat", "updated", "modified"),
+    **TIME_NAMES,
     "origin_id": ("origin_id", "id", "uuid"),
+    "entity": ("entity",),
 }
 """Columns of memories, and names that people give them."""
+
+_NAMES |= {
+    field.name: (field.name,)
+    for field in MEMORY_FIELDS
+    if field.is_editable and field.kind == "text" and field.name not in _NAMES
+}
 
 _TAKEN = {*MEMORY_KINDS, *_NAMES}
 
 _LISTS = ("memories", "items", "results", "records", "data", "entries")
+
+_SUBJECTS = (
+    *_LISTS,
+    "facts",
+    "preferences",
+    "goals",
+    "notes",
+    "observations",
+    "learnings",
+    "insights",
+    "interests",
+)
+"""Keys of lists whose texts are memories; other lists of texts, such as those of names or files, are not."""
 
 _BLOCK = re.compile(r"^---[ \t]*\r?\n((?:[A-Za-z_]\w*:.*\n)+)---[ \t]*\r?$", re.MULTILINE)
 _OBSERVATION = re.compile(r"\s*[-*]\s+\[([^\]\[()]{2,60})\]\s+(\S.*)")
@@ -38,23 +58,31 @@ _RELATION = re.compile(r"\s*[-*]\s+[^\s\[\]][^\[\]]*\[\[[^\]]+\]\].*")
 _HASHTAG = re.compile(r"(?<!\S)#([\w/-]+)")
 
 
-def name_columns(item: Mapping[str, Any]) -> Item:
-    """Rename the keys of an entry to columns of memories, as far as they are known.
+def name_columns(item: Mapping[str, Any], found: Item | None = None) -> Item:
+    """Rename the keys of an entry to columns of memories, as far as they are known and not ``found`` yet.
 
-    Scores, whose scale is unknown, times that are not in ISO 8601, and all other keys become extra columns.
+    Scores, whose scale is unknown, times that cannot be read, and all other keys become extra columns. Of several
+    times, one in ISO 8601 goes before a number.
 
     >>> name_columns({"Text": "Likes tea", "importance": 7, "date": "May"})
-    {'content': 'Likes tea', 'origin_importance': '7', 'date': 'May'}
+    {'content': 'Likes tea', 'origin_importance': 7, 'date': 'May'}
     """
     rest = {str(key): value for key, value in item.items() if key and is_filled(value)}
-    found: Item = {}
+    result: Item = {**(found or {})}
     for column, names in _NAMES.items():
+        if is_filled(result.get(column)) or (found is not None and column == "content"):
+            continue
         keys = [key for name in names for key in rest if key.casefold() == name]
-        is_fit = read_time if column.endswith("_at") else is_filled
-        key = next((key for key in keys if is_fit(rest[key])), None)
+        fits = (read_time, lambda value: read_moment(value)[0]) if column in TIME_NAMES else (is_filled,)
+        key = next((key for fit in fits for key in keys if fit(rest[key])), None)
         if key is not None:
-            found[column] = rest.pop(key)
-    return found | {f"origin_{key}" if key in _TAKEN else key: text_of(value) for key, value in rest.items()}
+            result[column] = rest.pop(key)
+    for key, value in rest.items():
+        name = f"origin_{key}" if key in _TAKEN else key
+        while name in result:
+            name = f"origin_{name}"
+        result[name] = value
+    return result
 
 
 def is_table(document: Document) -> bool:
@@ -67,27 +95,72 @@ def is_table(document: Document) -> bool:
     if isinstance(value, dict) and (lists := _lists_of(value)):
         value = [entry for entries in lists.values() for entry in entries]
     if isinstance(value, list):
-        return not value or any(isinstance(entry, str) or _has_text(entry) for entry in value)
-    return _has_text(value, TEXT_KEYS)  # much that is no memory has a note or a summary
+        return not value or any(isinstance(entry, str) or has_text(entry) for entry in value)
+    return has_text(value, TEXT_KEYS)  # much that is no memory has a note or a summary
 
 
-def _has_text(entry: object, names: Sequence[str] = _NAMES["content"]) -> bool:
+def has_text(entry: object, names: Sequence[str] = _NAMES["content"]) -> bool:
+    """Return True for an object with a text under one of the names."""
     return isinstance(entry, dict) and any(
         isinstance(value, str) and str(key).casefold() in names for key, value in entry.items()
     )
 
 
 def _lists_of(value: Item) -> dict[str, list[Any]]:
-    """Return the list of an object under a usual name, or else all its lists of objects with a text."""
+    """Return the lists of an object whose entries are memories: under a usual name, or with texts."""
     lists = {key: entries for key, entries in value.items() if isinstance(entries, list)}
     usual = next((key for key in _LISTS if key in lists), None)
-    if usual is not None:
-        return {usual: lists[usual]}
-    return {
+    found = {
         key: entries
         for key, entries in lists.items()
-        if any(_has_text(entry, TEXT_KEYS) for entry in entries)
+        if key == usual
+        or (any(has_text(entry, TEXT_KEYS) for entry in entries) and not are_messages(entries))
+        or (key.casefold() in _SUBJECTS and any(isinstance(entry, str) for entry in entries))
     }
+    filled = {key: entries for key, entries in found.items() if entries}
+    return filled or found
+
+
+_SPEAKERS = {
+    "role": "user assistant system human ai bot model tool developer function chatbot agent gpt",
+    "sender": "user assistant human ai bot model",
+    "author": "user assistant human ai bot model",
+    "speaker": "user assistant human ai bot model",
+    "from": "user assistant human gpt ai bot system",
+}
+_MACHINES = {"assistant", "ai", "bot", "model", "chatbot", "agent", "gpt", "system"}
+
+
+def are_messages(entries: object) -> bool:
+    """Recognise a conversation: most entries name who speaks, and one of the speakers is a machine."""
+    objects = [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
+    for key, names in _SPEAKERS.items():
+        speakers = [str(entry.get(key)).casefold() for entry in objects]
+        n_known = sum(speaker in names.split() for speaker in speakers)
+        if n_known and 2 * n_known > len(objects) and _MACHINES & {*speakers}:
+            return True
+    return False
+
+
+def is_conversation(document: Document) -> bool:
+    """Recognise a file of messages, or of lists of them."""
+    value = document.value
+    if document.form in ("text", "markdown"):
+        return False
+    if isinstance(value, dict):
+        return _is_thread(value)
+    return are_messages(value) or _are_threads(value)
+
+
+def _are_threads(entries: Any) -> bool:
+    return bool(entries) and all(isinstance(each, dict) and _is_thread(each) for each in entries)
+
+
+def _is_thread(value: Item) -> bool:
+    """Return True for an object of which each filled list is one of messages, and that has no text of its own."""
+    lists = [entries for entries in value.values() if isinstance(entries, list) and entries]
+    is_of_messages = any(are_messages(entries) or _are_threads(entries) for entries in lists)
+    return is_of_messages and not has_text(value, TEXT_KEYS) and not _lists_of(value)
 
 
 def table_items(documents: list[Document]) -> Items:
@@ -98,10 +171,12 @@ def table_items(documents: list[Document]) -> Items:
         for key, entries in lists.items():
             kind = {"kind": key} if len(lists) > 1 else {}
             for number, entry in enumerate(entries, 1):
-                yield f"entry {number} of {key} in {document.name}", _row_of(entry, kind)
+                yield f"entry {number} of {key} of {document.name}", _row_of(entry, kind)
         for key in value if lists else ():
             if key not in lists and isinstance(value[key], dict | list) and value[key]:
-                yield f"{key} of {document.name}", Damage("not a list of memories", is_entry=False)
+                reason = "message of a conversation" if are_messages(value[key]) else "not a list of memories"
+                for _ in value[key] if isinstance(value[key], list) else [None]:
+                    yield f"{key} of {document.name}", Damage(reason, is_entry=False)
         if not lists:
             yield from ((place, _row_of(entry, {})) for place, entry in document.items())
 
@@ -176,10 +251,57 @@ def _note_items(name: str, note: Item, body: str, first: int) -> Items:
             text_and_context = (
                 {"content": text[: context.start()], "context": context[1]} if context else {"content": text}
             )
-            yield place, note | text_and_context | {"tags": tags}
+            yield place, note | {"entity": note.get("title")} | text_and_context | {"tags": tags}
         elif is_graph and _RELATION.fullmatch(line):
             yield place, Damage("relation", is_entry=False)
         else:
             rest.append(line)
     if len(rest) == len(lines) or any(line.strip() and not line.lstrip().startswith("#") for line in rest):
         yield name, note | {"content": "\n".join(rest).strip("\r\n")}
+
+
+_DOWNLOAD = re.compile(r"# Memories of .*\n\nExported \S+\n")
+_DOWNLOADED = re.compile(
+    r"\n## \d+\. (.*)\n\n((?:- [A-Z][a-z]+: .*\n)*)\n(?:(~{3,})\n|(The content cannot be opened\.)\n)"
+)
+_ESCAPED = re.compile(r"\\([\\`*_{}\[\]<>()#+!|~&$-])")
+_COLUMN_OF = {"created": "created_at", "changed": "updated_at"}
+
+
+def is_download(document: Document) -> bool:
+    """Recognise the Markdown that a person downloads from a service of memframe by its first lines."""
+    return document.form in ("text", "markdown") and _DOWNLOAD.match(document.value) is not None
+
+
+def download_items(documents: list[Document]) -> Items:
+    """Yield the memories of a download; in Markdown a section each, with its text between lines of tildes."""
+    for document in documents:
+        text = document.value
+        if isinstance(text, dict):
+            yield from document.items("memories")
+            continue
+        head = _DOWNLOAD.match(text)
+        at = head.end() if head else 0
+        while text[at:].strip():
+            found = _DOWNLOADED.match(text, at)
+            end = found.end() if found else -1
+            content = None
+            if found and found[3]:
+                end = text.find(f"\n{found[3]}\n", found.end())
+                content = text[found.end() : end]
+            line = text.count("\n", 0, at + 1) + 1
+            if found is None or end < 0:
+                raise FrameError(
+                    f"line {line} of {document.name} is not as a service wrote it: download it again."
+                )
+            at = end + len(f"\n{found[3]}\n" if found[3] else "")
+            pairs = (row[2:].split(": ", 1) for row in found[2].splitlines())
+            cells = {name.lower(): _ESCAPED.sub(r"\1", value) for name, value in pairs}
+            item: Item = {_COLUMN_OF.get(name, name): value for name, value in cells.items()}
+            item |= {name: float(item[name]) for name in ("importance", "confidence") if name in item}
+            title = None if found[1] == "Without a title" else _ESCAPED.sub(r"\1", found[1])
+            item = {"updated_at": item.get("created_at"), **item, "title": title, "content": content}
+            yield (
+                f"line {line} of {document.name}",
+                item if content is not None else Damage("content not opened"),
+            )

@@ -5,28 +5,54 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import pandas as pd
 
-from memframe.display import number_of
+from memframe.audit.declared import declared_outdated
+from memframe.display import number_of, printable
 from memframe.errors import ConfigError, FrameError
-from memframe.frames import MEMORY_KINDS, READ, TEXT, FrameBuilder, replace_surrogates, to_encodable
-from memframe.readers.source import Damage
+from memframe.fields import MEMORY_FIELDS, TIME_FIELDS
+from memframe.frames import (
+    MEMORY_KINDS,
+    READ,
+    TEXT,
+    FrameBuilder,
+    read_moment,
+    replace_surrogates,
+    to_encodable,
+)
+from memframe.readers.source import Damage, Input
 from memframe.wire import MAX_TAG_CHARS, MAX_TAGS
 
 MAX_COLUMNS = 200
 """Columns beside those of a memory."""
 
-_TEXTS = ("content", "title", "summary", "source", "origin_id")
-_TIMES = ("created_at", "updated_at")
-_SCORES = ("importance", "confidence")
-_COLUMNS = (*_TEXTS, *_TIMES, *_SCORES, "tags")
-_OWN = frozenset([*MEMORY_KINDS, "origin_id"])
+_TEXTS = (
+    *(field.name for field in MEMORY_FIELDS if field.is_editable and field.kind == "text"),
+    "origin_id",
+    "entity",
+)
+_SCORES = tuple(field.name for field in MEMORY_FIELDS if field.kind == "number")
+_COLUMNS = (*_TEXTS, *TIME_FIELDS, *_SCORES, "tags")
+_FIRST = (*MEMORY_KINDS, "origin_id", "entity", "place", "outdated")
+"""Columns of every frame; ``entity`` is what a text speaks of without naming it, ``place`` where it stands."""
+_OWN = frozenset(_FIRST)
 
+_VECTOR_LENGTH = 32
+"""Numbers in a list that is taken for an embedding."""
+
+TIME_NAMES: Mapping[str, Sequence[str]] = {
+    "created_at": (
+        "created_at", "createdat", "created", "timestamp", "ts", "time", "date", "added_at", "addedat", "date_added",
+        "created_at_epoch", "created_at_iso",
+    ),
+    "updated_at": ("updated_at", "updatedat", "updated", "modified", "modified_at", "last_updated", "lastupdated"),
+}  # fmt: skip
+"""Columns of times, and names that people give them, the usual first."""
 
 Item = dict[str, Any]
 """One memory as a reader yields it: cells of `_COLUMNS`, and further ones, which are kept as text.
@@ -54,12 +80,17 @@ def read_zone(zone: str | tzinfo | None) -> tzinfo | None:
 
 
 class Collector:
-    """Collect entries, and build their frame; without a ``zone``, a time that names none is an error."""
+    """Collect entries, and build their frame; without a ``zone``, a time that names none is an error.
 
-    def __init__(self, zone: tzinfo | None) -> None:
-        self._zone = zone
-        self._columns: dict[str, list[Any]] = {name: [] for name in [*MEMORY_KINDS, "origin_id"]}
-        self._n_rows = self._n_days = self.n_tags_cut = 0
+    ``now`` decides whether an end that an entry states has come.
+    """
+
+    def __init__(self, zone: tzinfo | None, now: datetime) -> None:
+        self._zone, self._now = zone, now
+        self._columns: dict[str, list[Any]] = {name: [] for name in _FIRST}
+        self._n_rows = self._n_days = self._n_unreadable = self.n_tags_cut = 0
+        self._units: Counter[str] = Counter()
+        self._vectors: Counter[str] = Counter()
         self.left_out: Counter[str] = Counter()
         self._first_place: dict[str, str] = {}
 
@@ -84,14 +115,22 @@ class Collector:
         if not (cells["content"] or "").strip():
             self._leave_out(place, "without a text")
             return
-        cells |= {name: self._time(item.get(name), f"{name} in {place}") for name in _TIMES}
-        cells |= {"tags": self._tags(item.get("tags", ())), "tag_ids": ()}
-        for name in _SCORES:
-            value = item.get(name)
-            is_flag = isinstance(value, bool)
-            cells[name] = float(value) if isinstance(value, int | float) and not is_flag else None
-        extra = {f"origin_{key}" if key in _OWN else key: item[key] for key in item if key not in _COLUMNS}
-        cells |= {to_encodable(key): text for key, value in extra.items() if (text := text_of(value))}
+        cells |= {name: self._time(item.get(name), f"{name} in {place}") for name in TIME_FIELDS}
+        cells |= {"tags": self._tags(item.get("tags", ())), "tag_ids": (), "place": place}
+        cells |= {name: read_number(item.get(name)) for name in _SCORES}
+        others = (key for key in item if key not in _COLUMNS or (key in _SCORES and cells[key] is None))
+        extra = {f"origin_{key}" if key in _OWN else key: item[key] for key in others}
+        for key, value in extra.items():
+            if _is_vector(value):
+                self._vectors[printable(key)] += 1
+            elif (text := text_of(value)) is not None:
+                cells[to_encodable(key)] = text
+        cells["outdated"] = declared_outdated(extra, self._now)
+        given = {key.casefold().removeprefix("origin_") for key, value in extra.items() if is_filled(value)}
+        self._n_unreadable += sum(
+            cells[name] is None and bool(given & {*TIME_NAMES[name]}) for name in TIME_FIELDS
+        )
+        cells = {key: value for key, value in cells.items() if value is not None}
         for key in cells:
             if key not in self._columns:
                 self._columns[key] = [None] * self._n_rows
@@ -106,9 +145,11 @@ class Collector:
     def _time(self, value: Any, place: str) -> str | None:
         if value is None or value == "":
             return None
-        moment = value if isinstance(value, datetime) else read_time(value)
+        moment, unit = read_moment(value)
         if moment is None:
             raise FrameError(f"{place} is not a time in ISO 8601: correct it, or leave it out.")
+        if unit:
+            self._units[unit] += 1
         is_day = isinstance(value, str) and len(value.strip()) <= len("2024-05-01")
         if moment.tzinfo is None:
             self._n_days += is_day
@@ -133,45 +174,141 @@ class Collector:
         self.n_tags_cut += len({*texts} - {*unique})
         return unique
 
-    def frame(self, form: str, note: str, unread: int) -> pd.DataFrame:
-        """Build the frame, with the report in ``attrs``."""
+    def frame(
+        self, form: str, note: str, source: Input, unread: Sequence[str], readable: Sequence[str]
+    ) -> pd.DataFrame:
+        """Build the frame, with the report in ``attrs``.
+
+        ``unread`` names the documents of other formats, ``readable`` those of them that would be read alone.
+        """
+        if len(source.documents) == 1:
+            of_it = f" of {source.documents[0].name}"
+            self._columns["place"] = [
+                None if place == of_it[4:] else place.removesuffix(of_it) for place in self._columns["place"]
+            ]
         columns = replace_surrogates(self._columns)
+        for name in _SCORES:
+            columns[name] = _known_scores(columns[name], columns.get(f"origin_{name}", ()))
         builder = FrameBuilder({name: MEMORY_KINDS.get(name, TEXT) for name in columns})
         builder.add(columns)
         frame = builder.frame()
-        frame.attrs[READ] = self._report(form, note, unread, frame)
+        frame.attrs[READ] = self._report(form, note, source, unread, readable, frame)
         return frame
 
-    def _report(self, form: str, note: str, unread: int, frame: pd.DataFrame) -> dict[str, Any]:
-        dated = frame["created_at"].dropna()
+    def _report(
+        self,
+        form: str,
+        note: str,
+        source: Input,
+        unread: Sequence[str],
+        readable: Sequence[str],
+        frame: pd.DataFrame,
+    ) -> dict[str, Any]:
         report = {
             "format": form,
+            "file": source.name,
             "rows": self._n_rows,
             "left_out": dict(self.left_out),
-            "times": {
-                "from": dated.min().isoformat() if len(dated) else None,
-                "to": dated.max().isoformat() if len(dated) else None,
-                "missing": self._n_rows - len(dated),
+            "times": times_of(frame)
+            | {
                 "days": self._n_days,
                 "zone": None if self._zone is None else str(self._zone),
+                "numbers": dict(self._units),
+                "unreadable": self._n_unreadable,
             },
+            "outdated": int(frame["outdated"].notna().sum()),
+            "not_kept": dict(self._vectors),
             "tags_cut": self.n_tags_cut,
-            "unread_files": unread,
+            "unread_files": source.unread + len(unread),
         }
-        return report | {"summary": " ".join(self._sentences(report, note))}
+        n_broken = int(frame["content_error"].notna().sum())
+        return report | {"summary": " ".join(self._sentences(report, note, readable, n_broken))}
 
-    def _sentences(self, report: Mapping[str, Any], note: str) -> Iterable[str]:
+    def _sentences(
+        self, report: dict[str, Any], note: str, readable: Sequence[str], n_broken: int
+    ) -> Iterator[str]:
         yield f"{number_of(self._n_rows, 'memory', 'memories')} read as {report['format']}."
         if self.left_out:
             places = self._first_place
             parts = (f"{reason} ({n:,}, first at {places[reason]})" for reason, n in self.left_out.items())
             yield f"Left out: {'; '.join(parts)}."
-        if self.n_tags_cut:
-            yield f"Changed to what a service takes: {number_of(self.n_tags_cut, 'tag', 'tags')}."
-        if report["unread_files"]:
-            yield f"Not opened: {number_of(report['unread_files'], 'other file', 'other files')}."
+        yield from undated(report["times"]["missing"], self._n_rows)
+        if self._units:
+            units = (f"{number_of(n, 'time', 'times')} as {unit}" for unit, n in self._units.items())
+            yield f"Numbers read as times: {', '.join(units)} since 1970."
+        if self._vectors:
+            kept = (f"{key} ({n:,})" for key, n in self._vectors.items())
+            yield f"Lists of numbers that are not kept: {', '.join(kept)}."
+        for what, n, noun in (
+            ("Not read as a time, but kept beside", self._n_unreadable, ("value", "values")),
+            ("Outdated, as their source says", report["outdated"], ("memory", "memories")),
+            ("With half a character (a lone surrogate), shown as U+FFFD", n_broken, ("memory", "memories")),
+            ("Changed to what a service takes", self.n_tags_cut, ("tag", "tags")),
+        ):
+            if n:
+                yield f"{what}: {number_of(n, *noun)}."
+        if readable:
+            shown = ", ".join(readable[:3]) + (
+                f" and {len(readable) - 3:,} more" if len(readable) > 3 else ""
+            )
+            yield f"Not read, as of another format: {shown}; read each by itself."
+        if n := report["unread_files"] - len(readable):
+            yield f"Not opened: {number_of(n, 'other file', 'other files')}."
         if note:
             yield note
+
+
+def times_of(frame: pd.DataFrame) -> dict[str, Any]:
+    """Return the first and the last time of a frame, and the number of its memories without one."""
+    dated = frame["created_at"].dropna()
+    return {
+        "from": dated.min().isoformat() if len(dated) else None,
+        "to": dated.max().isoformat() if len(dated) else None,
+        "missing": len(frame) - len(dated),
+    }
+
+
+def undated(n: int, n_rows: int) -> Iterator[str]:
+    """Say how many memories have no date, if any.
+
+    >>> [*undated(0, 3), *undated(1, 3), *undated(3, 3)]
+    ['1 of them has no date.', 'None of them has a date.']
+    """
+    if n:
+        has = "has" if n == 1 else "have"
+        yield "None of them has a date." if n == n_rows else f"{n:,} of them {has} no date."
+
+
+def _known_scores(scores: Sequence[Any], given: Sequence[Any]) -> Sequence[Any]:
+    """Return what was given beside a column of scores, if its scale shows: all of it from 0 to 1, and not all whole."""
+    values = [read_number(value) for value in given]
+    known = [value for value in values if value is not None]
+    is_given = any(value is not None for value in given)
+    if not is_given or len(known) < sum(value is not None for value in given):
+        return scores
+    is_share = all(0 <= value <= 1 for value in known) and any(value % 1 for value in known)
+    return (
+        [old if old is not None else new for old, new in zip(scores, values, strict=True)]
+        if is_share
+        else scores
+    )
+
+
+def read_number(value: Any) -> float | None:
+    """Return a number, also one in text; None for what is none."""
+    try:
+        number = None if value is None or isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        return None
+    return number if number is not None and math.isfinite(number) else None
+
+
+def _is_vector(value: Any) -> bool:
+    return (
+        isinstance(value, list)
+        and len(value) >= _VECTOR_LENGTH
+        and all(isinstance(number, int | float) for number in value)
+    )
 
 
 def is_filled(value: Any) -> bool:
@@ -202,19 +339,5 @@ def read_time(value: Any) -> datetime | None:
     >>> read_time("2024-05-01T12:00:00.123456789Z"), read_time("yesterday"), read_time(17)
     (datetime.datetime(2024, 5, 1, 12, 0, 0, 123456, tzinfo=datetime.timezone.utc), None, None)
     """
-    if isinstance(value, datetime):
-        return value
-    try:
-        return datetime.fromisoformat(value.strip()) if isinstance(value, str) else None
-    except ValueError:
-        return None
-
-
-def from_seconds(value: Any) -> Any:
-    """Return the time of a number of seconds since 1970; anything else unchanged, to be refused with its place."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return value
-    try:
-        return datetime.fromtimestamp(value, UTC)
-    except (OverflowError, ValueError, OSError):
-        return str(value)
+    moment, unit = read_moment(value)
+    return None if unit else moment

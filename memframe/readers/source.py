@@ -11,31 +11,31 @@ import io
 import json
 import os
 import re
+import stat
 import struct
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import count
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, BinaryIO, Literal, NamedTuple
 
-import msgspec
-import pyarrow.parquet as pq
-
+from memframe.archive.bounds import (
+    MAX_BYTES,
+    RATIO_BYTES,
+    TABLE_BYTES,
+    check_growth,
+    check_size,
+    check_values,
+    read_groups,
+    read_whole,
+)
 from memframe.archive.formats import DAMAGE
 from memframe.display import printable
 from memframe.errors import FrameError
 from memframe.files import raise_os_errors_as
 from memframe.frames import to_encodable
-
-MAX_BYTES = 1 << 30
-"""Of a file, or of the files of a folder or archive together, when they are unpacked."""
-
-MAX_MEMBERS = 50_000
-"""Files of a folder or archive."""
-
-MAX_RATIO, RATIO_BYTES = 200, 1 << 20
-"""Largest growth when unpacked, for files above so many bytes: text grows twentyfold, a bomb a thousandfold."""
 
 TEXT_KEYS = ("content", "memory", "text", "data", "fact", "value", "observation")
 """Names under which memory systems keep the text of a memory."""
@@ -80,14 +80,19 @@ class Document(NamedTuple):
     numbers: Sequence[int] = ()
 
     def items(self, *keys: str) -> Iterator[tuple[str, Any]]:
-        """Yield the entries of a list, lines or rows with their places; of an object the list under the first key."""
-        entries = self.value
-        if isinstance(entries, dict):
-            entries = next((entries[key] for key in keys if isinstance(entries.get(key), list)), [entries])
-        if self.form == "json":
-            return zip((f"entry {number} of {self.name}" for number in count(1)), entries, strict=False)
-        word = "row" if self.form == "table" else "line"
-        return zip((f"{word} {number} of {self.name}" for number in self.numbers), entries, strict=True)
+        """Yield the entries of a list, lines or rows with their places; of an object the lists under the keys."""
+        value = self.value
+        if isinstance(value, dict):
+            lists = {key: value[key] for key in keys if isinstance(value.get(key), list)}
+            for key, entries in (lists or {"": [value]}).items():
+                within = f" of {key}" if len(lists) > 1 else ""
+                for number, entry in enumerate(entries, 1):
+                    yield f"entry {number}{within} of {self.name}", entry
+        elif self.form == "json":
+            yield from zip((f"entry {number} of {self.name}" for number in count(1)), value, strict=False)
+        else:
+            word = "row" if self.form == "table" else "line"
+            yield from zip((f"{word} {number} of {self.name}" for number in self.numbers), value, strict=True)
 
 
 class Input(NamedTuple):
@@ -121,16 +126,17 @@ def open_path(path: Path) -> Input:
             return _open_folder(path, name)
         if "\0" in str(path) or not path.is_file():
             raise FrameError(f"There is no file at {name}: {advice}")
-        _check_size(path.stat().st_size, 1, name)
-        data = path.read_bytes()
-    if data.startswith(b"PK\x03\x04"):
-        return _open_zip(data, name)
+        with path.open("rb") as file:
+            if file.read(4) == b"PK\x03\x04":
+                return _open_zip(file, name)
+        data = read_whole(path, name)
+    data = _unpack_gzip(data, name, MAX_BYTES)
     return Input(name, [_decode(data, name)._replace(name=printable(path.name))])
 
 
 def _open_folder(folder: Path, name: str) -> Input:
     documents: list[Document] = []
-    unread = n_bytes = 0
+    unread = n_bytes = n_packed = 0
     for here, folders, files in os.walk(folder, followlinks=False):
         folders[:] = sorted(each for each in folders if not each.startswith("."))
         unread += sum((Path(here) / each).is_symlink() for each in folders)
@@ -138,32 +144,75 @@ def _open_folder(folder: Path, name: str) -> Input:
             if not _is_opened(path.name) or path.is_symlink() or not path.is_file():
                 unread += 1
                 continue
-            n_bytes += path.stat().st_size
-            _check_size(n_bytes, len(documents) + 1, name)
-            documents.append(_decode(path.read_bytes(), printable(path.relative_to(folder).as_posix())))
+            check_size(n_bytes + path.stat().st_size, len(documents) + 1, name)
+            packed = read_whole(path, name)
+            data = _unpack_gzip(packed, name, MAX_BYTES - n_bytes)
+            n_bytes, n_packed = n_bytes + len(data), n_packed + len(packed)
+            check_growth(n_bytes, n_packed, name, least=TABLE_BYTES)
+            documents.append(_decode(data, printable(path.relative_to(folder).as_posix())))
     return Input(name, documents, unread)
 
 
-def _open_zip(data: bytes, name: str) -> Input:
+def _open_zip(file: BinaryIO, name: str) -> Input:
+    documents = []
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        with zipfile.ZipFile(file) as archive:
             members = [member for member in archive.infolist() if not member.is_dir()]
-            opened = [member for member in members if _is_opened(member.filename)]
+            opened = [member for member in members if _is_opened(member.filename) and not _is_link(member)]
             if any(member.filename == "xl/workbook.xml" for member in members):
                 raise FrameError(f"{name} is an Excel workbook: save its sheet as CSV UTF-8.")
-            _check_size(sum(member.file_size for member in opened), len(members), name)
+            _check_members(opened, name)
+            check_size(sum(member.file_size for member in opened), len(members), name)
+            n_bytes = 0
             for member in opened:
-                _check_ratio(member.file_size, member.compress_size, name)
-            contents = [(printable(member.filename), archive.read(member)) for member in opened]
+                data = _unpack_gzip(_unpack_member(archive, member), name, MAX_BYTES - n_bytes)
+                n_bytes += len(data)
+                documents.append(_decode(data, printable(member.filename)))
     except FrameError:
         raise
-    except RuntimeError as error:  # of passwords, and of methods that Python does not know
-        raise FrameError(
-            f"{name} cannot be unpacked ({printable(str(error))}): unpack it yourself."
-        ) from None
-    except (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, LookupError):
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        struct.error,
+        EOFError,
+        OSError,
+        ValueError,
+        LookupError,
+        RuntimeError,
+    ):
         raise FrameError(f"{name} is a damaged archive: download it again.") from None
-    return Input(name, [_decode(data, place) for place, data in contents], len(members) - len(opened))
+    return Input(name, documents, len(members) - len(opened))
+
+
+def _is_link(member: zipfile.ZipInfo) -> bool:
+    return stat.S_ISLNK(member.external_attr >> 16)
+
+
+def _check_members(members: list[zipfile.ZipInfo], name: str) -> None:
+    """Refuse what cannot be unpacked as the directory of the archive says."""
+    for member in members:
+        place = f"{printable(member.filename)} in {name}"
+        if member.flag_bits & 1:
+            raise FrameError(f"{place} is locked with a password: unpack it yourself.")
+        if member.compress_type not in (
+            zipfile.ZIP_STORED,
+            zipfile.ZIP_DEFLATED,
+        ):  # others unpack in one piece
+            raise FrameError(f"{place} is packed in a way that is not read here: unpack it yourself.")
+        check_growth(member.file_size, member.compress_size, name)
+    sizes = (sum(member.file_size for member in members), sum(member.compress_size for member in members))
+    check_growth(*sizes, name)  # many small ones are a large one
+    twice = [file for file, number in Counter(member.filename for member in members).items() if number > 1]
+    if twice:
+        raise FrameError(
+            f"{name} holds several files named {printable(twice[0])}: unpack it yourself, and keep the right one."
+        )
+
+
+def _unpack_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+    """Unpack a file piece by piece, so that it takes no more than the directory says, which may be wrong."""
+    with archive.open(member) as unpacked:
+        return b"".join(iter(lambda: unpacked.read(RATIO_BYTES), b""))
 
 
 def _is_opened(name: str) -> bool:
@@ -172,56 +221,73 @@ def _is_opened(name: str) -> bool:
     return not is_hidden and Path(parts[-1]).suffix.lower() in _OPENED
 
 
-def _check_size(n_bytes: int, n_files: int, name: str) -> None:
-    if n_bytes > MAX_BYTES or n_files > MAX_MEMBERS:
-        raise FrameError(
-            f"{name} is too large: more than {MAX_BYTES >> 20:,} MiB or {MAX_MEMBERS:,} files are not read at once. "
-            "Read it in parts."
-        )
-
-
-def _check_ratio(n_bytes: int, n_packed: int, name: str) -> None:
-    if n_bytes > RATIO_BYTES and n_bytes > MAX_RATIO * n_packed:
-        raise FrameError(
-            f"{name} grows more than {MAX_RATIO} times when it is unpacked, as no text does: unpack it "
-            "yourself if you know what it is."
-        )
-
-
 def _decode(data: bytes, name: str) -> Document:
-    if data.startswith(b"\x1f\x8b"):
-        data = _unpack_gzip(data, name)
     if data.startswith(b"PAR1"):
         return _decode_parquet(data, name)
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise FrameError(f"{name} is text in UTF-16: save it as UTF-8.")
+    for begin, what in _BINARY.items():
+        if data.startswith(begin):
+            raise FrameError(
+                f"{name} is {what}, not a list of memories: pass the file that the export is in."
+            )
     try:
         return _decode_text(data.decode("utf-8-sig"), name)
     except UnicodeDecodeError as error:
+        if b"\0" in data[:_SAMPLE_BYTES]:
+            raise FrameError(
+                f"{name} is no text: pass the export itself, in a format such as JSON or CSV."
+            ) from None
         raise FrameError(f"{name} is not UTF-8 text at byte {error.start:,}: save it as UTF-8.") from None
 
 
-def _unpack_gzip(data: bytes, name: str) -> bytes:
-    unpacker = zlib.decompressobj(wbits=31)
-    limit = max(RATIO_BYTES, min(MAX_BYTES, MAX_RATIO * len(data)))
-    try:
-        unpacked = unpacker.decompress(data, limit + 1)
-    except zlib.error:
-        raise FrameError(f"{name} is a damaged archive: download it again.") from None
-    _check_ratio(len(unpacked), len(data), name)
-    if not unpacker.eof:
-        raise FrameError(f"{name} is a gzip file that is too large, or was cut off: download it again.")
-    return unpacked
+_BINARY = {
+    b"\x89PNG": "a picture",
+    b"\xff\xd8\xff": "a picture",
+    b"GIF8": "a picture",
+    b"%PDF-": "a PDF document",
+    b"SQLite format 3\0": "a database of SQLite",
+    b"7z\xbc\xaf": "an archive of 7-Zip",
+    b"Rar!": "an archive of RAR",
+    b"\xd0\xcf\x11\xe0": "an old document of Office",
+}
+"""How files begin that people take for an export."""
+
+_SAMPLE_BYTES = 4096
+
+
+def _unpack_gzip(data: bytes, name: str, limit: int) -> bytes:
+    """Return what a gzip file holds, all its members one after the other; anything else as it is."""
+    if not data.startswith(b"\x1f\x8b"):
+        return data
+    pieces: list[bytes] = []
+    n_bytes, packed = 0, data
+    while packed:
+        unpacker = zlib.decompressobj(wbits=31)
+        while not unpacker.eof:
+            try:
+                piece = unpacker.decompress(packed, RATIO_BYTES)
+            except zlib.error:
+                raise FrameError(f"{name} is a damaged archive: download it again.") from None
+            packed = unpacker.unconsumed_tail
+            if not (piece or packed or unpacker.eof):
+                raise FrameError(
+                    f"{name} is a gzip file that is too large, or was cut off: download it again."
+                )
+            n_bytes += len(piece)
+            check_growth(n_bytes, len(data), name)
+            check_size(n_bytes + MAX_BYTES - limit, 1, name)
+            pieces.append(piece)
+        packed = unpacker.unused_data.lstrip(b"\0")  # tools pad what they write to blocks
+    return b"".join(pieces)
 
 
 def _decode_parquet(data: bytes, name: str) -> Document:
+    rows: list[Any] = []
     try:
-        with pq.ParquetFile(io.BytesIO(data)) as file:
-            groups = (file.metadata.row_group(number) for number in range(file.num_row_groups))
-            _check_size(sum(group.total_byte_size for group in groups), 1, name)
-            table = file.read()
-        table.validate(full=True)
-        rows = table.to_pylist()
+        for table in read_groups(io.BytesIO(data), len(data), name):
+            table.validate(full=True)
+            rows += table.to_pylist()
     except FrameError:
         raise
     except DAMAGE:
@@ -230,6 +296,7 @@ def _decode_parquet(data: bytes, name: str) -> Document:
 
 
 def _decode_text(text: str, name: str) -> Document:
+    check_values(text, name)
     begin, is_note = text.lstrip(), Path(name).suffix.lower() in _MARKDOWN
     if begin.startswith(_JSON[2:]) and not is_note:  # encoded twice, as some of Letta's own agent files are
         text = _decode_json(text, name).value
@@ -248,11 +315,16 @@ def _decode_text(text: str, name: str) -> Document:
 def _decode_json(text: str, name: str) -> Document:
     try:
         return Document(name, "json", parse_json(text))
-    except json.JSONDecodeError as error:
+    except (json.JSONDecodeError, RepeatedKeyError) as error:
         lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
         values = [_parse_line(line) for _, line in lines]
         if 2 * sum(isinstance(value, dict) for value in values) > len(values) and text.lstrip()[0] == "{":
             return Document(name, "lines", values, [number for number, _ in lines])
+        if isinstance(error, RepeatedKeyError):
+            raise FrameError(
+                f"{name} has an object with two values of one key, {error}: only one of them would be read. Correct "
+                "it, or export it again."
+            ) from None
         raise FrameError(
             f"{name} is not JSON from line {error.lineno:,}, column {error.colno:,} on: it was cut off or changed. "
             "Get it again."
@@ -266,25 +338,35 @@ def _decode_json(text: str, name: str) -> Document:
         raise FrameError(f"{name} {cause} to be an export of memories.") from None
 
 
+class RepeatedKeyError(ValueError):
+    """An object of JSON names a key twice; the text of the error is that key."""
+
+
 def parse_json(text: str) -> Any:
     """Parse JSON, also with what Python's own writer adds to it: NaN, lone surrogates, numbers of any length."""
-    try:
-        return msgspec.json.decode(text)
-    except (msgspec.MsgspecError, UnicodeError):
-        return json.loads(text)
+    return json.loads(text, object_pairs_hook=_object_of)
+
+
+def _object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        key = next(key for key, number in Counter(key for key, _ in pairs).items() if number > 1)
+        raise RepeatedKeyError(repr(printable(to_encodable(key))[:60]))
+    return found
 
 
 def _parse_line(line: str) -> Any:
     try:
         return parse_json(line)
+    except RepeatedKeyError:
+        return Damage("line with a repeated key")
     except (ValueError, RecursionError):
         return Damage("damaged line")
 
 
 def _decode_table(text: str, name: str) -> Document | None:
     """Decode CSV, which shows by a column of texts in its first row."""
-    first = text[: text.find("\n") + 1 or None]
-    separator = max(",;\t", key=first.count)
+    separator = _separator_of(text)
     limit = csv.field_size_limit()
     try:
         csv.field_size_limit(len(text) + 1)
@@ -304,3 +386,20 @@ def _decode_table(text: str, name: str) -> Document | None:
         for _, row in numbered
     ]
     return Document(name, "table", cells, [number for number, _ in numbered])
+
+
+def _separator_of(text: str) -> str:
+    first = text[: text.find("\n") + 1 or None]
+    return max(",;\t", key=first.count)
+
+
+def read_header(text: str) -> list[str]:
+    r"""Return the columns of a text that looks like CSV: its first two lines have as many separators.
+
+    >>> read_header("name,age\nAda,36\n"), read_header("Ada rows, and swims.\nShe is 36.")
+    (['name', 'age'], [])
+    """
+    lines, separator = text.split("\n", 2)[:2], _separator_of(text)
+    n_separators = {line.count(separator) for line in lines}
+    is_table = len(lines) > 1 and len(n_separators) == 1 and n_separators != {0}
+    return [name.strip().strip('"') for name in lines[0].split(separator)] if is_table else []

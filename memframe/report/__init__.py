@@ -40,6 +40,12 @@ CHECKS = {
         "contains personal data",
         "contain personal data",
     ),
+    "planted": CheckWords(
+        "Planted text",
+        "Text that is hidden from people or speaks to the machine that reads it.",
+        "contains text that is hidden or speaks to a machine",
+        "contain text that is hidden or speaks to a machine",
+    ),
     "sealed": CheckWords(
         "Sealed content",
         "Content that could not be decrypted, or is sealed differently from the rest.",
@@ -64,17 +70,11 @@ CHECKS = {
         "says nearly the same as another",
         "say nearly the same as another",
     ),
-    "changed_value": CheckWords(
-        "Changed values",
-        "The same sentence with a different number, date, name or a “not”; never merged.",
-        "differs from another in one value",
-        "differ from another in one value",
-    ),
-    "superseded": CheckWords(
-        "Superseded facts",
-        "Older facts that a newer one seems to replace.",
-        "seems to be replaced by a newer one",
-        "seem to be replaced by newer ones",
+    "version": CheckWords(
+        "Versions",
+        "Older wordings and states of a memory, with the newest of each; never merged.",
+        "has a newer version",
+        "have newer versions",
     ),
     "stale": CheckWords(
         "Stale memories",
@@ -109,6 +109,7 @@ PROPOSALS = {
     "delete": "delete",
     "merge": "merge into another",
     "redact": "redact",
+    "strip": "remove hidden characters",
     "retag": "change tags",
     "rescale": "convert the scale",
     "review": "review",
@@ -163,6 +164,11 @@ class ReportedAudit(Protocol):
     def by_memory(self) -> pd.DataFrame: ...
     @property
     def counts(self) -> list[Count]: ...
+    @property
+    def listed(self) -> pd.DataFrame: ...
+    @property
+    def figures(self) -> pd.DataFrame: ...
+    def worst(self, n: int) -> pd.DataFrame: ...
     @property
     def proposals(self) -> list[str]: ...
     @property
@@ -244,6 +250,15 @@ def proposals(by_memory: pd.DataFrame) -> list[str]:
     ]
 
 
+def describe_times(n_times: int, n_memories: int) -> str:
+    """Say how often a row that stands for several findings was found; nothing if it was once.
+
+    >>> describe_times(27, 14), describe_times(2, 1), describe_times(1, 1)
+    ('in 14 memories', '2 times', '')
+    """
+    return f"in {memories(n_memories)}" if n_memories > 1 else f"{n_times:,} times" if n_times > 1 else ""
+
+
 def describe_proposals(audit: ReportedAudit) -> str:
     """Say what the cleanup would do, and what it needs; nothing where nothing is proposed."""
     if not audit.proposals:
@@ -278,9 +293,9 @@ def subject_of(audit: ReportedAudit) -> str:
     return ", ".join(filter(None, parts)).replace(", at ", " at ")
 
 
-def none_found(counts: Sequence[Count], checks: Sequence[str]) -> str:
+def none_found(findings: pd.DataFrame, checks: Sequence[str]) -> str:
     """List the checks without findings, which is no proof that there is nothing."""
-    found = {count.check for count in counts}
+    found = {*findings["check"]}
     return ", ".join(words_of(check).title.lower() for check in checks if check not in found)
 
 
@@ -288,7 +303,7 @@ def brief_html(audit: ReportedAudit) -> str:
     """Return an audit for a notebook: the verdict, the figures, and what was not looked for."""
     counts, n = audit.counts, len(audit.memories)
     first, *others = audit.verdict
-    clean = none_found(counts, audit.checks)
+    clean = none_found(audit.findings, audit.checks)
     sentences = [tag("li", sentence) for sentence in audit.not_checked]
     return notebook_html(
         tag("div", f"Audit of {memories(n)} {subject_of(audit)}".strip(), class_="quiet"),
@@ -297,6 +312,7 @@ def brief_html(audit: ReportedAudit) -> str:
         _quiet(proposed) if (proposed := describe_proposals(audit)) else None,
         tag("div", figures_table(counts, n), class_="wide") if counts else None,
         _quiet(f"None found: {clean}") if clean else None,
+        _quiet("Counted: ", "; ".join(audit.figures["evidence"])) if len(audit.figures) else None,
         *map(_quiet, audit.by_judge),
         _quiet("Not looked for:", tag("ul", *sentences)) if sentences else None,
     )

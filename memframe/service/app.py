@@ -79,8 +79,8 @@ class AppFactory(NamedTuple):
 
 def create_app(deployment: Deployment, addresses: Addresses) -> ASGIApp:
     """Return the service at its public addresses as an ASGI application."""
-    limits = {"n_threads": SEARCH_THREADS, "per_caller": SEARCHES_PER_DEVELOPER}
-    searches, site = BoundedPool("memframe-search", **limits), Site(deployment, addresses)
+    searches = BoundedPool("memframe-search", n_threads=SEARCH_THREADS, per_caller=SEARCHES_PER_DEVELOPER)
+    site = Site(deployment, addresses)
     app = Litestar(
         [make_api_router(), get_openapi_document, make_site_router(), check_health, check_readiness],
         state=State(
@@ -100,7 +100,7 @@ def create_app(deployment: Deployment, addresses: Addresses) -> ASGIApp:
             **dict.fromkeys(UNAVAILABLE, answer_database_error),
             Exception: answer_failure,
         },
-        on_shutdown=[searches.close, site.password_checks.close, deployment.close],
+        on_shutdown=[searches.close, site.downloads.close, site.password_checks.close, deployment.close],
         request_max_body_size=MAX_BODY_BYTES,
         openapi_config=None,
         logging_config=None,

@@ -2,22 +2,24 @@
 
 `import_memories` imports records in one transaction, again at every call. `run_import` imports the rows of a file in
 batches while the service continues: each row once, however often the file is imported, and under the id of a run, which
-`undo_import` reverts. A row is recognised by a keyed digest of its origin and text, which is stored in the transaction
-that creates the memory.
+`undo_import` reverts in batches. A row is recognised by a keyed digest of its origin and text, which is stored in the
+transaction that creates the memory.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Annotated, Any, NamedTuple, Protocol, runtime_checkable
+from typing import Annotated, Any, NamedTuple, Protocol, cast, runtime_checkable
 from uuid import uuid4
 
 import msgspec
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 from sqlalchemy import func, select
 
 from memframe.errors import InvalidError, NotFoundError
@@ -28,6 +30,7 @@ from memframe.service.logs import log_event
 from memframe.service.store.engine import SqlStatement, fetch_all, insert_into
 from memframe.service.store.memories import TAG_COLOR, Memories
 from memframe.service.store.schema import imported_memories, imports
+from memframe.wire import MAX_SCORES
 
 IMPORT_BATCH = 500
 """Rows of a transaction, after which other writers have their turn."""
@@ -36,19 +39,27 @@ Moment = Annotated[datetime, Meta(tz=True)]
 """A time with a zone."""
 
 
-class ForeignMemory(Struct, frozen=True, kw_only=True):
-    """Imported fields of a memory; it gets a new id."""
+class ForeignRecord(Struct, frozen=True, kw_only=True):
+    """Imported fields of a memory that are not stored as they are; it gets a new id."""
 
     content: str
     origin_id: str | None = None
-    title: str | None = None
-    summary: str | None = None
     tags: tuple[str, ...] | None = None
-    importance: float | None = None
-    confidence: float | None = None
-    source: str | None = None
     created_at: Moment | None = None
     updated_at: Moment | None = None
+
+
+ForeignMemory = msgspec.defstruct(
+    "ForeignMemory",
+    [
+        *((name, str | None, None) for name in validation.PLAIN_TEXTS),
+        *((name, float | None, None) for name in MAX_SCORES),
+    ],
+    bases=(ForeignRecord,),
+    frozen=True,
+    kw_only=True,
+)
+"""All imported fields of a memory."""
 
 
 class ForeignTag(Struct, frozen=True, kw_only=True):
@@ -78,7 +89,7 @@ def import_memories(
                 described = {"color": tag.color or TAG_COLOR, "description": tag.description or ""}
                 times = _format_times(tag, deployment.now())
                 mine.add_tag(name=tag_name, is_enabled=tag.is_enabled, **described, **times)
-        for row in _check_memories(deployment, user_id, memories):
+        for row in _check_memories(deployment, user_id, _iter_records(memories, "memory")):
             mine.add({**row.columns, "content": mine.key.envelope.seal(row.content)}, row.tags)
 
 
@@ -92,11 +103,11 @@ class CheckedMemory(NamedTuple):
 
 
 def _check_memories(
-    deployment: Deployment, user_id: str, memories: Iterable[object]
+    deployment: Deployment, user_id: str, records: Iterable[tuple[str, object]]
 ) -> Iterator[CheckedMemory]:
-    for name, record in _iter_records(memories, "memory"):
+    for name, record in records:
         with _name_errors(name):
-            memory = msgspec.convert(record, ForeignMemory, from_attributes=True)
+            memory = cast("ForeignRecord", msgspec.convert(record, ForeignMemory, from_attributes=True))
             content = validation.check_text(memory.content, "content")
             known = [user_id, memory.origin_id, content, memory.created_at]
             tags = validation.check_tag_names(memory.tags or ())
@@ -105,7 +116,7 @@ def _check_memories(
             yield CheckedMemory(columns, content, tags, digest)
 
 
-def _format_times(record: ForeignMemory | ForeignTag, now: datetime) -> dict[str, str]:
+def _format_times(record: ForeignRecord | ForeignTag, now: datetime) -> dict[str, str]:
     created_at = record.created_at or now
     times = {"created_at": created_at, "updated_at": record.updated_at or created_at}
     return {name: format_instant(moment) for name, moment in times.items()}
@@ -123,6 +134,7 @@ _ROWS_OF_RUN = SqlStatement(
     "SELECT digest, memory_id, updated_at FROM imported_memories "
     "WHERE user_id = :user_id AND import_id = :import_id"
 )
+_ROW_OF_RUN = SqlStatement("SELECT digest FROM imported_memories WHERE import_id = :import_id LIMIT 1")
 _UNFINISHED = SqlStatement(
     "SELECT id FROM imports WHERE user_id = :user_id AND file_digest = :file_digest AND finished_at IS NULL"
 )
@@ -154,30 +166,60 @@ def list_imports(deployment: Deployment) -> list[StoredImport]:
         return fetch_all(connection, StoredImport, query)
 
 
-class ImportRun(Struct, frozen=True):
-    """Result or preview of an import; `id` is None if nothing was written."""
+class ImportRun(Struct, frozen=True, kw_only=True):
+    """Result or preview of an import; `id` is None if nothing was written.
 
-    id: str | None
+    Each row is new, known from an earlier import, repeated in the file, or outdated as its source says.
+    """
+
+    id: str | None = None
     n_rows: int
     n_new: int
     n_known: int
+    n_repeated: int
+    n_outdated: int
+    n_undated: int
+    """New rows without a time of creation, which is the time of the import then."""
+    not_stored: dict[str, int]
+    """Columns for which a memory has no field, and the number of new rows that fill them."""
 
 
 def run_import(
-    deployment: Deployment, user_id: str, memories: Iterable[object], *, applies: bool = True
+    deployment: Deployment,
+    user_id: str,
+    memories: Iterable[object],
+    *,
+    applies: bool = True,
+    with_outdated: bool = False,
 ) -> ImportRun:
     """Create the memories of a file that were not imported before, or only count them unless it `applies`.
 
-    All rows are checked before the first is written. An interrupted run continues under its id when the same
-    file is imported again.
+    Rows whose column ``outdated`` says why their source no longer holds them true are left out unless asked for. All
+    rows are checked before the first is written. An interrupted run continues under its id when the same file is
+    imported again.
     """
-    rows = list(_check_memories(deployment, user_id, memories))
+    given = list(_iter_records(memories, "memory"))
+    records = [(name, record) for name, record in given if with_outdated or not _is_outdated(record)]
+    rows = list(_check_memories(deployment, user_id, records))
     digests = "".join(sorted({row.digest for row in rows}))
     file_digest = deployment.master_key.digest("imports", digests.encode())
     with deployment.store.transaction_of(user_id) as mine:
-        new = _choose_new(mine, rows)
+        known = {digest for (digest,) in mine.queries.rows(_DIGESTS, user_id=mine.user_id)}
+        first_of = {row.digest: number for number, row in reversed([*enumerate(rows)])}
+        chosen = sorted(number for digest, number in first_of.items() if digest not in known)
+        new = [rows[number] for number in chosen]
+        n_known = sum(row.digest in known for row in rows)
+        preview = ImportRun(
+            n_rows=len(given),
+            n_new=len(new),
+            n_known=n_known,
+            n_repeated=len(rows) - n_known - len(new),
+            n_outdated=len(given) - len(records),
+            n_undated=sum(_cell(records[number][1], "created_at") is None for number in chosen),
+            not_stored=_count_not_stored(records[number][1] for number in chosen),
+        )
         if not (new and applies):
-            return ImportRun(None, len(rows), len(new), len(rows) - len(new))
+            return preview
         this = {"user_id": user_id, "file_digest": file_digest}
         if (broken_off := mine.queries.row(_UNFINISHED, **this)) is not None:
             import_id = str(broken_off[0])
@@ -191,13 +233,33 @@ def run_import(
     with deployment.store.transaction_of(user_id) as mine:
         mine.queries.run(_FINISH, import_id=import_id, now=format_instant(mine.now))
     log_event("memories imported", user_id=user_id, import_id=import_id)
-    return ImportRun(import_id, len(rows), n_created, len(rows) - n_created)
+    n_meanwhile = len(new) - n_created
+    return replace(preview, id=import_id, n_new=n_created, n_known=preview.n_known + n_meanwhile)
 
 
-def _choose_new(mine: Memories, rows: Iterable[CheckedMemory]) -> list[CheckedMemory]:
-    """Return each row once that was not imported before."""
-    known = {digest for (digest,) in mine.queries.rows(_DIGESTS, user_id=mine.user_id)}
-    return [row for digest, row in {row.digest: row for row in rows}.items() if digest not in known]
+_OURS = {*ForeignMemory.__struct_fields__, "id", "user_id", "tag_ids", "place", "outdated"}
+"""Columns that a memory has a field for, or that say where it stood."""
+
+
+def _cell(record: object, name: str) -> object:
+    return record.get(name) if isinstance(record, Mapping) else getattr(record, name, None)
+
+
+def _is_outdated(record: object) -> bool:
+    return _cell(record, "outdated") not in (None, "")
+
+
+def _count_not_stored(records: Iterable[object]) -> dict[str, int]:
+    """Count the cells that no field of a memory holds, by column; what a field repeats is not lost."""
+    counts: Counter[str] = Counter()
+    for record in records:
+        if isinstance(record, Mapping):
+            others = {
+                name: cell for name, cell in record.items() if name not in _OURS and cell not in (None, "")
+            }
+            held = {str(record.get(name)) for name in _OURS} if others else set()
+            counts.update(str(name) for name, cell in others.items() if str(cell) not in held)
+    return dict(counts.most_common())
 
 
 def _import_batch(mine: Memories, import_id: str, batch: Iterable[CheckedMemory]) -> int:
@@ -226,26 +288,38 @@ class UndoneImport(Struct, frozen=True):
 
 
 def undo_import(deployment: Deployment, run: StoredImport) -> UndoneImport:
-    """Delete the memories of an import that nobody has changed since, in one transaction."""
-    deleted = changed = gone = 0
+    """Delete the memories of an import that nobody has changed since, in batches while the service continues.
+
+    A memory and what is known of its import go in one transaction: where it is broken off, `list_imports` counts
+    those that are left, and calling it again deletes them.
+    """
+    this = {"user_id": run.user_id, "import_id": run.id}
+    with deployment.store.snapshot_of(run.user_id) as mine:
+        rows = mine.queries.rows(_ROWS_OF_RUN, **this)
+    numbers: Counter[str] = Counter()
+    for first in range(0, len(rows), IMPORT_BATCH):
+        with deployment.store.transaction_of(run.user_id) as mine:
+            numbers.update(_undo_row(mine, *row) for row in rows[first : first + IMPORT_BATCH])
     with deployment.store.transaction_of(run.user_id) as mine:
-        rows = mine.queries.rows(_ROWS_OF_RUN, user_id=run.user_id, import_id=run.id)
-        for digest, memory_id, imported_at in rows:
-            try:
-                updated_at = mine.get(memory_id).updated_at
-            except NotFoundError:
-                gone += 1
-            else:
-                if updated_at != imported_at:
-                    changed += 1
-                    continue
-                mine.delete(memory_id)
-                deleted += 1
-            mine.queries.run(_FORGET_ROW, user_id=run.user_id, digest=digest)
-        if not changed:
+        if mine.queries.row(_ROW_OF_RUN, import_id=run.id) is None:
             mine.queries.run(_FORGET_RUN, import_id=run.id)
-    log_event("import undone", user_id=run.user_id, import_id=run.id)
-    return UndoneImport(run.id, deleted, changed, gone)
+    log_event("import undone", **this)
+    return UndoneImport(run.id, *(numbers[name] for name in ("deleted", "changed", "gone")))
+
+
+def _undo_row(mine: Memories, digest: str, memory_id: str, imported_at: str) -> str:
+    """Delete one imported memory unless it was changed, and forget its import; return what became of it."""
+    try:
+        is_changed = mine.get(memory_id).updated_at != imported_at
+    except NotFoundError:
+        outcome = "gone"
+    else:
+        if is_changed:
+            return "changed"
+        mine.delete(memory_id)
+        outcome = "deleted"
+    mine.queries.run(_FORGET_ROW, user_id=mine.user_id, digest=digest)
+    return outcome
 
 
 # Records

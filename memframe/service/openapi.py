@@ -21,6 +21,7 @@ from litestar.handlers import HTTPRouteHandler
 from msgspec import Struct
 
 from memframe import wire
+from memframe.fields import MEMORY_FIELDS, TEXT_FIELDS
 from memframe.secret import Secret
 from memframe.service import validation
 from memframe.service.api import API_ROUTES, ApiRequest, route_of
@@ -57,10 +58,11 @@ _TEXT: dict[str, Any] = {"type": "string", **_ANY_TEXT}
 USER_ID = _parameter("user_id", "The user whose memories these are.", **_TEXT, minLength=1, required=True)
 CURSOR = _parameter("cursor", "next_cursor of the previous page.", type="string")
 _SCORES: dict[str, Any] = {"type": "number", "minimum": 0, "maximum": validation.MAX_IMPORTANCE_FILTER}
+_SEARCHED = f"{', '.join(TEXT_FIELDS[:-1])} or {TEXT_FIELDS[-1]}"
 LISTING = (
     USER_ID,
     _parameter("tags", "Tag names separated by commas; a memory with any of them is listed.", **_TEXT),
-    _parameter("searchQuery", "Text to find in title, summary or content, ignoring case.", **_TEXT),
+    _parameter("searchQuery", f"Text to find in {_SEARCHED}, ignoring case.", **_TEXT),
     _parameter("importance", "Least importance, 0.0 to 1.0.", **_SCORES),
     _limit("records", "; 10 where it is absent."),
     CURSOR,
@@ -130,9 +132,8 @@ OPERATIONS = list(starmap(ApiOperation, (
 BODY_BOUNDS: dict[str, dict[str, Any]] = {
     "expires_in": {"minimum": validation.MIN_TOKEN_LIFETIME_S, "maximum": validation.MAX_TOKEN_LIFETIME_S},
     "reason": {**_ANY_TEXT, "maxLength": validation.MAX_REASON_CHARS},
-    **dict.fromkeys(("user_id", "content", "title", "summary", "source"), _ANY_TEXT),
-    "importance": {"minimum": 0, "maximum": wire.MAX_SCORES["importance"]},
-    "confidence": {"minimum": 0, "maximum": wire.MAX_SCORES["confidence"]},
+    **dict.fromkeys(("user_id", "content", *validation.PLAIN_TEXTS), _ANY_TEXT),
+    **{name: {"minimum": 0, "maximum": highest} for name, highest in wire.MAX_SCORES.items()},
     "tags": {
         "maxItems": wire.MAX_TAGS,
         "items": {"pattern": r"^[^,\u0000]*[^,\s\u0000][^,\u0000]*$", "maxLength": wire.MAX_TAG_CHARS},
@@ -140,7 +141,7 @@ BODY_BOUNDS: dict[str, dict[str, Any]] = {
 }
 """Of the fields of bodies. A keyword binds only values of its type: null stays allowed beside ``anyOf``."""
 
-NULLABLE = {"title", "summary", "importance", "confidence", "source", "next_cursor"}
+NULLABLE = {"next_cursor", *(field.name for field in MEMORY_FIELDS if field.is_optional)}
 """Fields of answers that may be null."""
 
 NEVER_SENT = {"type"}

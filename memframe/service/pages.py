@@ -37,6 +37,8 @@ from memframe.service.http_errors import complete_allow
 from memframe.service.oauth import AuthorizationServer, RedirectInstead, read_form
 from memframe.service.store.accounts import User
 from memframe.service.throttle import (
+    DOWNLOAD_THREADS,
+    DOWNLOADS_PER_USER,
     PASSWORD_CHECKS,
     PASSWORD_THREADS,
     PER_ADDRESS,
@@ -74,7 +76,7 @@ _HEADINGS = {
     404: "Page not found",
     405: "Page not found",
     409: "Already decided",
-    429: "Too many attempts",
+    429: "Too many at once",
 }
 
 _JOINERS = "\u200c\u200d"
@@ -141,8 +143,15 @@ class Site:
     def __init__(self, deployment: Deployment, addresses: Addresses) -> None:
         self.deployment = deployment
         self.server = AuthorizationServer(deployment, issuer=addresses.auth_url)
-        limits = {"n_threads": PASSWORD_THREADS, "per_caller": PASSWORD_CHECKS}
-        self.password_checks = BoundedPool("memframe-password", **limits)
+        self.password_checks = BoundedPool(
+            "memframe-password", n_threads=PASSWORD_THREADS, per_caller=PASSWORD_CHECKS
+        )
+        self.downloads = BoundedPool(
+            "memframe-download",
+            n_threads=DOWNLOAD_THREADS,
+            per_caller=DOWNLOADS_PER_USER,
+            refusal=f"you have {DOWNLOADS_PER_USER} downloads under way already: wait until one of them is done",
+        )
         self.is_https = addresses.public_url.startswith("https:")
         self.cookie_name = "__Host-memframe" if self.is_https else "memframe"
 

@@ -5,15 +5,16 @@ deletion has a page of its own that says what will go: of all memories it asks f
 still, and of the account for the password. What the user deletes leaves no tombstone, so that no application restores
 it under its id.
 
-A download is made while it is sent, some memories at a time: what is created meanwhile may be missing. Text is given as
-it is stored; in Markdown it stands in fences that are longer than any within it, so that it cannot break out.
+A download is made while it is taken, some memories at a time: what is created meanwhile may be missing. Text is given
+as it is stored; in Markdown it stands in fences that are longer than any within it, so that it cannot break out.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import count
 from typing import Any
 from urllib.parse import urlencode
 
@@ -23,8 +24,10 @@ from litestar.concurrency import sync_to_thread
 from litestar.di import NamedDependency
 from litestar.params import FromPath, RawBody
 from litestar.response import Stream
-from msgspec import Struct, structs
+from litestar.types import Receive, Scope, Send
+from msgspec import structs
 
+from memframe.fields import MEMORY_FIELDS, MemoryField
 from memframe.service.clock import format_instant
 from memframe.service.deployment import Deployment
 from memframe.service.logs import log_event
@@ -40,32 +43,40 @@ MEMORIES_PER_PAGE = 20
 TAGS_PER_PAGE = 100
 DAYS_PER_PAGE = 50
 
-EXPORT_BATCH = 500
+EXPORT_BATCH = 100
+EXPORT_BYTES = 2**18
+"""A page of a download is read once the one before was taken: it ends with the memory that makes it this large."""
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$-])")
 
 
-class OwnMemory(Struct, frozen=True, kw_only=True):
+EXPORTED = tuple(field.name for field in MEMORY_FIELDS if field.is_exported)
+"""Fields in the download of a person."""
+
+_LISTED = tuple(
+    field for field in MEMORY_FIELDS if field.is_editable and field.name not in ("title", "content")
+)
+"""Fields that the Markdown of a memory lists between its heading and its text."""
+
+_DETAILS = tuple(field for field in MEMORY_FIELDS if field.is_editable and not field.is_placed)
+
+
+class OwnMemory(MemoryBlob, frozen=True):
     """A memory as its owner reads it: `content` is plain, and None if no key opens it."""
 
-    id: str
-    title: str | None
-    summary: str | None
-    content: str | None
-    tags: tuple[str, ...]
-    importance: float | None
-    confidence: float | None
-    source: str | None
-    created_at: str
-    updated_at: str
+    @property
+    def details(self) -> list[tuple[str, str]]:
+        """Names and values of the fields that have no place of their own on a page."""
+        return [(name, str(value)) for name, value in _label(self, _DETAILS) if value not in (None, "", ())]
+
+
+def _label(memory: OwnMemory, fields: Iterable[MemoryField]) -> Iterator[tuple[str, Any]]:
+    return ((field.label, getattr(memory, field.name)) for field in fields)
 
 
 def _open(mine: Memories, memories: list[MemoryBlob]) -> list[OwnMemory]:
-    shown = []
-    for memory, content in zip(memories, mine.open_contents(memories), strict=True):
-        fields = structs.asdict(memory) | {"content": content}
-        shown.append(OwnMemory(**{name: fields[name] for name in OwnMemory.__struct_fields__}))
-    return shown
+    opened = zip(memories, mine.open_contents(memories), strict=True)
+    return [OwnMemory(**structs.asdict(memory) | {"content": content}) for memory, content in opened]
 
 
 @get(MEMORIES)
@@ -207,34 +218,57 @@ def erase_account(visit: NamedDependency[Visit], body: RawBody) -> Response[Any]
 # Downloads
 
 
+class Download(Stream):
+    """Answer with a file whose pages are made one by one, as the client takes them.
+
+    A download is counted from its first byte to its last, or until the client has left.
+    """
+
+    def __init__(self, visit: Visit, user: User, ending: str) -> None:
+        self._downloads, self._user = visit.site.downloads, user
+        pages = self._downloads.iterate(EXPORTS[ending](visit.site.deployment, user))
+        headers = page_headers() | {"Content-Disposition": f'attachment; filename="memories{ending}"'}
+        super().__init__(pages, media_type=MEDIA_TYPES[ending], headers=headers)
+
+    def to_asgi_response(self, *args: Any, **options: Any) -> Any:
+        response = super().to_asgi_response(*args, **options)
+
+        async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+            with self._downloads.admit(self._user.id):
+                await response(scope, receive, send)
+
+        return answer
+
+
 @get([f"{MEMORIES}.json", f"{MEMORIES}.md"])
 async def download(visit: NamedDependency[Visit]) -> Response[Any]:
     """Send all memories as JSON, with the tags, or as Markdown, in a file that is made while it is sent."""
     user, path = visit.require_user(then=ACCOUNT), visit.request.scope["path"]
-    ending, media_type = next(kind for kind in MEDIA_TYPES.items() if path.endswith(kind[0]))
-    headers = page_headers() | {"Content-Disposition": f'attachment; filename="memories{ending}"'}
-    return Stream(EXPORTS[ending](visit.site.deployment, user), media_type=media_type, headers=headers)
+    return Download(visit, user, next(ending for ending in MEDIA_TYPES if path.endswith(ending)))
 
 
 def export_json(deployment: Deployment, user: User) -> Iterator[bytes]:
-    """Yield a JSON document with all memories and tags."""
+    """Yield a JSON document with all memories and tags, a page at a time."""
     head = {"user_id": user.id, "email": user.email, "exported_at": format_instant(deployment.now())}
     with deployment.store.snapshot_of(user.id) as mine:
         tags = mine.all_tags()
     yield msgspec.json.encode({**head, "tags": tags})[:-1] + b',"memories":['
     separator = b"\n"
-    for memory in _all_memories(deployment, user.id):
-        yield separator + msgspec.json.encode(memory)
+    for memories in _pages_of_all(deployment, user.id):
+        exported = ({name: getattr(memory, name) for name in EXPORTED} for memory in memories)
+        yield separator + b",\n".join(map(msgspec.json.encode, exported))
         separator = b",\n"
     yield b"\n]}\n"
 
 
 def export_markdown(deployment: Deployment, user: User) -> Iterator[bytes]:
-    """Yield a Markdown document with all memories, a section each."""
+    """Yield a Markdown document with all memories, a section each, a page at a time."""
     exported_at = format_instant(deployment.now())
     yield f"# Memories of {_escape(user.email)}\n\nExported {exported_at}.\n".encode()
-    for number, memory in enumerate(_all_memories(deployment, user.id), 1):
-        yield _as_section(number, memory).encode("utf-8", "surrogatepass")
+    numbers = count(1)
+    for memories in _pages_of_all(deployment, user.id):
+        sections = [_as_section(next(numbers), memory) for memory in memories]
+        yield "".join(sections).encode("utf-8", "surrogatepass")
 
 
 EXPORTS: dict[str, Callable[[Deployment, User], Iterator[bytes]]] = {
@@ -246,29 +280,28 @@ EXPORTS: dict[str, Callable[[Deployment, User], Iterator[bytes]]] = {
 MEDIA_TYPES = {".json": "application/json", ".md": "text/markdown; charset=utf-8"}
 
 
-def _all_memories(deployment: Deployment, user_id: str) -> Iterator[OwnMemory]:
+def _pages_of_all(deployment: Deployment, user_id: str) -> Iterator[list[OwnMemory]]:
     cursor: str | None = ""  # of the first page
     while cursor is not None:
         with deployment.store.snapshot_of(user_id) as mine:
-            page = mine.page(MemoryFilter(user_id), cursor=cursor, limit=EXPORT_BATCH)
-            memories = _open(mine, page.memory_blobs)
-        yield from memories
-        cursor = page.next_cursor
+            page = mine.page(MemoryFilter(user_id), cursor=cursor, limit=EXPORT_BATCH, max_bytes=EXPORT_BYTES)
+            memories, cursor = _open(mine, page.memory_blobs), page.next_cursor
+        del page
+        if memories:
+            yield memories
 
 
 def _as_section(number: int, memory: OwnMemory) -> str:
     fields: dict[str, Any] = {
-        "Summary": memory.summary,
-        "Tags": ", ".join(memory.tags),
-        "Importance": memory.importance,
-        "Confidence": memory.confidence,
-        "Source": memory.source,
+        **dict(_label(memory, _LISTED)),
         "Created": memory.created_at,
         "Changed": memory.updated_at if memory.updated_at != memory.created_at else None,
         "Id": memory.id,
     }
     listed = "".join(
-        f"- {name}: {_escape(str(value))}\n" for name, value in fields.items() if value not in (None, "")
+        f"- {name}: {_escape(', '.join(value) if isinstance(value, tuple) else str(value))}\n"
+        for name, value in fields.items()
+        if value not in (None, "", ())
     )
     text = "The content cannot be opened."
     if memory.content is not None:

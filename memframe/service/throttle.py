@@ -4,7 +4,7 @@ Sign-ins and token calls are counted in the database, for all workers together, 
 network address. Counts are of the wall clock, because workers on several machines share them; a count from the future,
 after a clock was set back, starts again, so that it locks nobody out.
 
-Searches and password checks are limited for each process: what they use up is its threads and memory.
+Searches, downloads and password checks are limited for each process: what they use up is its threads and memory.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from datetime import datetime, timedelta
+from functools import partial
 from ipaddress import IPv6Network
 from typing import Any, NamedTuple, TypeVar
 
@@ -32,6 +34,10 @@ MAX_ADDRESS_CHARS = 64
 SEARCH_THREADS = 2
 SEARCHES_PER_DEVELOPER = 8
 """Searches of one developer that run or wait at the same moment."""
+
+DOWNLOAD_THREADS = 2
+DOWNLOADS_PER_USER = 2
+"""Downloads of one person that are under way at the same moment."""
 
 PASSWORD_THREADS = 2
 PASSWORD_CHECKS = 52
@@ -200,20 +206,34 @@ class BoundedPool:
     In the threads that sign people in, revoke and answer readiness, some dozens of searches would delay all of that.
     """
 
-    def __init__(self, name: str, *, n_threads: int, per_caller: int) -> None:
+    def __init__(
+        self, name: str, *, n_threads: int, per_caller: int, refusal: str = "too many attempts"
+    ) -> None:
         self._threads = ThreadPoolExecutor(n_threads, name)
-        self._per_caller = per_caller
+        self._per_caller, self._refusal = per_caller, refusal
         self._running: Counter[str] = Counter()
+
+    @contextmanager
+    def admit(self, caller: str) -> Iterator[None]:
+        """Count something of a caller's for the length of a block; `TooManyCallsError` if it is one too many."""
+        if self._running[caller] >= self._per_caller:
+            raise TooManyCallsError(1, self._refusal)
+        self._running[caller] += 1
+        try:
+            yield
+        finally:
+            self._running -= Counter([caller])  # which drops those at zero
 
     async def run(self, caller: str, do: Callable[[], Result]) -> Result:
         """Return the result of `do`; `TooManyCallsError` if too much of the caller's is running or waiting."""
-        if self._running[caller] >= self._per_caller:
-            raise TooManyCallsError(1)
-        self._running[caller] += 1
-        try:
+        with self.admit(caller):
             return await asyncio.get_running_loop().run_in_executor(self._threads, do)
-        finally:
-            self._running -= Counter([caller])  # which drops those at zero
+
+    async def iterate(self, pieces: Iterator[Result]) -> AsyncIterator[Result]:
+        """Yield the pieces of an iterator, each made when it is asked for."""
+        make = partial(next, pieces, None)
+        while (piece := await asyncio.get_running_loop().run_in_executor(self._threads, make)) is not None:
+            yield piece
 
     def close(self) -> None:
         """Wait for what is running, and drop what is waiting."""
@@ -223,7 +243,7 @@ class BoundedPool:
 class TooManyCallsError(RateLimitError):
     """429 with the seconds for ``Retry-After``."""
 
-    def __init__(self, retry_after_s: int) -> None:
-        message = f"too many attempts; try again in {retry_after_s} second{'s' if retry_after_s > 1 else ''}"
+    def __init__(self, retry_after_s: int, refusal: str = "too many attempts") -> None:
+        message = f"{refusal}; try again in {retry_after_s} second{'s' if retry_after_s > 1 else ''}"
         super().__init__(message, status=429, code="too_many_requests")
         self.retry_after_s = retry_after_s

@@ -21,6 +21,7 @@ from msgspec import UNSET
 
 from memframe.address import check_url
 from memframe.errors import ConfigError, ConflictError, InvalidError
+from memframe.fields import MEMORY_FIELDS
 from memframe.wire import DEFAULT_LIMIT, MAX_SCORES, MAX_TAG_CHARS, MAX_TAGS, Status
 
 TRANSITIONS: dict[Status, tuple[Status, ...]] = {
@@ -50,6 +51,13 @@ MAX_USER_TAGS = 10_000
 """Tags of one user, over all memories."""
 
 MAX_IDEMPOTENCY_KEY_CHARS = 255
+
+PLAIN_TEXTS = tuple(
+    field.name
+    for field in MEMORY_FIELDS
+    if field.is_editable and field.kind == "text" and field.name != "content"
+)
+"""Texts of a memory that are stored as they are; content is sealed."""
 
 _DIGITS = re.compile(r"[0-9]{1,4000}", re.ASCII)  # Python parses no longer integers
 _EMAIL = re.compile(r"[^@\s\x00-\x1f]+@[^@\s\x00-\x1f]+")
@@ -134,11 +142,12 @@ def check_score(value: float | None, name: str) -> float | None:
 
 def check_columns(record: object) -> dict[str, Any]:
     """Check and return the texts and scores of a memory that are set, tags and content apart."""
-    texts = {name: getattr(record, name) for name in ("title", "summary", "source")}
-    scores = {name: getattr(record, name) for name in ("importance", "confidence")}
+    columns = {name: getattr(record, name) for name in (*PLAIN_TEXTS, *MAX_SCORES)}
     return {
-        name: check_text(text, name) if text else text for name, text in texts.items() if text is not UNSET
-    } | {name: check_score(value, name) for name, value in scores.items() if value is not UNSET}
+        name: check_score(value, name) if name in MAX_SCORES else check_text(value, name) if value else value
+        for name, value in columns.items()
+        if value is not UNSET
+    }
 
 
 def check_text(value: str, name: str, *, max_chars: int | None = None) -> str:

@@ -1,6 +1,8 @@
 """The judge: what it may be asked, what its answers may do, and what becomes of bad ones."""
 
+import gzip
 import json
+import tracemalloc
 from collections import Counter
 from dataclasses import replace
 from itertools import count
@@ -10,7 +12,9 @@ import pytest
 
 import memframe as mf
 from memframe.audit import Answer, Question
+from memframe.audit.evidence import Masks
 from memframe.audit.judge import BATCH, LEAST_RIGHT, VERDICTS, control_questions
+from memframe.audit.text import with_all_columns
 from tests.audit import corpora
 from tests.canaries import stands
 from tests.chat_stub import ChatStub, completion, said
@@ -75,7 +79,7 @@ def test_verdicts_become_findings_for_review():
     assert verdicts(audit)["m1", "m0"] == "replaced"
     assert verdicts(audit)["m3", "m2"] == "both_true"
     assert audit.judgement.n_right == 20
-    assert {"review", "none"} >= set(audit.findings["action"][audit.findings["check"] == "superseded"])
+    assert {"review", "none"} >= set(audit.findings["action"][audit.findings["check"] == "version"])
     assert audit.by_judge[0].startswith("Asked judge about")
     assert "verdict" in json.loads(audit.json())["judged"][0]
     assert audit.candidates.columns.tolist() == ["newer", "older", "rank", "score", "cue"]
@@ -85,13 +89,13 @@ def test_a_contradiction_that_no_rule_sees_is_found_for_review():
     memories = frame_of(
         ["Ada eats steak every Friday.", "Ada has never in her life had a steak.", *TEXTS[2:]]
     )
-    assert "superseded" not in set(mf.audit_memories(memories).findings["check"])
+    assert "version" not in set(mf.audit_memories(memories).findings["check"])
     judge = scripted(
         lambda newer, older: "contradicts" if older and "Friday" in older else knowing(newer, older)
     )
     found = mf.audit_memories(memories, judge=judge).findings
     row = found[found["kind"] == "judged_contradicts"].iloc[0]
-    assert [row["check"], row["id"], row["related_id"], row["action"]] == ["superseded", "m0", "m1", "review"]
+    assert [row["check"], row["id"], row["related_id"], row["action"]] == ["version", "m0", "m1", "review"]
     assert row["evidence"] == "judged by judge: as told"
 
 
@@ -157,10 +161,40 @@ def test_a_batch_is_of_one_kind_with_numbers_from_one():
     assert kinds["worth"] >= 8
 
 
-@pytest.mark.parametrize("wrong", [None, ["yes"], (Answer(1, "same"),), {"answers": []}])
-def test_a_function_that_returns_something_else_is_refused(wrong):
-    with pytest.raises(mf.ConfigError, match="judge= did not return a list"):
-        mf.audit_memories(frame_of(TEXTS), judge=lambda questions: wrong)
+@pytest.fixture(scope="module")
+def plain():
+    """What an audit finds without a judge."""
+    return mf.audit_memories(frame_of(TEXTS)).findings
+
+
+def fails_with(error):
+    def judge(questions):
+        raise error
+
+    return judge
+
+
+@pytest.mark.parametrize(
+    ("judge", "words"),
+    [
+        *[
+            (lambda _, wrong=wrong: wrong, "list of memframe.audit.Answer")
+            for wrong in (None, ["yes"], (Answer(1, "same"),))
+        ],
+        (lambda _: [Answer([], "same")], "raised TypeError"),
+        (fails_with(RecursionError("key=hunter2")), "raised RecursionError"),
+        (fails_with(MemoryError()), "raised MemoryError"),
+        (fails_with(mf.ConfigError("no model is loaded")), "no model is loaded"),
+    ],
+)
+def test_a_judge_that_fails_costs_its_answers_alone(judge, words, plain):
+    audit = mf.audit_memories(frame_of(TEXTS), judge=judge)
+    pd.testing.assert_frame_equal(audit.findings, plain)
+    assert audit.judged["verdict"].isna().all()
+    assert audit.judgement.n_unanswered == len(audit.judged) > 0
+    said = " ".join(audit.by_judge)
+    assert words in said
+    assert "hunter2" not in said
 
 
 @pytest.mark.parametrize(
@@ -190,6 +224,7 @@ def test_a_model_is_asked_as_the_protocol_says():
         audit = mf.audit_memories(frame_of(TEXTS), judge=judge)
     request, body = stub.requests[0], json.loads(stub.bodies[0])
     assert request.path == "/v1/chat/completions"
+    assert request.headers["Accept-Encoding"] == "identity"
     assert request.headers["Authorization"] == "Bearer sesame-9f8e7d6c5b"
     assert "sesame" not in repr(vars(judge)) + "".join(stub.bodies)
     assert body["temperature"] == 0
@@ -200,6 +235,10 @@ def test_a_model_is_asked_as_the_protocol_says():
     assert not {*["m0", "m1", "m2", "m3"]} & set(stub.bodies[0].split('"'))  # numbers stand for ids
     assert verdicts(audit)["m1", "m0"] == "replaced"
     assert audit.judgement.n_right == 20
+
+
+PACKED = gzip.compress(gzip.compress(bytes(200 << 20)))
+"""A few hundred bytes that unpack to 200 MB."""
 
 
 def bad_replies(stub):
@@ -224,14 +263,12 @@ def bad_replies(stub):
         "too often": ((429, {"Retry-After": "7"}, b""), "status 429", 3),
         "hangs up": (lambda body: None, "broke off", 1),
         "silence": (stub.silence, "went silent for 0.3 s", 1),
+        "nested": (completion('{"answers": ' + "[" * 100_000), "form that was asked for", 2),
+        "nested outside": ((200, {}, b'{"a": ' + b"[" * 100_000), "form that was asked for", 2),
+        "packed twice": ((200, {"Content-Encoding": "gzip, gzip"}, PACKED), "packed its answer", 1),
+        "packed": ((200, {"Content-Encoding": "gzip"}, PACKED), "packed its answer", 1),
         "too much": ((200, {}, b" " * 5_000_000), "too much", 1),
     }
-
-
-@pytest.fixture(scope="module")
-def plain():
-    """What an audit finds without a judge."""
-    return mf.audit_memories(frame_of(TEXTS)).findings
 
 
 @pytest.mark.parametrize("name", list(bad_replies(type("Stub", (), {"base_url": "", "silence": None}))))
@@ -240,7 +277,10 @@ def test_a_bad_answer_leaves_questions_unanswered(name, plain):
     with ChatStub() as stub:
         stub.otherwise, problem, n_requests = bad_replies(stub)[name]
         judge = chat(stub, next(MODELS), timeout_s=0.3 if name == "silence" else 10)
+        tracemalloc.start()
         audit = mf.audit_memories(memories, judge=judge)
+        assert tracemalloc.get_traced_memory()[1] < 100 << 20
+        tracemalloc.stop()
     assert audit.judged["verdict"].isna().all()
     pd.testing.assert_frame_equal(audit.findings, plain)
     assert problem in " ".join(audit.by_judge)
@@ -339,6 +379,38 @@ def test_no_secret_and_no_number_of_a_person_is_in_any_request():
     assert any("<password 1>" in text for text in sent)
     for secret in {value.strip() for values in hidden for value in values} | {"hunter2-Xk"}:
         assert not [text for text in sent if secret in text and stands(secret, text)], secret
+
+
+def disguise(text):
+    """The same to a reader: full-width letters, and characters between them that take no place."""
+    wide = str.maketrans({chr(place): chr(place + 0xFEE0) for place in range(0x21, 0x7F)})
+    return "\u200b".join(text.translate(wide).replace("\uff0e", "\uff0e\u00ad"))
+
+
+DISGUISED = {
+    "key": ("sk-proj-Zq8wK2nV5tR7yU1iO3pA6sD9fG4hJ0kL", "The key of the shop's API is {}."),
+    "address": ("ada.byron@example.org", "Letters to Ada go to {}, she says."),
+    "password": ("hunter2-Xk", "Her Netflix password is {}"),
+    "phone": ("+49 30 901820", "Ada's phone number is {}, the old one."),
+}
+
+
+@pytest.mark.parametrize(("value", "sentence"), DISGUISED.values(), ids=DISGUISED)
+@pytest.mark.parametrize(
+    "spell", [disguise, "\u2060".join, "\U000e0041".join, lambda value: value.replace("@", "\uff20")]
+)
+def test_what_is_spelled_in_other_characters_is_masked_as_well(value, sentence, spell):
+    texts = [
+        sentence.format(spell(value)),
+        f"Once more: {sentence.format(value)} Ada rowed caf\u00e9\u200bs.",
+        *TEXTS,
+    ]
+    memories = with_all_columns(frame_of(texts))
+    first, second = Masks(memories, mf.audit_memories(memories).findings, ["m0", "m1"]).of(["m0", "m1"])
+    assert first == sentence.format(mark := first[first.index("<") : first.index(">") + 1])
+    assert second == f"Once more: {sentence.format(mark)} Ada rowed caf\u00e9\u200bs.", (
+        "the rest is as it was"
+    )
 
 
 def texts_in(message):

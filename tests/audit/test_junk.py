@@ -136,3 +136,43 @@ def test_project_notes_are_no_junk_to_delete_and_rarely_any():
     assert len(audit.memories) >= 90
     assert not audit.findings["action"].isin(["delete", "merge"]).any()
     assert len(audit.rows("junk")) <= 4
+
+
+# ---- forms
+
+
+def form_of(texts, **columns):
+    frame = pd.DataFrame({"id": [f"m{n}" for n in range(len(texts))], "content": texts, **columns})
+    found = mf.audit_memories(frame, checks=["junk"]).findings
+    return found[found["kind"] == "form"]
+
+
+LOG = [
+    f"Session: 2026-03-{day} 12:29 UTC - **Session Key**: agent:main:telegram, talked about the garden of plot {day}"
+    for day in range(10, 16)
+]
+
+
+def test_what_a_machine_fills_in_again_and_again_is_one_form():
+    found = form_of([*LOG, "Likes tea"], source=["cron"] * 6 + ["chat"])
+    assert found["id"].tolist() == [f"m{n}" for n in range(6)]
+    assert (found["group"].nunique(), set(found["action"])) == (1, {"review"})
+    assert found["evidence"].str.contains("one of 6 texts of one form.*100% of what cron writes").all()
+
+
+FACTS_IN_A_FORM = {
+    "allergies": [
+        f"I have a severe allergy to {what}, which began in 201{n}"
+        for n, what in enumerate(["nuts", "milk", "eggs", "soy", "fish"])
+    ],
+    "medicines": [f"2026-05-0{n} 08:0{n}: took {n}00 mg ibuprofen against the headache" for n in range(1, 7)],
+    "under a heading": [
+        f"Backup fixes (22:27): {what}" for what in ["new disk", "old key", "no log", "one job", "two hosts"]
+    ],
+    "few": LOG[:4],
+}
+
+
+@pytest.mark.parametrize("texts", FACTS_IN_A_FORM.values(), ids=FACTS_IN_A_FORM.keys())
+def test_facts_of_one_form_are_no_junk(texts):
+    assert form_of(texts).empty

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from memframe.audit.stale import find_stale
-from memframe.audit.superseded import find_superseded
+from memframe.audit.versions import find_versions
 from tests.audit.corpora import rows_of
 from tests.pairs import scoring
 from tests.pairs.corpus import frame_of
@@ -60,38 +60,42 @@ Ada lives in Leeds | Ada moved last week
 
 @pytest.mark.parametrize(("kind", "older", "newer"), [*rows_of(REPLACED), CORRECTED])
 def test_what_was_so_before_is_proposed_for_review(kind, older, newer):
-    found = find_superseded(memories(older, UNRELATED, newer))
-    assert found[["id", "related_id", "kind", "action"]].values.tolist() == [["m0", "m2", kind, "review"]]
+    found = find_versions(memories(older, UNRELATED, newer))
+    assert found[["kind", "id", "action"]].values.tolist() == [
+        ["newest", "m2", "none"],
+        ["replaced", "m0", "review"],
+    ]
+    assert found["related_id"].tolist()[1] == "m2"
 
 
 @pytest.mark.parametrize(("older", "newer"), rows_of(BOTH_TRUE))
 def test_what_may_still_hold_is_not_proposed(older, newer):
-    assert find_superseded(memories(older, UNRELATED, newer)).empty
+    assert scoring.replacements(memories(older, UNRELATED, newer)).empty
 
 
 def test_what_a_later_memory_says_is_not_known_yet():
     frame = memories(*rows_of(REPLACED)[0][1:])
-    assert len(find_superseded(frame)) == 1
-    assert find_superseded(frame, now=pd.Timestamp("2026-01-01T12:00Z")).empty
+    assert len(find_versions(frame)) == 2
+    assert find_versions(frame, now=pd.Timestamp("2026-01-01T12:00Z")).empty
 
 
 def test_a_document_is_not_taken_back_by_a_sentence():
     long = "Ada lives in Leeds. " + "The notes of the day go on and on, about everything else. " * 20
-    assert find_superseded(memories(long, "Ada no longer lives in Leeds.")).empty
+    assert find_versions(memories(long, "Ada no longer lives in Leeds.")).empty
 
 
 def test_what_is_proposed_in_a_store_is_right():
     told = updates(11)
-    found = scoring.ranked(told, find_superseded(told.memories))
+    found = scoring.ranked(told, scoring.replacements(told.memories))
     assert found.cued.precision() >= 0.85
     assert found.cued.recall() >= 0.4
     assert found.beside == 0
 
 
 SCORES = """
-from memframe.audit.superseded import find_superseded
+from tests.pairs.scoring import replacements
 from tests.pairs.updates import updates
-print(*find_superseded(updates(1, rounds=2).memories)["score"].map(float.hex))
+print(*replacements(updates(1, rounds=2).memories)["score"].map(float.hex))
 """
 
 
@@ -162,3 +166,77 @@ def test_times_to_come_expire_and_not_what_recurs_begins_or_is_over(table, kinds
 def test_what_nobody_changed_for_years_is_counted_and_proposes_nothing():
     found = find_stale(memories("Likes tea", first="2020-01-01"), now=NOW)
     assert found[["kind", "severity", "action"]].values.tolist() == [["never_updated", "info", "none"]]
+
+
+# ---- versions that are only reworded
+
+REWORDED = (
+    "Deploys run from main at 9:00, Ada approves them, rollback with the red button in the console.",
+    "Deploys run from main at 10:30 now, Ada or Tom approve them, rollback with the red button in the console.",
+)
+
+
+def test_wordings_of_one_memory_are_a_group_with_the_newest_named():
+    third = "Deploys run from main at noon, Tom approves them, rollback with the red button in the console."
+    found = find_versions(memories(*REWORDED, UNRELATED, third))
+    assert found["kind"].tolist()[0] == "newest"
+    assert found["id"].tolist() == ["m3", "m1", "m0"]
+    assert set(found["related_id"].dropna()) == {"m3"}
+    assert found["group"].nunique() == 1
+    assert found["action"].tolist() == ["none", "review", "review"]
+
+
+LOOKS_REWORDED = {
+    "of one moment": pd.Timestamp("2026-01-01", tz="UTC"),
+    "without a time": pd.NaT,
+}
+
+
+@pytest.mark.parametrize("moment", LOOKS_REWORDED.values(), ids=LOOKS_REWORDED.keys())
+def test_items_of_one_list_are_no_versions(moment):
+    one, other = (text.replace(" now", "").replace("10:30", "9:00") for text in REWORDED)
+    frame = memories(one, other).assign(created_at=moment, updated_at=moment)
+    assert find_versions(frame).empty
+
+
+def test_what_is_said_of_another_person_or_in_few_words_is_no_version():
+    of_two = [
+        text.replace("Ada", name).replace(" or Tom", "")
+        for text, name in zip(REWORDED, ("Ada", "Tom"), strict=True)
+    ]
+    assert find_versions(memories(*of_two)).empty
+    assert find_versions(memories("i like to read books", "i like to read old books")).empty
+
+
+def test_a_log_is_no_memory_with_many_versions():
+    lines = [
+        f"Checked the {door} door of the workshop in Leeds: lock fine, light fine, alarm armed, camera {n}."
+        for n, door in enumerate(
+            [
+                "north",
+                "south",
+                "east",
+                "west",
+                "front",
+                "back",
+                "side",
+                "upper",
+                "lower",
+                "cellar",
+                "garden",
+                "roof",
+            ]
+        )
+    ]
+    assert find_versions(memories(*lines)).empty
+
+
+def test_headings_do_not_make_bullets_alike():
+    heading = "Major achievement of the quarter, dashboard context switching fully implemented everywhere"
+    bullets = [
+        "the tabs reload",
+        "tests were green on Monday",
+        "Ada wrote the migration",
+        "cache keys hold the user",
+    ]
+    assert find_versions(memories(*(f"{heading}: {bullet}" for bullet in bullets))).empty

@@ -10,17 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memframe.audit import tokenize
-from memframe.audit.changed_values import find_changed_values
 from memframe.audit.duplicates import find_exact_duplicates, find_near_duplicates
 from memframe.audit.similarity import cluster, minhash
 from memframe.audit.similarity.cluster import similar_pairs
-from memframe.audit.superseded import find_superseded
 from memframe.audit.tokenize import words_of
+from memframe.audit.versions import find_versions
 from tests.audit.corpora import rows_of
 from tests.pairs import edits, facts, scoring
 from tests.pairs.by_hand import of_one_user_each, pairs_by_hand, verdicts
 from tests.pairs.corpus import corpus, frame_of
-from tests.pairs.scoring import labels_of, related
+from tests.pairs.scoring import labels_of, related, replacements, value_changes
 from tests.pairs.voices import VOICES
 from tests.pairs.voices import pairs as pairs_of_voice
 from tests.timing import grows_with
@@ -35,7 +34,7 @@ def judged(pairs):
     pairs = list(pairs)
     frame = of_one_user_each(pairs)
     similar = similar_pairs(frame)
-    near, changed = (find(frame, pairs=similar) for find in (find_near_duplicates, find_changed_values))
+    near, changed = (find(frame, pairs=similar) for find in (find_near_duplicates, value_changes))
     return list(zip(pairs, verdicts(pairs, near, changed), strict=True))
 
 
@@ -109,8 +108,9 @@ Moved with the whole family from Leeds to Ghent | Moved with the whole family fr
 def test_another_value_is_named_and_never_merged(kind, one, other):
     frame = frame_of([one, "The boiler is serviced by a company from Graz", other])
     assert find_near_duplicates(frame).empty
-    found = find_changed_values(frame)
-    assert (found["kind"].tolist(), set(found["action"])) == ([kind], {"review"})
+    found = value_changes(frame)
+    assert found["kind"].tolist() == ["value"]
+    assert found["severity"].tolist() == ["medium" if kind == "polarity" else "low"]
     assert related(found) == {frozenset({"m0", "m2"})}
 
 
@@ -118,13 +118,13 @@ def test_another_value_is_named_and_never_merged(kind, one, other):
 def test_two_facts_are_neither_merged_nor_a_change(one, other):
     frame = frame_of([one, other])
     assert find_near_duplicates(frame).empty
-    assert find_changed_values(frame).empty
+    assert value_changes(frame).empty
 
 
 def test_a_sentence_that_several_memories_fill_is_a_list():
     steps = [f"Wanda walked {n} steps around the big lake" for n in (3_000, 4_500, 7_250, 9_100)]
     sizes = ["Wanda's shoe size in the old shop is 38", "Wanda's shoe size in the old shop is 39"]
-    assert len(find_changed_values(frame_of([*sizes, *steps]))) == 1
+    assert len(value_changes(frame_of([*sizes, *steps]))) == 1
 
 
 # ---- stores
@@ -137,7 +137,7 @@ def test_figures_on_a_store_do_not_fall():
     found = scoring.merged(store, find_exact_duplicates(store.memories), near)
     assert found.figures.f1() >= 0.955, found.lost
     assert found.n_changed_merged == 0
-    figures, false = scoring.changed(store, find_changed_values(store.memories, pairs=pairs))
+    figures, false = scoring.changed(store, value_changes(store.memories, pairs=pairs))
     assert figures.precision() >= 0.97, false
     assert figures.recall() >= 0.1
 
@@ -213,7 +213,7 @@ def test_neither_the_order_of_rows_nor_their_ids_change_what_is_found(seed):
     shuffled = frame.sample(frac=1, random_state=seed)
     renamed = shuffled.assign(id=random.Random(seed).sample(list(frame["id"]), len(frame)))
     assert clusters(frame) == clusters(shuffled) == clusters(renamed)
-    assert related(find_changed_values(frame)) == related(find_changed_values(shuffled))
+    assert related(value_changes(frame)) == related(value_changes(shuffled))
     pd.testing.assert_frame_equal(frame, before)
 
 
@@ -221,9 +221,9 @@ def test_memories_of_two_users_are_never_related():
     store = corpus(300, 7).memories
     store["user_id"] = [f"u{row % 3}" for row in range(len(store))]
     owner = dict(zip(store["id"], store["user_id"], strict=True))
-    for find in (find_exact_duplicates, find_near_duplicates, find_changed_values, find_superseded):
+    for find in (find_exact_duplicates, find_near_duplicates, value_changes, replacements):
         pairs = related(find(store))
-        assert pairs or find is find_superseded, find
+        assert pairs or find is replacements, find
         assert {len({owner[memory_id] for memory_id in pair}) for pair in pairs} <= {1}, find
 
 
@@ -244,7 +244,7 @@ def test_parts_change_nothing(monkeypatch):
     monkeypatch.setattr(tokenize, "_ROWS_AT_ONCE", 100)
     monkeypatch.setattr(cluster, "_PAIRS_AT_ONCE", 50)
     in_parts = similar_pairs(STORE)
-    for find in (find_near_duplicates, find_changed_values):
+    for find in (find_near_duplicates, value_changes):
         pd.testing.assert_frame_equal(find(STORE, pairs=in_parts), find(STORE, pairs=whole))
 
 
@@ -260,7 +260,7 @@ def test_what_thousands_share_is_not_squared(template):
     assert n_compared(4000) < 3 * n_compared(2000)
 
 
-@pytest.mark.parametrize("find", [find_near_duplicates, find_superseded], ids=lambda find: find.__name__)
+@pytest.mark.parametrize("find", [find_near_duplicates, replacements], ids=lambda find: find.__name__)
 def test_twice_as_many_repeated_words_take_about_twice_the_time(find):
     def frame_with(n_characters):
         spoken = (
@@ -281,7 +281,7 @@ def test_twice_as_many_repeated_words_take_about_twice_the_time(find):
     assert grows_with(find, frame_with(40_000), frame_with(80_000), most=3)
 
 
-@pytest.mark.parametrize("find", [find_exact_duplicates, find_near_duplicates, find_changed_values])
+@pytest.mark.parametrize("find", [find_exact_duplicates, find_near_duplicates, find_versions])
 @pytest.mark.parametrize("ids", ["0123456789abcdef", "fedcba9876543210", "8192a3b4c5d6e7f0"])
 def test_findings_of_equal_rank_come_in_the_order_of_the_rows(find, ids):
     facts = [

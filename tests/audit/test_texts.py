@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import memframe as mf
 from memframe.audit import find_junk, find_personal_data, find_secrets
+from memframe.audit.text import fold
 from tests.audit import corpora
 from tests.audit.figures import frame_of, record_figures, span_figures
 from tests.pairs.corpus import corpus as facts
@@ -190,3 +191,15 @@ def test_of_a_long_text_the_beginning_is_read_and_the_rest_is_said_to_be_unread(
     assert any(
         words.startswith("Contents longer than 100,000 characters, in 4") for words in audit.not_checked
     )
+
+
+@given(st.text(st.sampled_from("aé\uff14@\uff20\ufb01½㍿\u200b\u00ad\ufe0f\U000e0041ガ가 .")))
+def test_each_character_of_a_folded_text_leads_back_to_the_one_that_it_comes_from(text):
+    folded = fold(text)
+    assert len(folded.offsets) == len(folded.text)
+    assert all(
+        letter in fold(text[slice(*folded.span(place, place + 1))]).text
+        for place, letter in enumerate(folded.text)
+    )
+    kept = {*folded.offsets}
+    assert all(not fold(letter).text for place, letter in enumerate(text) if place not in kept)

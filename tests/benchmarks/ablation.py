@@ -33,7 +33,7 @@ NOTHING = r"\A\Zx"
 OWNERS = {"secret": "secret", "tokens": "secret", "seed": "secret", "personal": "personal_data"}
 """The check of a table, by the beginning of its name, where that is not the name of the check itself."""
 
-CHECKS = ("junk", "secret", "personal_data", "stale", "superseded", "changed_value", "near_duplicate")
+CHECKS = ("junk", "secret", "personal_data", "stale", "version", "near_duplicate")
 
 
 class Part(NamedTuple):
@@ -157,9 +157,9 @@ def own_claims(checks: list[str]) -> Iterator[tuple[str, str, bool | None]]:
             findings = audit_memories(frame, checks=[check]).findings
             for place in findings.loc[findings["action"] != "none", "id"].unique():
                 yield f"{check}, {name}", place, texts[int(place)][1]
-    if "superseded" in checks:
+    if "version" in checks:
         store = updates(1, "held_out")
-        findings = audit_memories(store.memories, checks=["superseded"]).findings
+        findings = audit_memories(store.memories, checks=["version"]).findings
         for row in findings[findings["action"] != "none"].itertuples():
             yield (
                 "updates",

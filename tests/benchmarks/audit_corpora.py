@@ -17,10 +17,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from memframe.audit import find_junk, find_personal_data, find_secrets
-from memframe.audit.changed_values import find_changed_values
 from memframe.audit.duplicates import find_exact_duplicates, find_near_duplicates
 from memframe.audit.similarity.cluster import similar_pairs
-from memframe.audit.superseded import find_superseded
 from tests.audit import corpora
 from tests.audit.figures import Figures, frame_of, record_figures, span_figures
 from tests.pairs import scoring
@@ -127,7 +125,7 @@ def report_store(half, n):
         similar = similar_pairs(store.memories)
         duplicates = find_near_duplicates(store.memories, pairs=similar)
         merged = scoring.merged(store, find_exact_duplicates(store.memories), duplicates)
-        changed, _ = scoring.changed(store, find_changed_values(store.memories, pairs=similar))
+        changed, _ = scoring.changed(store, scoring.value_changes(store.memories, pairs=similar))
         for sums, figures in ((near, merged.figures), (values, changed)):
             for total, part in zip(sums, figures, strict=True):
                 total.update(part)
@@ -136,7 +134,7 @@ def report_store(half, n):
         n_changed += len(store.changed)
         n_merged += merged.n_changed_merged
     row_of("near_duplicate", f"{half}, {n:,}", Figures(*near))
-    row_of("changed_value", f"{half}, {n:,}", Figures(*values))
+    row_of("version, a value", f"{half}, {n:,}", Figures(*values))
     print(f"  changed values merged: {n_merged} of {n_changed}")
     print("  copies lost: " + (", ".join(f"{kind} {lost[kind]} of {made[kind]}" for kind in lost) or "none"))
 
@@ -144,9 +142,9 @@ def report_store(half, n):
 def report_updates(half):
     """Print figures of superseded facts."""
     stores = [updates(seed, half) for seed in SEEDS]
-    results = [scoring.ranked(store, find_superseded(store.memories)) for store in stores]
+    results = [scoring.ranked(store, scoring.replacements(store.memories)) for store in stores]
     sums = [sum((result.cued[part] for result in results), Counter()) for part in range(3)]
-    row_of("superseded", f"{half}, with a cue", Figures(*sums))
+    row_of("version, replaced", f"{half}, with a cue", Figures(*sums))
     first = np.mean([result.first_three for result in results])
     uncued = np.mean([result.uncued_recall for result in results])
     beside = sum(result.beside for result in results), sum(len(store.beside) for store in stores)

@@ -11,6 +11,7 @@ import pytest
 
 import memframe as mf
 from memframe.audit.findings import findings_frame
+from memframe.cleanup.proposals import PLANNED
 from memframe.sample import load_sample, load_sample_tags
 from memframe.wire import GET_MEMORY, LIST_MEMORIES, UPDATE_MEMORY
 from tests.canaries import stands
@@ -144,12 +145,12 @@ def test_a_few_deletes_on_wording_need_no_share(store):
     audit = store.audit(checks=["junk"])
     assert store.plan(audit, actions={"junk": "delete"}).counts == {"delete": 1}
     told = findings_frame(
-        id=audit.memories.id.tolist()[:2], check="superseded", kind="-", evidence="-", score=1.0,
+        id=audit.memories.id.tolist()[:2], check="version", kind="-", evidence="-", score=1.0,
         severity="low", action="review",
     )  # fmt: skip
     audit = dataclasses.replace(audit, findings=pd.concat([audit.findings, told], ignore_index=True))
-    with pytest.raises(mf.PlanError, match=r"junk 1, superseded 2.*max_share=0\.15"):
-        store.plan(audit, actions={"junk": "delete", "superseded": "delete"})
+    with pytest.raises(mf.PlanError, match=r"junk 1, version 2.*max_share=0\.15"):
+        store.plan(audit, actions={"junk": "delete", "version": "delete"})
 
 
 def test_a_keeper_that_is_junk_does_not_take_its_copies_with_it(store):
@@ -180,9 +181,9 @@ def test_what_goes_because_another_memory_says_it_stays_when_that_one_goes(store
     assert store.plan(audit, max_share=1).changes.id.tolist() == [loop]
     plan = store.plan(audit, actions={"stale": "delete"}, max_share=1)
     assert plan.changes.id.tolist() == [fact]
-    assert (
-        "of 2 proposals 1 is carried out; 1 is left for you: 1 kept, as the memory that says" in plan.notes[0]
-    )
+    assert plan.left.values.tolist() == [
+        [loop, "delete", "kept, as the memory that says the same is deleted or may be"]
+    ]
 
 
 # -- redaction
@@ -212,6 +213,29 @@ def test_secrets_are_cut_out_wherever_they_stand_in_their_memory(store):
     again = store.audit()
     assert not (again.findings.check == "secret").any()
     assert len(store.plan(again)) == 0
+
+
+def test_a_secret_is_cut_out_of_all_memories_that_show_it(store):
+    word = "Xk%9wQe!mvSG42"
+    store.fill(
+        f"VM password: {word}",
+        f"Deploy script uses {word} for the VM",
+        {"content": "The VM is in the cellar", "tags": ("vm", word), "source": f"chat {word}"},
+    )
+    plan = store.plan()
+    assert not plan.notes
+    assert plan.counts == {"patch": 3}
+    assert word not in store.clean().to_string(max_colwidth=None)
+
+
+def test_a_plan_says_which_memories_still_show_what_is_redacted(store):
+    store.fill("VM password: hunter2boat", "The myhunter2boats are new")
+    loaded = store.load().set_index("content")
+    plan = store.plan()
+    assert plan.counts == {"patch": 1}
+    (note,) = plan.notes
+    assert note.startswith("1 memory still shows what is redacted in others")
+    assert loaded.loc["The myhunter2boats are new", "id"] in note
 
 
 def test_a_secret_in_a_copy_goes_with_it_and_is_not_shown(store):
@@ -294,22 +318,15 @@ def test_proposals_and_changes_balance_in_memories(store):
 
 
 def check_balance(audit, plan, actions):
-    proposed = audit.findings[audit.findings.action.isin(["delete", "merge", "redact", "retag", "rescale"])]
+    proposed = audit.findings[audit.findings.action.isin(PLANNED)]
     wanted = set(proposed.id) | (
         set(audit.rows("personal_data").id) if actions == {"personal_data": "redact"} else set()
     )
     changed = set(plan.changes.id)
-    note = plan.notes[0]
-    n, n_done, n_left = map(
-        int, re.match(r"In memories: of (\d+) \w+ (\d+) \w+ carried out; (\d+) ", note).groups()
-    )
-    assert (n, n_done, n_left) == (len(wanted), len(wanted & changed), len(wanted - changed))
-    reasons = note.partition("left for you: ")[2].partition(". ")[0]
-    assert sum(int(part.split()[0]) for part in reasons.split("; ")) == n_left
-    besides = re.search(r"(\d+) other memor", note)
-    assert n_done + (int(besides[1]) if besides else 0) == len(plan)
-    for shown in (str(plan), plan.diff(), plan._repr_html_(), plan.to_json()):
-        assert note in shown
+    assert set(plan.left.id) == wanted - changed
+    assert plan.left.id.is_unique
+    assert plan.left.reason.str.len().gt(0).all()
+    assert set(plan.left.action) <= set(PLANNED)
 
 
 def test_a_plan_that_does_all_that_is_proposed_needs_no_note(store):
@@ -390,10 +407,10 @@ def test_an_empty_store_needs_nothing_and_unknown_actions_are_refused_by_name(st
     audit = store.audit()
     assert store.plan(audit).counts == {}
     for actions, named in (
-        (["delte"], "delete, merge, redact, retag, rescale"),
+        (["delte"], "delete, merge, redact, strip, retag, rescale"),
         ("delete", "pass a list"),
         ({"junkk": "delete"}, "exact_duplicate, near_duplicate"),
-        ({"changed_value": "merge"}, "review, none"),
+        ({"version": "merge"}, "delete, review, none"),
         ({"missing": "delete"}, "review, none"),
         (3, "pass a list"),
     ):
@@ -407,11 +424,11 @@ def test_an_empty_store_needs_nothing_and_unknown_actions_are_refused_by_name(st
 def test_what_only_a_judge_has_found_is_planned_by_no_decision(store):
     memories = store.fill("Ada lives in Leeds.", "Ada bought a house by the sea.")
     found = findings_frame(
-        id=memories.id.tolist(), check=["superseded", "near_duplicate"], kind=["judged_replaced", "judged_same"],
+        id=memories.id.tolist(), check=["version", "near_duplicate"], kind=["judged_replaced", "judged_same"],
         related_id=memories.id.tolist()[::-1], severity="low", score=1.0, evidence="-", action="review",
     )  # fmt: skip
     audit = dataclasses.replace(store.audit(), findings=found)
-    actions = {"superseded": "delete", "near_duplicate": "merge"}
+    actions = {"version": "delete", "near_duplicate": "merge"}
     assert len(store.plan(audit, actions=actions, max_share=1)) == 0
     told = dataclasses.replace(audit, findings=found.assign(kind="uncued"))
     assert len(store.plan(told, actions=actions, max_share=1)) == 1
@@ -473,11 +490,8 @@ def test_what_moved_since_the_audit_is_a_conflict(store):
     assert not stands("4071", plan.diff() + str(plan.changes.to_dict()))
     theirs = store.plan(audit, on_conflict="theirs")
     assert theirs.counts == {"delete": 1}
-    expected = (
-        "In memories: of 3 proposals 1 is carried out; 2 are left for you: "
-        "2 changed or deleted at the service since the audit."
-    )
-    assert theirs.notes == plan.notes == (expected, plan.undo_note)
+    assert theirs.left.reason.tolist() == ["changed or deleted at the service since the audit"] * 2
+    assert plan.left.empty
     with pytest.raises(mf.PlanError, match="were not audited"):
         store.plan(audit, on_conflict="mine")
     another = memories[memories.content == TEA].id.iloc[0]
@@ -566,7 +580,7 @@ def test_what_cannot_be_opened_is_left_alone_but_may_be_deleted(store, service):
         assert set(audit.findings[audit.findings.id == damaged].action) <= {"review", "none"}
         assert damaged in set(audit.rows("secret").id)
         asked = through.plan(audit, actions={"secret": "delete"})
-        assert (len(asked), "1 with content that cannot be opened" in asked.notes[0]) == (0, True)
+        assert (len(asked), asked.left.reason.tolist()) == (0, ["its content cannot be opened"])
         plan = through.plan(audit, actions={"sealed": "delete"})
         assert plan.changes[["action", "id"]].to_numpy().tolist() == [["delete", damaged]]
         through.apply(plan)
@@ -596,7 +610,7 @@ def test_all_that_was_told_of_the_sample_is_still_there(ilka):
         for keeper in change.depends_on:
             of_keeper.setdefault(keeper, [keeper]).append(change.id)
     merged = {keeper: ids for keeper, ids in of_keeper.items() if len(ids) > 1}
-    assert len(merged) > 20
+    assert len(merged) > 15
     before, after = ilka.before.set_index("id"), ilka.after.set_index("id")
     spelled = {"recipes": "recipe"}
     for keeper, ids in merged.items():
@@ -610,6 +624,13 @@ def test_all_that_was_told_of_the_sample_is_still_there(ilka):
             ] == []
 
 
+def test_the_cleanup_of_the_sample_loses_no_value_that_no_other_memory_holds(store):
+    store.fill(*map(msgspec.structs.asdict, load_sample()), tags=load_sample_tags())
+    plan = store.plan()
+    assert plan.counts["delete"] > 10
+    assert plan.losses.to_dict("records") == []
+
+
 def test_nothing_is_left_to_plan_for_the_sample(ilka):
     again = ilka.store.audit()
     assert len(ilka.store.plan(again)) == 0
@@ -620,7 +641,9 @@ def test_nothing_is_left_to_plan_for_the_sample(ilka):
 
 
 def test_changed_values_of_the_sample_are_both_still_there(ilka):
-    changed = ilka.audit.findings[ilka.audit.findings.check == "changed_value"]
+    changed = ilka.audit.findings[
+        (ilka.audit.findings.check == "version") & (ilka.audit.findings.kind == "value")
+    ]
     junk = set(ilka.audit.rows("junk").id)
     together = {
         frozenset((change.id, keeper)) for change in ilka.plan.records for keeper in change.depends_on

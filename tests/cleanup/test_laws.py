@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from memframe.audit import find_secrets
 from memframe.audit.duplicates import find_exact_duplicates, find_near_duplicates
+from memframe.audit.merge import Copy, Merging, StatementsByKey, WordCounts, find_lost
+from memframe.audit.secrets.repeats import find_memories_showing
 from memframe.audit.text import redaction_mark
-from memframe.cleanup.merge import Copy, Merging, StatementsByKey, WordCounts, find_lost
 from memframe.cleanup.redact import Stretch, cut, redact_memories, search_memories
 from memframe.plan.change import FIELDS
 from tests.audit import corpora
@@ -63,6 +64,45 @@ def test_no_secret_of_the_corpus_is_found_again():
     after = memories.assign(content=[new[i].values["content"] if i in new else c
                                      for i, c in zip(memories.id, memories.content, strict=True)])  # fmt: skip
     assert find_secrets(after).empty
+
+
+STRONG = st.sampled_from(
+    ["Xk%9wQe!mvSG42", "hunter2boat", "sk-api-" + "aB3dE5fG7hJ9" * 4, "83920174650182", "Blau-77 Hd!9"]
+)
+LABELLED = st.sampled_from(
+    ["VM password: {}", "the wifi password is {}", "API_SECRET={} make", "pass\u200bword: {}"]
+)
+AROUND = st.sampled_from(
+    ["{}", "uses {} there", "({}), see", "x{}y", "https://a.example/?q={}&b=1", "{} {}", "tea"]
+)
+
+
+@given(STRONG, LABELLED, st.lists(st.tuples(AROUND, AROUND, AROUND, AROUND), min_size=1, max_size=4))
+@settings(max_examples=60, deadline=None)
+def test_what_is_redacted_somewhere_is_shown_nowhere_or_named_for_review(secret, label, others):
+    contents = [label.format(secret), *(other[0].format(secret, secret) for other in others)]
+    titles, sources, tags = (
+        [None, *(other[n].format(secret, secret) for other in others)] for n in (1, 2, 3)
+    )
+    rows = [
+        dict.fromkeys(FIELDS)
+        | {"content": content, "title": title, "source": source, "tags": (tag or "vm", "home")}
+        for content, title, source, tag in zip(contents, titles, sources, tags, strict=True)
+    ]
+    values = {f"m{n}": fields for n, fields in enumerate(rows)}
+    memories = pd.DataFrame([{"id": row, **fields} for row, fields in values.items()])
+    findings = find_secrets(memories)
+    sure = findings[findings.action == "redact"]
+    new = redact_memories(sure, values, searched=search_memories(values))
+    left = pd.DataFrame(
+        [{"id": row, **fields, **(new[row].values if row in new else {})} for row, fields in values.items()]
+    )
+    cut_out = frozenset().union(*(redaction.secrets for redaction in new.values()))
+    showing = {f"m{row}" for row in find_memories_showing(left, cut_out)}
+    assert showing <= set(findings.id[findings.action == "review"])
+    shown = [str(cell) for name in ("title", "content", "source", "tags") for cell in left[name]]
+    if cut_out:
+        assert not any(re.search(rf"(?<![^\W_]){re.escape(secret)}(?![^\W_])", text) for text in shown)
 
 
 def redacted_text(text, chosen=lambda finding: True):

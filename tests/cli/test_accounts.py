@@ -244,3 +244,18 @@ def test_an_account_is_erased_after_the_number_of_its_memories_was_confirmed(run
     assert (receipt["user_id"], receipt["memories"], receipt["keys"]) == (grant.user_id, 1, 1)
     assert len(bytes.fromhex(receipt["receipt"])) == 32
     run(*erase, "--confirm", 0, code=1)
+
+
+@pytest.mark.parametrize(
+    "person", [("{email}",), ("--user", "{email}"), ("{user_id}",), ("--user", "{beginning}")]
+)
+def test_a_person_is_named_by_address_or_id_in_one_way_for_all_commands(run, grant, person):
+    named = [
+        part.format(email=grant.email, user_id=grant.user_id, beginning=grant.user_id[:13]) for part in person
+    ]
+    assert run("rotate-key", *named).output == "key_version 2: 0 memories sealed again\n"
+    assert run("reset-password", *named, "--password-stdin", input="the new password\n").output
+    assert "--confirm 0" in run("erase-user", *named, code=1).stderr
+    for wrong in ((), (grant.email, "--user", grant.email)):
+        assert "name one person" in run("erase-user", *wrong, code=2).stderr
+    assert run("erase-user", *named, "--confirm", 0).output

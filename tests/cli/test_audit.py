@@ -165,7 +165,7 @@ def test_a_judge_is_asked_and_counts_only_where_it_is_told_to(call, request_of, 
 
     with ChatStub(otherwise=said(verdict_of)) as stub:
         judge = ("--judge", stub.base_url, "--model", "m", "--judge-key-file", str(key))
-        audit = ("audit", *request_of, *judge, "--check", "superseded", "--fail-on", "low")
+        audit = ("audit", *request_of, *judge, "--check", "version", "--fail-on", "low")
         quiet = call(*audit, "--html", "a.html")
         for page in (quiet.output, (tmp_path / "a.html").read_text()):
             assert "it answered 20 of 20 questions right" in page

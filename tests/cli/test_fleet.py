@@ -54,6 +54,27 @@ def test_an_audit_counts_its_findings_and_may_end_with_6(proxy, tmp_path):
     call("audit", tmp_path / "fleet", "--fail-on", worst, code=6)
 
 
+def test_another_night_ends_with_what_it_knows_to_be_there(proxy, tmp_path):
+    path = tmp_path / "fleet"
+    call("audit", path, "--no-archives")
+    done = call("audit", path, "--no-archives", "--fail-on", "low", code=6)
+    assert "3 users unchanged; in " in done.stdout
+    compared = call("compare", path, "--fail-on", "info")
+    assert compared.stdout.startswith("0 new, 0 gone, ")
+    everything = call("compare", path, "--since", "2020-01-01", "--json", "--fail-on", "low", code=6)
+    values = json.loads(everything.stdout)
+    assert values["counts"]["gone"] == 0
+    assert {row["user_id"] for row in values["new"]} == {*FleetFolder(path).findings.user_id}
+    assert sum(row["n"] for row in values["new"]) == len(FleetFolder(path).findings)
+
+    proxy.always(wire.GET_CREDENTIALS, answered(500))  # nobody is reached: the findings of before are no news
+    failed = call("audit", path, "--no-archives", "--fail-on", "low", "--json", code=1)
+    assert json.loads(failed.stdout)["n_findings"] == 0
+    assert len(FleetFolder(path).findings)
+    assert "give a time" in call("compare", path, "--since", "yesterday", code=1).stderr
+    assert "holds no audit" in call("compare", tmp_path, code=1).stderr
+
+
 def test_a_path_that_is_not_utf_8_is_one_like_any_other(proxy, latin_folder):
     for command in ("export", "audit"):
         for n_before in (0, 3):

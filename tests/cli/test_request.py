@@ -1,5 +1,6 @@
 """`memframe login`, `request` and `export`, as a script calls them."""
 
+import functools
 import json
 import select
 import subprocess
@@ -13,7 +14,7 @@ from click import ClickException
 
 import memframe as mf
 from memframe.cli import main
-from memframe.cli.options import full_id
+from memframe.client.responses import full_id
 from memframe.wire import GET_REQUEST
 from tests.cli.conftest import invoke
 from tests.faults import FaultProxy, changed
@@ -88,8 +89,27 @@ def test_an_id_that_nobody_knows_is_named(call, user, tmp_path):
         assert given in call("export", tmp_path / "x.csv", "--request", given, code=1).stderr
     with pytest.raises(mf.NotFoundError, match=whole):
         mf.open_access(user.client, whole)
-    with pytest.raises(mf.NotFoundError, match=r"/access-requests/7c9e:.*whole"):
-        user.client.access_request("7c9e")
+    for take in (user.client.access_request, functools.partial(mf.open_access, user.client)):
+        with pytest.raises(mf.NotFoundError, match=r"'0000000g': client.access_requests\(\) shows the ids"):
+            take("0000000g")
+
+
+def test_the_beginning_of_an_id_is_enough_in_python_as_in_the_shell(user):
+    ids = [
+        user.client.create_access_request(user.service.memory_key(user.user_id), f"No. {n}").id
+        for n in range(17)
+    ]
+    whole = ids[-1]
+    length = next(n for n in range(1, 37) if sum(one.startswith(whole[:n]) for one in ids) == 1)
+    beginning = whole[: length + 4]
+    assert user.client.access_request(beginning.upper()).id == whole
+    with pytest.raises(mf.DecisionTimeout):
+        mf.wait_for_decision(user.client, beginning, timeout_s=0)
+    user.service.decide(whole, "approved")
+    assert mf.open_access(user.client, beginning).request_id == whole
+    several = next(one[0] for one in ids if sum(other[0] == one[0] for other in ids) > 1)
+    with pytest.raises(mf.ConfigError, match=f"{several} is the beginning of .* access requests, {several}"):
+        mf.open_access(user.client, several)
 
 
 def test_a_beginning_of_several_ids_names_them():

@@ -110,7 +110,7 @@ def test_a_file_that_pandas_wrote_is_planned_by_the_labels_of_the_frame(on_reque
 def test_a_column_with_a_typo_is_refused_and_others_are_listed(call, on_request, memories):
     replaced(memories, "tea", "green tea").assign(n_chars=3, note="x").to_csv("edited.csv")
     planned = on_request("plan", "edited.csv", "--out", "edits.plan")
-    told = "# Not written, as a memory has no such columns: n_chars, note"
+    told = "# Loses nothing that no other memory holds.\n# Not written, as a memory has no such columns: n_chars, note"
     assert planned.stdout.startswith(f"{told}\n\npatch memory ")
     assert call("plan", "--show", "edits.plan").stdout.startswith(told)
     memories.assign(titel="x").to_parquet("edited.parquet")
@@ -137,7 +137,7 @@ def test_deletes_need_their_number_and_say_what_an_undo_brings_back(on_request, 
     deleted = memories[memories.content != "water"]
     planned = on_request("plan", "-", "--delete", "--out", "deletes.plan", input="\n".join(deleted.id))
     undo = "An undo within 30 days brings deleted memories back with their ids and dates."
-    assert planned.stdout.startswith(f"# {undo}\n")
+    assert planned.stdout.startswith(f"# Loses nothing that no other memory holds.\n# {undo}\n")
     assert "--confirm 2" in planned.stderr
     refused = on_request("apply", "deletes.plan", code=1)
     assert "give --confirm 2 to go on" in refused.output
@@ -202,10 +202,64 @@ def test_conflicts_come_first_in_a_long_plan(access, memories):
     mf.push_memories(access, replaced(memories, memories.content[2], "juice"), progress=False)
     elsewhere = mf.open_access(access.client, access.request_id)
     plan = mf.plan_changes(elsewhere, edited, on_conflict="mark")
-    assert plan.diff(color=False).startswith("patch memory ")
+    told = "# Loses nothing that no other memory holds.\n\n"
+    assert plan.diff(color=False).startswith(f"{told}patch memory ")
     first = plan.diff(color=False, limit=1)
-    assert first.startswith("conflict memory ")
+    assert first.startswith(f"{told}conflict memory ")
     assert first.endswith("\n\nand 2 more\n\n2 patches, 1 conflict")
+
+
+def test_what_a_plan_loses_is_named_compared_with_all_and_can_be_confirmed(
+    on_request, call, access, memories
+):
+    texts = ["Emma pays 17 \u20ac", "The rent: 17 \u20ac, for Emma", "The code is 4711"]
+    mf.create_memories(access, pd.DataFrame({"content": texts}), progress=False)
+    ids = mf.load_memories(access, progress=False).set_index("content").id
+    planned = on_request("plan", "-", "--delete", "--out", "x.plan", input="\n".join(ids[texts[::2]]))
+    assert planned.stdout.startswith(
+        "# Loses 1 value that no other memory holds: 4711 (number, content of memory "
+    )
+    assert "memframe apply x.plan --confirm 2 --confirm-losses 1 --request" in planned.stderr
+    assert "loses" not in planned.stdout
+    assert call("plan", "--show", "x.plan").stdout.startswith("# Loses 1 value")
+    document = json.loads(call("plan", "--show", "x.plan", "--json").stdout)
+    assert [loss["value"] for loss in document["losses"]] == ["4711"]
+    assert document["left"] == []
+    refused = on_request("apply", "x.plan", "--confirm", "2", "--confirm-losses", "2", code=1)
+    assert "the plan loses 1 value that no other memory holds, and 2 was confirmed" in refused.stderr
+    assert "and with them 1 value" in on_request("apply", "x.plan", code=1).stderr
+    applied = on_request("apply", "x.plan", "--confirm", "2", "--confirm-losses", "1")
+    assert "Loses 1 value" in applied.stderr
+
+
+def test_a_policy_is_kept_when_planning_and_when_applying(on_request, access, folder, memories):
+    (folder / "memframe.toml").write_text(f'[protect]\nids = ["{memories.id[0]}"]\n[limits]\nchanges = 2\n')
+    lines = "\n".join(memories.id[:2])
+    on_request("plan", "-", "--delete", "--out", "all.plan", input=lines)
+    refused = on_request("apply", "all.plan", "--confirm", "2", "--policy", "memframe.toml", code=1)
+    assert f"memory {memories.id[0]} is protected by its id and would be deleted" in refused.stderr
+    planned = on_request(
+        "plan", "-", "--delete", "--policy", "memframe.toml", "--out", "some.plan", input=lines
+    )
+    assert "1 left out" not in planned.stdout
+    assert "1 is left for you: 1 protected by its id" in planned.stdout
+    applied = on_request("apply", "some.plan", "--confirm", "1", "--policy", "memframe.toml")
+    assert "1 is left for you" in applied.stderr
+    memories.assign(title="x").iloc[[0, 2]].to_csv("edited.csv")
+    (folder / "memframe.toml").write_text("[limits]\nchanges = 1\n")
+    refused = on_request("plan", "edited.csv", "--policy", "memframe.toml", code=1)
+    assert "2 changes (changes = 1)" in refused.stderr
+
+
+def test_an_undo_does_not_replace_the_plan_that_it_undoes(on_request, edited, folder):
+    on_request("plan", edited, "--out", "edits.plan")
+    on_request("apply", "edits.plan", "--journal", "edits.journal")
+    before = (folder / "edits.plan").read_bytes()
+    refused = on_request("undo", "edits.journal", "--out", "edits.plan", code=1)
+    assert "edits.plan is the plan that this run carried out" in refused.stderr
+    assert (folder / "edits.plan").read_bytes() == before
+    for _ in range(2):
+        on_request("undo", "edits.journal", "--out", "undo.plan")
 
 
 def test_a_kept_plan_is_shown_without_the_service_and_refused_once_it_is_stale(

@@ -1,6 +1,13 @@
 """People see their memories, search them, take them along, delete them, and see who used them; nobody else does."""
 
+import asyncio
 import re
+import socket
+import tracemalloc
+from collections import Counter
+from contextlib import ExitStack, closing
+from urllib.parse import urlsplit
+from uuid import uuid4
 
 import pytest
 from sqlalchemy import func, select
@@ -10,6 +17,7 @@ from memframe.secret import Secret
 from memframe.service import run_local
 from memframe.service.deployment import DATABASE_FILE
 from memframe.service.store.schema import erasures, metadata, users
+from memframe.service.throttle import DOWNLOADS_PER_USER, BoundedPool
 from tests.conftest import CHEAP_HASHER
 from tests.pages.conftest import PASSWORD, Browser
 from tests.service.conftest import Caller, Grant
@@ -51,7 +59,7 @@ def test_people_see_their_own_memories_latest_first_in_pages(service, call, pers
         person.create(f"text {number}", title=f"title {number}", tags=["tea"], importance=0.5)
     assert person.titles() == ["title 6", "title 5", "title 4"]
     text = person.browser.page.text
-    assert ("text 6" in text, "Importance 0.5" in text, ">tea<" in text) == (True, True, True)
+    assert ("text 6" in text, "Importance <bdi>0.5</bdi>" in text, ">tea<" in text) == (True, True, True)
     for expected in (["title 3", "title 2", "title 1"], ["title 0"]):
         (older,) = re.findall(r'href="([^"]+)">Older', person.browser.page.text)
         assert person.titles(older.replace("&amp;", "&")) == expected
@@ -93,6 +101,14 @@ def test_words_of_applications_stay_text(person):
 # Downloads
 
 
+@pytest.mark.asvs("5.4.1")
+@pytest.mark.parametrize("asked", ["?filename=x.exe", "?name=%22;a.html", ";x.exe", "/../x.exe"])
+def test_a_download_has_the_name_that_the_service_gives_it(person, asked):
+    answer = person.browser.open(f"/dashboard/memories.json{asked}")
+    names = {'attachment; filename="memories.json"'} if asked.startswith("?") else {None}
+    assert {answer.headers.get("Content-Disposition")} == names
+
+
 def test_all_memories_are_downloaded_as_json(person, monkeypatch):
     monkeypatch.setattr("memframe.service.person_pages.EXPORT_BATCH", 2)
     assert person.browser.open("/dashboard/memories.json").json()["memories"] == []
@@ -119,6 +135,55 @@ def test_all_memories_are_downloaded_as_markdown_out_of_which_no_text_breaks(per
     ]  # fmt: skip
     assert f"\n~~~~~~\n{HOSTILE}\n~~~~~~\n" in text
     assert r"- Tags: \[x\]\(y\)" in text
+
+
+def test_each_page_of_a_download_is_made_when_it_is_asked_for():
+    made = []
+
+    async def take(n):
+        pieces = pool.iterate(made.append(number) or b"x" for number in range(9))
+        return [await anext(pieces) for _ in range(n)]
+
+    with closing(BoundedPool("test", n_threads=1, per_caller=1)) as pool:
+        assert asyncio.run(take(2)) == [b"x", b"x"]
+    assert made == [0, 1]
+
+
+@pytest.fixture
+def unread(service, person):
+    """Downloads that a person has begun, of which nothing is read beyond the status."""
+    service.import_memories(person.user_id, [{"content": "x" * 30_000}] * 300)
+    address, cookies = urlsplit(service.auth_url), person.browser.session.cookies
+    head = f"Host: {address.netloc}\r\nCookie: {'; '.join(f'{one.name}={one.value}' for one in cookies)}"
+    with ExitStack() as stack:
+
+        def begin():
+            connection = stack.enter_context(socket.create_connection((address.hostname, address.port)))
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            connection.sendall(f"GET /dashboard/memories.json HTTP/1.1\r\n{head}\r\n\r\n".encode())
+            answer = connection.makefile("rb", 0)
+            return connection, int(answer.readline().split()[1])
+
+        yield begin
+
+
+@pytest.mark.asvs("2.4.1", "15.2.2")
+def test_downloads_that_nobody_reads_take_little_memory_and_no_more_than_two_places(person, unread):
+    tracemalloc.start()
+    connections, statuses = zip(*[unread() for _ in range(20)], strict=True)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert Counter(statuses) == {200: DOWNLOADS_PER_USER, 429: 20 - DOWNLOADS_PER_USER}
+    assert peak < 16 << 20
+    refused = person.browser.open("/dashboard/memories.md")
+    assert refused.status_code == 429
+    assert "You have 2 downloads under way already: wait until one of them is done" in refused.text
+    assert refused.headers["Retry-After"] == "1"
+    for connection in connections:
+        connection.close()
+    while person.browser.open("/dashboard/memories.json").status_code == 429:
+        pass  # until the service has noticed
+    assert len(person.browser.page.json()["memories"]) == 300
 
 
 # Deleting
@@ -268,11 +333,20 @@ def test_an_account_is_deleted_with_everything_in_it_and_leaves_a_receipt(backen
     with run_local(tmp_path, database=database, password_hasher=CHEAP_HASHER) as local:
         call = Caller(local.base_url, local.api_key)
         person, other = Person(local, call), Person(local, call)
+        ids = {}
         for each in (person, other):
             key = {"Idempotency-Key": each.user_id}
             assert call.post("/memory-blobs", {**each.keys, "content": "x", "tags": ["a"]}, **key).ok
             gone = each.create("Likes tea", tags=["tea"])["id"]
             each.delete(gone)
+            for delete in (
+                each.delete,
+                lambda memory_id, each=each: each.send(f"/dashboard/memories/{memory_id}/delete"),
+            ):
+                key = {"Idempotency-Key": uuid4().hex}
+                created = call.post("/memory-blobs", {**each.keys, "content": "y"}, **key).json()["id"]
+                delete(created)
+                ids.setdefault(each.user_id, {each.user_id, gone}).add(created)
             assert each.row()
             assert each.browser.consent(redirect_uri=local.redirect_uri)["code"]
         local.rotate_key(person.user_id)
@@ -300,6 +374,6 @@ def test_an_account_is_deleted_with_everything_in_it_and_leaves_a_receipt(backen
         assert call.post("/memory-blobs", {**other.keys, "content": "y"}).status_code == 201
         if not database:
             kept = b"".join(file.read_bytes() for file in tmp_path.glob(f"{DATABASE_FILE}*"))
-            assert (other.user_id.encode() in kept, person.user_id.encode() in kept) == (True, False)
-            assert person.email.encode() not in kept
+            assert [one for one in ids[other.user_id] if one.encode() not in kept] == []
+            assert [one for one in (*ids[person.user_id], person.email) if one.encode() in kept] == []
         local.add_user(person.email, "a long password")

@@ -4,6 +4,11 @@ from collections import Counter, defaultdict
 from itertools import combinations
 from typing import NamedTuple
 
+import pandas as pd
+
+from memframe.audit.changed_values import find_value_changes
+from memframe.audit.similarity.cluster import similar_pairs
+from memframe.audit.superseded import find_replacements
 from tests.audit.figures import Figures
 
 
@@ -76,6 +81,32 @@ def changed(corpus, findings):
     ), false
 
 
+def value_changes(memories, *, pairs=None):
+    """The links of `find_value_changes`, as rows of findings."""
+    return _linked(find_value_changes, memories, pairs)
+
+
+def replacements(memories, *, pairs=None):
+    """The links of `find_replacements`, as rows of findings."""
+    return _linked(find_replacements, memories, pairs)
+
+
+def _linked(find, memories, pairs):
+    pairs = similar_pairs(memories) if pairs is None else pairs
+    chosen = memories.iloc[pairs.rows]
+    ids = chosen["id"].tolist()
+    rows = [
+        (ids[link.older], ids[link.newer], link.kind, link.severity, link.score)
+        for link in find(chosen, pairs)
+    ]
+    columns = ["id", "related_id", "kind", "severity", "score"]
+    return (
+        pd.DataFrame(rows, columns=columns)
+        .assign(action="review")
+        .sort_values(["id", "related_id"], ignore_index=True)
+    )
+
+
 class Ranked(NamedTuple):
     """Suggestions of what is superseded."""
 
@@ -89,7 +120,7 @@ class Ranked(NamedTuple):
 
 
 def ranked(updates, findings):
-    """How well the suggestions of `find_superseded` are the updates of an `Updates`."""
+    """How well the suggestions of `find_replacements` are the updates of an `Updates`."""
     found = set(zip(findings["id"], findings["related_id"], strict=True))
     review = findings[findings["action"] == "review"]
     proposed = set(zip(review["id"], review["related_id"], strict=True))

@@ -154,6 +154,8 @@ def test_the_diff_reads_like_gits():
         Change(action="delete", id="m3", before={"title": "gone", "summary": None}),
     )
     assert plan.diff(color=False).splitlines() == [
+        "# Loses nothing that no other memory holds.",
+        "",
         "patch memory m1 (row 1)",
         "# said so",
         "@@ title @@",
@@ -223,14 +225,21 @@ def test_colours_are_for_terminals_that_want_them(monkeypatch, is_terminal, no_c
 
 def test_every_display_begins_with_the_notes():
     plan = plan_with(patch({"title": "a"}, {"title": "b"}), notes=("Read <this>\x1b[2J\nfirst.", "And this."))
-    assert plan.diff(color=False).splitlines()[:5] == [
+    assert plan.diff(color=False).splitlines()[:6] == [
+        "# Loses nothing that no other memory holds.",
         r"# Read <this>\x1b[2J\nfirst.", "# And this.", "", "patch memory m1 (row 1)", "@@ title @@",
     ]  # fmt: skip
-    assert str(plan).splitlines()[:3] == [
-        "Plan: 1 patch", r"  note: Read <this>\x1b[2J\nfirst.", "  note: And this.",
+    assert str(plan).splitlines()[:4] == [
+        "Plan: 1 patch", "  note: Loses nothing that no other memory holds.",
+        r"  note: Read <this>\x1b[2J\nfirst.", "  note: And this.",
     ]  # fmt: skip
     html = plan._repr_html_()
-    assert html.index("Read &lt;this&gt;") < html.index("And this.") < html.index("<table")
+    assert (
+        html.index("Loses nothing")
+        < html.index("Read &lt;this&gt;")
+        < html.index("And this.")
+        < html.index("<table")
+    )
     assert json.loads(plan.to_json())["notes"] == list(plan.notes)
 
 
@@ -268,6 +277,7 @@ def test_a_summary_shows_nothing_that_stands_in_a_memory():
     assert "canar" not in str(plan) + repr(plan)
     assert str(plan).splitlines() == [
         "Plan: 1 patch",
+        "  note: Loses nothing that no other memory holds.",
         "  fields to write: title 1",
         "  for user u1 at https://m/api/v1, as of 2026-11-21 14:02 UTC",
     ]

@@ -12,10 +12,10 @@ from msgspec.structs import replace
 import memframe as mf
 from memframe.errors import JournalError, PlanError, StalePlanError
 from memframe.keystore import open_local_cipher
-from memframe.plan import Plan, find_stale_fields
+from memframe.plan import LeftOut, Plan, find_stale_fields
 from memframe.plan.change import ACTIONS, FIELDS, Change
 from memframe.plan.current import CurrentMemory
-from memframe.plan.plan import MARK, SEALED_FOR
+from memframe.plan.plan import MARK, MARKS, SEALED_FOR
 from memframe.wire import MemoryBlob
 
 MADE_AT = datetime(2026, 11, 21, 14, 2, tzinfo=UTC)
@@ -83,6 +83,7 @@ def test_the_id_is_of_everything_in_the_plan():
         plan_with(CHANGE, key_version=2),
         plan_with(CHANGE, created_at=MADE_AT + timedelta(seconds=1)),
         plan_with(CHANGE, notes=("Read this.",)),
+        plan_with(CHANGE, left_out=(LeftOut("m2", "delete", "left out"),)),
     ]
     assert len({plan.id, *(other.id for other in others)}) == len(others) + 1
 
@@ -136,6 +137,15 @@ def test_changes_are_a_frame_with_the_same_columns_always():
     assert frame.loc[0, "before"] == {"title": "tea"}
     assert frame.row.tolist() == [7, "r"]
     assert plan_with().changes.dtypes.equals(frame.dtypes)
+
+
+def test_what_is_left_out_is_a_frame_and_adds_up():
+    first = plan_with(CHANGE, left_out=(LeftOut("m2", "delete", "it is protected"),))
+    both = first + plan_with(left_out=(LeftOut(None, "create", "left out"),))
+    assert list(both.left) == list(plan_with().left) == ["id", "action", "reason"]
+    assert both.left.dtypes.equals(plan_with().left.dtypes)
+    assert both.left.action.tolist() == ["delete", "create"]
+    assert both.left.id.isna().tolist() == [False, True]
 
 
 # On disk
@@ -194,6 +204,15 @@ def test_a_plan_of_another_version_is_told_as_such(tmp_path):
         assert "canary" not in "".join(traceback.format_exception(caught.value))
     plan_with(CHANGE).save(path)
     assert mf.Plan.load(path) == plan_with(CHANGE)
+
+
+@pytest.mark.parametrize("mark", MARKS)
+def test_a_plan_of_an_earlier_version_loads(tmp_path, mark):
+    saved = b"""{"records": [{"action": "patch", "row": 7, "id": "m1", "before": {"title": "tea"}, "after": {"title":
+        "Tea"}}], "base_url": "https://m/api/v1", "user_id": "u1", "key_version": 1,
+        "created_at": "2026-11-21T14:02:00Z"}"""
+    (tmp_path / "plan").write_bytes(mark + open_local_cipher().seal(saved, associated_data=SEALED_FOR))
+    assert mf.Plan.load(tmp_path / "plan") == plan_with(CHANGE)
 
 
 def test_other_files_are_neither_read_nor_replaced(tmp_path):
@@ -255,10 +274,12 @@ def test_a_stale_plan_is_refused_with_counts_and_names():
             fresh | {"m1": stored(title="coffee"), "m3": stored(id="m3", title="x", source="y")}
         )
     assert str(stale.value) == (
-        "this plan is stale: 3 of its 10 fields changed since 2026-11-21 14:02 UTC: row 7 title, "
+        f"this plan is stale: 3 of its {len(FIELDS) + 3} fields changed since 2026-11-21 14:02 UTC: row 7 title, "
         "memory m3 title, source; make a new plan"
     )
-    with pytest.raises(StalePlanError, match=r"7 of its 10 fields .*: row b is gone; make"):
+    with pytest.raises(
+        StalePlanError, match=rf"{len(FIELDS)} of its {len(FIELDS) + 3} fields .*: row b is gone; make"
+    ):
         plan.refuse_stale({name: now for name, now in fresh.items() if name != "m2"})
     with pytest.raises(StalePlanError, match=r"row 7 is gone, row b is gone, memory m3 is gone"):
         plan.refuse_stale({})

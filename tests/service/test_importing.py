@@ -1,6 +1,9 @@
 """Memories from elsewhere keep their times, and come whole or not at all."""
 
 import json
+import subprocess
+import sys
+import warnings
 from contextlib import closing
 
 import numpy as np
@@ -158,7 +161,7 @@ def test_a_file_is_counted_first_and_then_imported_once_with_its_times(imported,
     assert (again["id"], again["n_new"], again["n_known"]) == (None, 0, 7)
     pasted.write_text(pasted.read_text() + "[2024-05-08] - Likes trams\n[2024-05-08] - Likes trams\n")
     more = run(*command, "--apply")
-    assert (more["n_new"], more["n_known"], more["id"] != done["id"]) == (1, 8, True)
+    assert (more["n_new"], more["n_known"], more["n_repeated"], more["id"] != done["id"]) == (1, 7, 1, True)
     assert len(grant.ids(limit=100)) == 8
     assert [run["n_memories"] for run in run("imports")] == [1, 7]
 
@@ -204,6 +207,44 @@ def test_an_import_is_undone_but_for_what_was_changed_since(imported, pasted):
     assert (unknown.exit_code, "no import has an id" in unknown.stderr) == (1, True)
 
 
+KILLED = """
+import os, sys
+from pathlib import Path
+from sqlalchemy import event
+from memframe.service import importing
+from memframe.service.deployment import open_deployment
+
+importing.IMPORT_BATCH = 2
+deployment = open_deployment(Path(sys.argv[1]))
+(run,) = importing.list_imports(deployment)
+left = [int(sys.argv[2])]
+
+@event.listens_for(deployment.store.engine, "commit")
+def kill_before_a_commit(connection):
+    if connection.get_execution_options().get("writes"):
+        if not left[0]:
+            os._exit(9)
+        left[0] -= 1
+
+importing.undo_import(deployment, run)
+"""
+
+
+@pytest.mark.parametrize("n_commits", range(5))
+def test_an_undo_that_is_killed_has_deleted_what_it_forgot_and_goes_on(imported, pasted, tmp_path, n_commits):
+    grant, run = imported
+    import_id = run("import", pasted, "--user", grant.email, "--apply")["id"]
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED, tmp_path / "data", str(n_commits)], check=False, timeout=60
+    )
+    assert killed.returncode == 9
+    (left,) = run("imports")
+    assert left["n_memories"] == len(grant.ids()) == max(0, 7 - 2 * n_commits)
+    undone = run("undo-import", import_id, "--confirm", left["n_memories"])
+    assert {**undone, "id": ""} == {"id": "", "n_deleted": left["n_memories"], "n_changed": 0, "n_gone": 0}
+    assert (grant.ids(), run("imports")) == ([], [])
+
+
 def test_a_file_with_a_row_that_cannot_be_stored_changes_nothing(imported, tmp_path):
     grant, run = imported
     file = tmp_path / "wrong.json"
@@ -215,3 +256,77 @@ def test_a_file_with_a_row_that_cannot_be_stored_changes_nothing(imported, tmp_p
     (tmp_path / "none.txt").write_text("{")
     assert run("import", tmp_path / "none.txt", "--user", grant.email).exit_code == 1
     assert (grant.ids(), run("imports")) == ([], [])
+
+
+def test_what_a_service_cannot_hold_is_named_before_anything_is_written(imported, tmp_path):
+    grant, run = imported
+    file = tmp_path / "memories.json"
+    rows = [
+        {"content": "Likes tea", "importance": 0.2, "context": "since 2019", "created_at": 1714557600},
+        {"content": "Lives in Lyon", "importance": 0.9, "metadata": {"a": 1}, "status": "superseded"},
+        {"content": "Likes tea", "importance": 0.2, "created_at": 1714557600},
+        {"content": "Lives in Oslo", "metadata": {"a": 2}},
+    ]
+    file.write_text(json.dumps(rows))
+    command = ("import", file, "--user", grant.email)
+    said = {"n_rows": 4, "n_new": 2, "n_known": 0, "n_repeated": 1, "n_outdated": 1, "n_undated": 1}
+    preview = run(*command)
+    assert preview | said | {"id": None, "not_stored": {"context": 1, "metadata": 1}} == preview
+    assert grant.ids() == []
+    done = run(*command, "--apply")
+    assert done | said | {"not_stored": preview["not_stored"]} == done
+    tea, oslo = sorted(grant.list().json()["memoryBlobs"], key=lambda blob: blob["created_at"])
+    assert (tea["importance"], tea["created_at"]) == (0.2, "2024-05-01T10:00:00.000000Z")
+    assert (oslo["importance"], oslo["created_at"] > "2026") == (None, True)
+    more = run(*command, "--with-outdated", "--apply")
+    assert (more["n_new"], more["n_known"], more["n_outdated"]) == (1, 3, 0)
+    assert more["not_stored"] == {"metadata": 1, "status": 1}
+    assert len(grant.ids()) == 3
+
+
+def test_an_import_says_in_words_what_it_leaves_out(imported, tmp_path):
+    grant, _ = imported
+    file = tmp_path / "facts.json"
+    facts = [
+        {"uuid": f"e{n}", "fact": f"Fact {n}", "invalid_at": end}
+        for n, end in enumerate(["2024-05-01T10:00:00Z", None])
+    ]
+    file.write_text(json.dumps({"episodes": [], "entities": [], "facts": facts}))
+    data = str(tmp_path / "data")
+    said = (
+        CliRunner()
+        .invoke(main, ["service", "import", str(file), "--user", grant.email, "--data", data])
+        .output
+    )
+    assert "Left out, as their source calls them outdated: 1 memory; --with-outdated takes them, too." in said
+    assert "Dated with the time of the import, as they have no date: 1 memory." in said
+    assert "--apply writes them." in said
+
+
+@pytest.mark.parametrize("ending", [".json", ".md"])
+def test_the_own_download_of_a_person_reads_back_whole(imported, tmp_path, ending):
+    grant, run = imported
+    grant.create(
+        "Likes tea\n~~~\n## 2. Not a memory\n",
+        title="*Tea* & more",
+        summary="# Tea",
+        tags=["food", "hot drinks"],
+        importance=4,
+    )
+    grant.create("Rows\r\non Sunday", source="chat", confidence=0.25)
+    path = tmp_path / f"ada{ending}"
+    run("export-user", path, "--user", grant.email)
+    blobs = {blob["id"]: blob for blob in grant.list().json()["memoryBlobs"]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        frame = mf.read_memories(path)
+    assert frame.attrs["memframe_read"]["format"] == "download"
+    assert len(frame) == len(blobs) == 2
+    for row in frame.to_dict("records"):
+        blob = blobs[row["origin_id"]]
+        for name in ("title", "summary", "source", "importance", "confidence"):
+            assert (None if pd.isna(row[name]) else row[name]) == blob[name], name
+        assert row["tags"] == tuple(blob["tags"])
+        for name in ("created_at", "updated_at"):
+            assert row[name] == pd.Timestamp(blob[name])
+    assert sorted(frame["content"]) == ["Likes tea\n~~~\n## 2. Not a memory\n", "Rows\r\non Sunday"]

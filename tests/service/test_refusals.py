@@ -392,7 +392,7 @@ def test_sql_is_text(call, grant, refused):
 
 
 @pytest.mark.any_database
-@pytest.mark.asvs("2.3.2")
+@pytest.mark.asvs("5.2.1", "2.3.2")
 def test_a_body_over_one_megabyte_is_too_large(grant, refused):
     assert grant.call.post("/memory-blobs", {**grant.keys, "content": "x" * 900_000}).status_code == 201
     answer = grant.call.post("/memory-blobs", {**grant.keys, "content": "x" * 1_000_001})

@@ -4,12 +4,13 @@ import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import create_engine
+from sqlalchemy import create_engine, select
 from sqlalchemy.exc import IntegrityError
 
 from memframe.errors import ConfigError, ConflictError
@@ -20,8 +21,9 @@ from memframe.service.store import Store, migrations
 from memframe.service.store.accounts import UserToken
 from memframe.service.store.engine import open_engine, sqlite_url
 from memframe.service.store.listing import MemoryFilter
-from memframe.service.store.schema import REVISION, metadata
-from memframe.service.tokens import secret_hash
+from memframe.service.store.memories import IdempotentRequest, Memories
+from memframe.service.store.schema import REVISION, idempotency_keys, metadata
+from memframe.service.tokens import Bearer, secret_hash
 from tests.pages.conftest import SetClock
 
 FORMER = Path(__file__).with_name("former")
@@ -140,10 +142,10 @@ def test_of_many_writers_in_one_process_none_waits_for_the_lock_in_vain(store, d
     assert store.requests.page("pending", user_id=user.id, behind=None, limit=1)[1] == len(added) == 64
 
 
-def restore(url):
-    """Make a database as the memframe of schema 2 wrote it: see ``former``."""
+def restore(url, version=2):
+    """Make a database as the memframe of an earlier schema wrote it: see ``former``."""
     engine = create_engine(url)
-    script = (FORMER / f"schema_2_{engine.dialect.name}.sql").read_text()
+    script = (FORMER / f"schema_{version}_{engine.dialect.name}.sql").read_text()
     with engine.begin() as connection:
         driver = connection.connection.driver_connection
         (driver.executescript if engine.dialect.name == "sqlite" else driver.execute)(script)
@@ -167,6 +169,37 @@ def test_data_of_an_earlier_schema_is_upgraded(backend, tmp_path):
             (developer,) = deployment.store.accounts.developers()
             assert (developer.api_key_hash, developer.token_epoch) == (secret_hash(Secret("mfk_former")), 0)
             assert deployment.store.authorizations.token(secret_hash(Secret("mfr_former")))
+
+
+def test_idempotency_keys_of_schema_5_get_the_user_of_their_memory(backend, tmp_path):
+    url = backend.new_database() or sqlite_url(tmp_path / "memframe.db")
+    restore(url, 5)
+    tmp_path.chmod(0o700)
+    MasterKey(Secret("0f" * 32)).save(tmp_path / KEY_FILE)
+    with closing(open_deployment(tmp_path, database_url=url)) as deployment:
+        store = deployment.store
+        assert differences(store.engine) == []
+        (ada,), (developer,) = store.accounts.users(), store.accounts.developers()
+        with store.engine.connect() as connection:
+            keys = connection.execute(select(idempotency_keys).order_by(idempotency_keys.c.key_hash)).all()
+        assert [(key.user_id, bool(key.memory_id)) for key in keys] == [
+            (ada.id, True),
+            (ada.id, True),  # of a memory that can be restored
+            (None, False),
+        ]
+        for number in range(3):  # a key that was used is used, whatever became of its memory
+            request = IdempotentRequest(f"{number}" * 64, "b" * 64)
+            create = partial(Memories.create, content="tea", fields={}, tag_names=(), request=request)
+            repeated = store.write(create, Bearer(developer.id, 0), ada.id)
+            if number:
+                with pytest.raises(ConflictError, match="was deleted since"):
+                    repeated.result()
+            else:
+                assert not repeated.result()[1]
+        deployment.erase_user(ada.id)
+        with store.engine.connect() as connection:
+            (left,) = connection.execute(select(idempotency_keys)).all()
+        assert (left.user_id, left.memory_id) == (None, "")
 
 
 def differences(engine):
@@ -193,7 +226,10 @@ def test_of_processes_that_upgrade_at_the_same_moment_one_does(backend, tmp_path
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ("UPDATE alembic_version SET version_num = '0099'", "version 99, this memframe reads 2 and 5;"),
+        (
+            "UPDATE alembic_version SET version_num = '0099'",
+            f"version 99, this memframe reads 2, 5 and {int(REVISION)};",
+        ),
         ("DROP TABLE alembic_version; UPDATE meta SET value = '1'", "version 1,"),
     ],
     ids=["newer", "oldest"],

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from litestar import Request
 
-from memframe.errors import MemframeError
+from memframe.errors import ConfigError, MemframeError
 from memframe.service import throttle, validation
 from memframe.service.deployment import TOKEN_CALLS_PER_MINUTE
 from memframe.service.throttle import address_of
@@ -49,6 +49,7 @@ def test_the_limits_are_documented():
             f"{throttle.ACCOUNTS_PER_ADDRESS * TOKEN_CALLS_PER_MINUTE} per network address"
         ),
         f"| {throttle.SEARCHES_PER_DEVELOPER} simultaneous searches | developer",
+        f"| {throttle.DOWNLOADS_PER_USER} simultaneous downloads | person",
     ]
     assert [line for line in documented if line not in page] == []
 
@@ -64,3 +65,28 @@ def test_the_limits_are_documented():
 )
 def test_a_site_with_many_addresses_is_one(client, address):
     assert address_of(Request({"type": "http", "client": client})) == address
+
+
+KNOWN = (
+    "password",
+    "12345678",
+    "qwertyuiop",
+    "iloveyou",
+    "sunshine",
+    "1q2w3e4r",
+    "baseball",
+    "trustno1",
+    "superman",
+)
+
+
+@pytest.mark.asvs("6.2.4")
+def test_the_most_common_passwords_are_refused_however_they_are_written():
+    page = Path(validation.__file__).with_name("common_passwords.txt").read_text("utf-8")
+    listed = [line for line in page.splitlines() if not line.startswith("#")]
+    allowed = [word for word in listed if len(word) >= validation.MIN_PASSWORD_CHARS]
+    assert len(allowed) >= 3000, "of those that the least length leaves"
+    for word in {*allowed, *KNOWN}:
+        for text in (word, word.upper(), f" {word}\t"):
+            with pytest.raises(ConfigError, match="most common"):
+                validation.check_new_password(text)

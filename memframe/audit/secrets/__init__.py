@@ -2,29 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 
 import pandas as pd
 
+from memframe.audit.findings import Proposal
 from memframe.audit.rules import prefilter_of
 from memframe.audit.secrets import keys, prose
-from memframe.audit.text import Pass, Rating, Span, Text, span_findings, spans_found, texts_with
+from memframe.audit.secrets.repeats import find_repeats
+from memframe.audit.secrets.values import is_published
+from memframe.audit.text import Pass, Rating, Span, Text, fold, span_findings, spans_found, texts_with
 
-_HIGH = (
-    "token",
-    "private_key",
-    "key",
-    "connection_string",
-    "password",
-    "pin",
-    "access_code",
-    "recovery_code",
-)
-_RATINGS = {
-    **dict.fromkeys((*_HIGH, "seed_phrase", "security_answer"), Rating("high", "redact")),
-    "one_time_code": Rating("medium", "redact"),
+_ACTIONS: Mapping[str, Proposal] = {
+    "shape": "redact",  # the key of a known maker, a private key, a seed phrase that is called one
+    "address": "redact",  # a password in an address, between a name and a host
+    "label": "redact",  # an unbroken value directly behind the word that says what it is
+    "repeat": "redact",  # the value of one of these once more
+    "sentence": "review",  # whatever else a text says of it
+    "published": "review",  # what its text calls a default, a trial or an example
 }
+"""What is proposed for a secret, by what says that it is one: nothing is cut out on an interpretation."""
+
+_SURE = frozenset(basis for basis, action in _ACTIONS.items() if action == "redact")
+_PUBLISHABLE = frozenset({"address", "label"})
+"""Bases of secrets that everybody may know; a key that its maker issued, nobody has by default."""
+
+_BEFORE, _BEHIND = 60, 24
+"""Characters around a secret in which its text may say that it is published."""
+
+_MEDIUM = frozenset({"one_time_code"})
+"""Kinds that are of no use for long."""
+
+LANGUAGES = (
+    "Arabic", "Chinese", "Dutch", "English", "French", "German", "Hebrew", "Hindi", "Italian", "Japanese", "Korean",
+    "Persian", "Polish", "Portuguese", "Russian", "Spanish", "Thai", "Turkish", "Ukrainian",
+)  # fmt: skip
+"""Languages in which the words for a password, a PIN and the code of a door are known."""
+
+_OTHER_LANGUAGES = (
+    f"Passwords, PINs and codes told in a language other than {', '.join(LANGUAGES[:-1])} and {LANGUAGES[-1]}; whole "
+    "sentences about them are understood in English alone, and some in German, French and Spanish."
+)
+
 _IN_COMMANDS = frozenset({"password", "key", "token", "pin"})
 """Kinds that may stand in a command line, with another command behind them."""
 
@@ -49,9 +69,13 @@ def find_secrets(memories: pd.DataFrame) -> pd.DataFrame:
 
     Finds tokens of some hundred makers by their shape, private keys, seed phrases, values that are assigned to names
     such as ``DB_PASSWORD`` and look like a secret, passwords in addresses, connection strings, commands and the files
-    that programs keep them in; and what people tell in a sentence, in English and, less well, in German, French,
-    Spanish, Italian, Dutch, Portuguese, the Nordic languages, Chinese and Japanese: passwords, PINs, codes of doors and
+    that programs keep them in; and what people tell in a sentence, in English and, less well, in the other
+    languages of `LANGUAGES`: passwords, PINs, codes of doors and
     safes, recovery codes, security answers, codes for one sign-in.
+
+    A secret is also looked for in the other texts, sources and tags of all memories, if it can hardly stand there by
+    chance; one in a tag has no ``start``. It is to be redacted if its shape or a label right before it says what it is;
+    whatever rests on understanding a sentence, and what its text calls a default or an example, is for review.
 
     Cannot find a secret that nothing announces and that has no shape of its own ("hunter2" alone), a word or a phrase
     that is no sentence's value ("we agreed on trampoline as the password"), or one that is split over several
@@ -78,10 +102,33 @@ def find_secrets(memories: pd.DataFrame) -> pd.DataFrame:
     0  access_code  m1     11   16  (5 characters)  redact
     """
     found = [
-        (text, keys.cut_at_next_command(text.text, span) if span.kind in _IN_COMMANDS else span)
+        (text, _note_published(text.text, _cut(text.text, span)))
         for text, span in spans_found(memories, _PASSES, also=_under_titles(memories))
     ]
-    return span_findings(found, check="secret", ids=memories["id"].tolist(), ratings=_RATINGS)
+    found = sorted([*found, *find_repeats(memories, found, sure=_SURE)])
+    findings = span_findings(memories, found, check="secret", rate=_rate)
+    findings.attrs["not_checked"] = (_OTHER_LANGUAGES,)
+    return findings
+
+
+def _cut(text: str, span: Span) -> Span:
+    return keys.cut_at_next_command(text, span) if span.kind in _IN_COMMANDS else span
+
+
+def _note_published(text: str, span: Span) -> Span:
+    """Give a secret another basis if the words on its line call it one that everybody may know."""
+    if span.basis not in _PUBLISHABLE:
+        return span
+    before = text[max(0, span.start - _BEFORE) : span.start].rpartition("\n")[2]
+    behind = text[span.start : span.end + _BEHIND].partition("\n")[0]
+    is_known = is_published(text[span.start : span.end], before + behind)
+    return span._replace(basis="published") if is_known else span
+
+
+def _rate(span: Span) -> Rating:
+    if span.basis == "published":
+        return Rating("low", "review")
+    return Rating("medium" if span.kind in _MEDIUM else "high", _ACTIONS[span.basis])
 
 
 def _under_titles(memories: pd.DataFrame) -> Iterator[tuple[Text, Span]]:
@@ -89,13 +136,14 @@ def _under_titles(memories: pd.DataFrame) -> Iterator[tuple[Text, Span]]:
     if not {"title", "content"} <= set(memories.columns):
         return
     contents = memories["content"]
-    for row, field, title in texts_with(memories, prose.PREFILTER):
+    for row, field, title, _ in texts_with(memories, prose.PREFILTER):
         content = contents.iloc[row] if field == "title" else None
         if isinstance(content, str) and 0 < len(content) <= _LONGEST_ALONE:
-            offset = len(title) + 2
-            for span in prose.find_in_prose(f"{title}: {content}"):
-                if span.start >= offset and span.end - span.start >= len(content.strip()) - 1:
+            offset, folded = len(title) + 2, fold(content).text
+            original = content if folded != content else None
+            for span in prose.find_in_prose(f"{title}: {folded}"):
+                if span.start >= offset and span.end - span.start >= len(folded.strip()) - 1:
                     yield (
-                        Text(row, "content", content),
+                        Text(row, "content", folded, original),
                         span._replace(start=span.start - offset, end=span.end - offset),
                     )

@@ -14,9 +14,12 @@ from itertools import zip_longest
 
 from memframe.audit.rules import Rule, load_rules
 from memframe.audit.secrets.values import (
+    WIDE_STOPS,
     closes_code,
     entropy,
     is_elided,
+    is_identifier,
+    is_mixed,
     is_placeholder,
     is_plain,
     is_public_address,
@@ -45,12 +48,22 @@ def find_tokens(text: str) -> Iterator[Span]:
     """Find keys and tokens of known makers, each by the maker's name.
 
     >>> list(find_tokens("use ghp_" + "4Jt0wZkQ" * 4 + "9aB2"))
-    [Span(kind='token', start=4, end=44, score=1.0, label='GitHub')]
+    [Span(kind='token', start=4, end=44, score=1.0, label='GitHub', basis='shape')]
     """
     for match in TOKEN.finditer(text):
         if is_token(match[0]) and not is_elided(text, match.end()):
             maker = _SHAPES[(match.lastindex or 1) - 1][0].replace("_", " ")
-            yield Span("token", match.start(), match.end(), 1.0, maker)
+            yield Span("token", match.start(), match.end(), 1.0, maker, "shape")
+
+
+def is_token_alone(text: str) -> bool:
+    """Return True if a text is the key or token of a known maker, and nothing else.
+
+    >>> is_token_alone(" ghp_" + "4Jt0wZkQ" * 4 + "9aB2"), is_token_alone("tea")
+    (True, False)
+    """
+    bare = text.strip()
+    return any((span.start, span.end) == (0, len(bare)) for span in find_tokens(bare))
 
 
 def find_private_keys(text: str) -> Iterator[Span]:
@@ -63,9 +76,10 @@ def find_private_keys(text: str) -> Iterator[Span]:
             if body and len(body[0]) >= _SHORTEST_PEM_BODY:
                 is_whole = following and following["side"] == "END" and body.end() == limit
                 end = following.end() if is_whole else body.start() + len(body[0].rstrip())
-                yield Span("private_key", line.start(), end, 1.0)
+                yield Span("private_key", line.start(), end, 1.0, basis="shape")
     for key in PUTTY.finditer(text):
-        yield Span("private_key", key.start("body"), key.start("body") + len(key["body"].rstrip()), 1.0)
+        start = key.start("body")
+        yield Span("private_key", start, start + len(key["body"].rstrip()), 1.0, basis="shape")
 
 
 # ---- places where programs take or keep a secret
@@ -77,6 +91,16 @@ _QUOTED = re.compile(r"[\"'][^\s\"'=]{0,64}\Z")
 """Text before a value that a quotation mark closes: the mark, and the name of a user at most."""
 
 _LONGEST = 200
+
+_BASES = {
+    "connection": "address",
+    "record": "label",
+    "wallet": "label",
+    "command": "label",
+    "option": "label",
+    "pair": "sentence",
+}
+"""What says that the value of a place is a secret, by the group of its rule."""
 
 
 def find_in_places(text: str, rules: Sequence[Rule] = PLACES) -> Iterator[Span]:
@@ -92,7 +116,7 @@ def find_in_places(text: str, rules: Sequence[Rule] = PLACES) -> Iterator[Span]:
             if rule.group in ("command", "option"):
                 end = _end_of_quoted(text, start, end)
             if _TESTS[str(rule.options["test"])](text[start:end]):
-                yield Span(rule.kind, start, end, 0.9)
+                yield Span(rule.kind, start, end, 0.9, basis=_BASES[rule.group])
 
 
 def _end_of_quoted(text: str, start: int, end: int) -> int:
@@ -102,15 +126,23 @@ def _end_of_quoted(text: str, start: int, end: int) -> int:
     return end if closed < 0 or "\n" in text[end:closed] else closed
 
 
+_REFERENCE = re.compile(r"\$.*|[-@<%][\w./-]*[>%]?|%[(\w].*|<.*>")
+"""A variable, an option, a file or a blank to fill in, which stand where a password would."""
+
+
 def _is_password(word: str) -> bool:
-    return not (is_placeholder(word) or is_plain(word) or word[0] in "$-<%@" or is_public_address(word))
+    return not (
+        is_placeholder(word) or is_plain(word) or _REFERENCE.fullmatch(word) or is_public_address(word)
+    )
 
 
 _TESTS: dict[str, Callable[[str], bool]] = {
     "password": _is_password,
     "strong": is_strong,
     "evident": lambda word: (
-        _is_password(word) and (is_strong(word) or (word[1:] != word[1:].lower() and not word.isupper()))
+        _is_password(word)
+        and not is_identifier(word)
+        and (is_strong(word) or (word[1:] != word[1:].lower() and not word.isupper()))
     ),
     "strong_or_digits": lambda word: is_strong(word) or (word.isdecimal() and len(word) >= 8),
     "random": lambda word: _is_password(word) and is_random(word),
@@ -139,6 +171,11 @@ _NAMES = {
 }
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _SHORTEST_KEY, _MIN_ENTROPY = 10, 2.8
+_SHORTEST_DIGITS = 8
+"""Digits that are assigned to the name of a secret, and are no limit or number of one."""
+
+_GOES_ON = re.compile(rf"[^\s\"'`,;<>(){{}}\[\]{WIDE_STOPS}]*+")
+"""The rest of a value that is longer than what a pattern counts."""
 
 
 def find_assigned(text: str) -> Iterator[Span]:
@@ -152,13 +189,18 @@ def find_assigned(text: str) -> Iterator[Span]:
         if text[max(0, match.start() - 7) : match.start()].lower() == "public ":
             continue
         group = "quoted" if match["quoted"] else "bare"
-        value = match[group] if group == "quoted" else match[group].rstrip(".,;:!?")
+        value = match[group]
+        if group == "bare":
+            value = (value + _GOES_ON.match(text, match.end())[0]).rstrip(".,;:!?")  # type: ignore[index]
         end = match.start(group) + len(value)
         if is_elided(text, end) or (group == "quoted" and closes_code(text, match.start(group) - 1)):
             continue
         kind = _kind_of_assigned(match["name"], value, is_quoted=group == "quoted")
         if kind:
-            yield Span(kind, match.start(group), end, 0.85)
+            is_whole = not any(map(str.isspace, value)) and (
+                kind == "key" or is_mixed(value) or value.isdecimal()
+            )
+            yield Span(kind, match.start(group), end, 0.85, basis="label" if is_whole else "sentence")
 
 
 def _kind_of_assigned(name: str, value: str, *, is_quoted: bool) -> str | None:
@@ -172,7 +214,10 @@ def _kind_of_assigned(name: str, value: str, *, is_quoted: bool) -> str | None:
         return "password" if has_shape else None
     if not is_named("key_name") or is_named("no_key_name"):
         return None
-    return "key" if is_key(value) or (is_named("own_secret_name") and is_strong(value)) else None
+    is_number = value.isdecimal() and len(value) >= _SHORTEST_DIGITS
+    return (
+        "key" if is_key(value) or (is_named("own_secret_name") and (is_strong(value) or is_number)) else None
+    )
 
 
 def is_key(value: str) -> bool:
@@ -234,7 +279,7 @@ def find_seed_phrases(text: str) -> Iterator[Span]:
     for named in NAMED_PHRASE.finditer(text):  # with words of another list, or misspelt
         words = _WORD.findall(named["words"].lower())
         if sum(map(listed.__contains__, words)) >= _MIN_LISTED * len(words):
-            yield Span("seed_phrase", *named.span("words"), 0.95)
+            yield Span("seed_phrase", *named.span("words"), 0.95, basis="sentence")
     if bytes([True] * _SHORTEST_NAMED_PHRASE) not in bytes(w in listed for w in _WORD.findall(text.lower())):
         return
     run: list[re.Match[str]] = []
@@ -247,7 +292,9 @@ def find_seed_phrases(text: str) -> Iterator[Span]:
             start = run[0].start()
             is_named = _NAME_OF_PHRASE.search(text, max(0, start - _NAMED_WITHIN), start) is not None
             if is_named or len(run) >= _SHORTEST_PHRASE:
-                yield Span("seed_phrase", start, run[-1].end(), 1.0 if is_named else 0.9)
+                is_whole = is_named and len(run) >= _SHORTEST_PHRASE
+                score, basis = (1.0 if is_named else 0.9), ("shape" if is_whole else "sentence")
+                yield Span("seed_phrase", start, run[-1].end(), score, basis=basis)
         run = [word] if word and is_listed else []
 
 

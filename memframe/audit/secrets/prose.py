@@ -14,18 +14,31 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from itertools import islice
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-from memframe.audit.rules import load_rules, prefilter_of
-from memframe.audit.secrets.shapes import PATTERN, POSTAL_DIGITS, READERS, STOPS, YEAR, Link, Value
+from memframe.audit.rules import Rule, load_rules, prefilter_of
+from memframe.audit.secrets.shapes import (
+    LAST_LATIN,
+    PATTERN,
+    POSTAL_DIGITS,
+    READERS,
+    STOPS,
+    YEAR,
+    Link,
+    Value,
+)
 from memframe.audit.secrets.values import (
+    WIDE_STOPS,
     closes_code,
     is_amount,
     is_elided,
     is_identifier,
+    is_mixed,
     is_placeholder,
     is_plain,
     is_strong,
+    looks_drawn,
+    names_a_thing,
 )
 from memframe.audit.text import Span
 
@@ -34,12 +47,19 @@ KEYWORDS = {rule.group: rule for rule in _RULES.rules if "read" in rule.options}
 _WITHIN = {name for name, rule in KEYWORDS.items() if rule.options.get("within")}
 """Groups of keywords that may begin within a word."""
 
-_NAMED = {name: f"(?P<{name}>{rule.regex.pattern})" for name, rule in KEYWORDS.items()}
-KEYWORD = re.compile(
-    rf"(?<![^\W_])(?:{'|'.join(named for name, named in _NAMED.items() if name not in _WITHIN)})(?!\w)|"
-    + "|".join(_NAMED[name] for name in _WITHIN)
-)
+
+def _any_of(rules: Mapping[str, Rule]) -> re.Pattern[str]:
+    named = {name: f"(?P<{name}>{rule.regex.pattern})" for name, rule in rules.items()}
+    whole = "|".join(pattern for name, pattern in named.items() if name not in _WITHIN)
+    within = "|".join(pattern for name, pattern in named.items() if name in _WITHIN)
+    return re.compile(rf"(?<![^\W_])(?:{whole})(?!\w)|{within}")
+
+
+KEYWORD = _any_of(KEYWORDS)
 """A keyword, by its group, in a text of small letters."""
+
+ASCII_KEYWORD = _any_of({name: rule for name, rule in KEYWORDS.items() if rule.options.get("ascii", True)})
+"""The same for a text of ASCII, in half the time."""
 
 PREFILTER = "|".join(
     (
@@ -49,7 +69,9 @@ PREFILTER = "|".join(
 )
 """A pattern of RE2 that every text with a secret near a keyword matches."""
 
-_SMALL = {capital: capital + 32 for capital in range(ord("A"), ord("Z") + 1)}
+_SMALL = {
+    ord(capital): capital.lower() for capital in map(chr, range(0x41, 0x530)) if len(capital.lower()) == 1
+} | {ord("İ"): "i"}
 """For `str.translate`: small letters without a change of any length."""
 
 _LONGEST_SENTENCE, _MAX_KEYWORDS, _MAX_VALUES = 320, 12, 12
@@ -78,18 +100,11 @@ def find_in_prose(text: str) -> Iterator[Span]:
         for span in (*_find_behind(text, small, keyword), *_find_before(text, small, keyword)):
             found_at.setdefault(keyword, span.start)
             yield span
-    first = 0
-    for sentence in PATTERN["sentence"].finditer(small) if keywords else ():
-        end = min(sentence.end(), sentence.start() + _LONGEST_SENTENCE)
-        while first < len(keywords) and keywords[first].start < sentence.start():
-            first += 1
-        near = [word for word in islice(keywords, first, first + _MAX_KEYWORDS) if word.end <= end]
-        if near:
-            yield from _find_within(text, small, sentence.start(), end, near, found_at)
+    yield from _find_within(text, small, keywords, found_at)
 
 
 def _find_keywords(text: str, small: str) -> Iterator[Keyword]:
-    for match in KEYWORD.finditer(small):
+    for match in (ASCII_KEYWORD if small.isascii() else KEYWORD).finditer(small):
         start, end = match.span()
         is_test = match.lastgroup == "loose" and text[start:end].isupper()  # "PASS"
         if not is_test and not PATTERN["about"].match(small[end : end + 40]):
@@ -101,7 +116,9 @@ def _find_keywords(text: str, small: str) -> Iterator[Keyword]:
 _REACH, _AHEAD, _BEHIND, _MAX_LINKS = 120, 240, 120, 4
 """Characters from a keyword to its link, from a value on, and before a keyword; links that are tried after one."""
 
-_BARE = re.compile(r"[^\s\"“”«»`<>]{1,200}")
+_BARE = re.compile(rf"[^\s\"“”«»`<>{WIDE_STOPS}]{{1,200}}")
+_GOES_ON = re.compile(rf"[^\s\"“”«»`<>{WIDE_STOPS}]*+")
+"""The rest of a value that is longer than what is looked at."""
 _QUOTED = re.compile(r"[\"“„«`‘'](?P<quoted>[^\"“”„«»`\n]{1,120}?)[\"”“»`’'](?!\w)")
 _REVERSIBLE = frozenset({"password", "pin", "code", "lock_code"})
 
@@ -137,6 +154,9 @@ def _links_behind(small: str, keyword: Keyword) -> Iterator[tuple[Link, int, str
 
 
 _MAY_BE_DESCRIBED = frozenset({"password", "pin", "code"})
+_IN_TABLES = frozenset({"password", "foreign", "key"})
+"""Groups of keywords that may stand in one cell of a table, and their value in the next."""
+
 _SAME_AS: dict[str, Link] = {"later": "named", "to": "set"}
 
 
@@ -146,6 +166,8 @@ def _kind_of_link(match: re.Match[str], purpose: str, group: str, before: str) -
     if name == "comma" and group != "answer":  # "is my dog's name, ..."
         return "named" if group in _MAY_BE_DESCRIBED and PATTERN["described"].match(purpose) else None
     if name == "to" and not PATTERN["changed"].search(before):
+        return None
+    if "|" in match[0] and group not in _IN_TABLES:
         return None
     if match[0].startswith(("'", "’")) and ":" not in match[0] and purpose:  # "is on the router's label"
         return None
@@ -190,62 +212,145 @@ def _read(text: str, small: str, keyword: Keyword, begin: int, link: Link, purpo
     found = read(value) if read else None
     if found and is_elided(value.rest, found[1]):
         return None
-    return Span(rule.kind, begin + found[0], begin + found[1], found[2]) if found else None
+    if found is None:
+        return None
+    start, end = begin + found[0], begin + found[1]
+    basis = _basis_of(value, text[start:end], str(rule.options["read"]))
+    if quoted is None and end == begin + len(value.bare):
+        end = _GOES_ON.match(text, end).end()  # type: ignore[union-attr]
+    return Span(rule.kind, start, end, found[2], basis=basis)
+
+
+_DIRECT: frozenset[Link] = frozenset({"is", "colon", "set"})
+"""Links that put a value directly behind its label."""
+
+_LABELS = frozenset({"password", "key", "pin", "access_code", "recovery", "once", "totp"})
+"""Kinds of values whose keywords mean nothing else; "pass" and "login" do."""
+
+
+def _basis_of(value: Value, text: str, read: str) -> str:
+    """Return "label" if an unbroken value that is no word follows its label, else "sentence"."""
+    is_unbroken = not any(map(str.isspace, text))
+    is_no_word = any(map(str.isdecimal, text)) or is_mixed(text)
+    is_direct = value.link in _DIRECT or (
+        value.link == "beside" and PATTERN["closed"].match(value.rest[len(text) :]) is not None
+    )
+    is_told = is_direct or (value.link in ("beside", "named", "dash") and looks_drawn(text))
+    return "label" if read in _LABELS and is_unbroken and is_no_word and is_told else "sentence"
 
 
 # ---- values anywhere in the sentence of a keyword
 
-_WEIGHTS = {"turns": 3, "groups": 3, "digits": 2, "blocks": 4, "short": 1}
-"""How much each shape looks like a secret; that of a word depends on the word, and a year looks like none."""
+
+class Evidence(NamedTuple):
+    """One thing that speaks for a value being a secret, or against it, and how much."""
+
+    what: str
+    weight: float
+
+
+EVIDENCE = {
+    "turns": Evidence("turns of a dial", 3),
+    "groups": Evidence("pairs of digits", 3),
+    "digits": Evidence("digits", 2),
+    "keys": Evidence("digits with a # or *", 3),
+    "year": Evidence("a year", 1),
+    "blocks": Evidence("blocks of capitals and digits", 4),
+    "short": Evidence("a few capitals and digits", 1),
+    "mixed": Evidence("letters with digits or signs", 3),
+    "strong": Evidence("letters with digits and signs", 4),
+    "opened": Evidence("a keyword for a code beside what it opens", 2),
+    "supported": Evidence("a second keyword", 1),
+    "led": Evidence("a link that says what the secret is", 2),
+    "close": Evidence("words about its purpose alone between", 1),
+    "apart": Evidence("other words between", -1),
+    "far": Evidence("far from its keyword", -1),
+    "doubted": Evidence("a word that speaks against a secret", -3),
+}
+"""Evidence by name; that of a keyword is in its rule (`rules/secret_prose.toml`)."""
+
+ENOUGH = 5
+"""Weight of the evidence for a secret: a shape, a keyword that announces one, and a link that says what it is."""
 
 _LOOSE_SHAPES = frozenset({"word", "digits", "short", "blocks"})
 """Shapes that much else has, too."""
 
 _SIGN = re.compile(r"[!@#$%^&*+=~|<>?]")
 
-_OF_DIGITS = frozenset({"pin", "unlock", "once", "lock", "lock_code", "code", "compound_code", "recovery"})
+_OF_DIGITS = frozenset(
+    {"pin", "unlock", "once", "lock", "lock_code", "code", "compound_code", "recovery"}
+) | {"foreign_pin", "foreign_code", "code_of_lock"}
 _OF_WORDS = frozenset({"password", "foreign", "login", "address", "network", "recovery"})
 """Groups of keywords that announce digits, and words with digits and signs."""
 
-_ENOUGH, _DOUBT = 5, 3
-"""What a secret, its keyword and what stands between come to; what a word takes away that speaks against one."""
+_FAR = 60
+"""Characters between a value and its keyword that count against it."""
 
-_LED, _CLOSE, _APART = 2, 1, -1
-"""What a link weighs that says what the secret is; words about its purpose alone; and anything else between."""
+_LONG_NUMBER = 6
+"""Digits from which on a number may be a password."""
 
-_FAR, _LONG_NUMBER, _SCORE = 60, 6, 0.7
-"""Characters between a value and its keyword that take one away; digits from which on a number may be a password."""
+_SCORE = 0.7
 
 
 class _Place(NamedTuple):
     """Place of a value that has the shape of a secret."""
 
     shape: str
-    weight: int
+    """Name of the group of the pattern of values."""
+    evidence: Evidence
+    """Evidence of its characters alone."""
     before: str
     """What stands before it in its sentence, in small letters."""
     start: int
     end: int
 
 
+def describe_evidence(text: str) -> Iterator[str]:
+    """Say of each value with the shape of a secret what speaks for it and against it: why it was found, or was not.
+
+    >>> print(*describe_evidence("For the shed punch in 4071. The flat has 2580 books behind its door."))
+    4071 (5): digits +2, keyword lock +1, a link that says what the secret is +2
+    """
+    small = text.translate(_SMALL)
+    for place, evidence, _ in _weigh_places(text, small, list(_find_keywords(text, small)), {}):
+        listed = ", ".join(f"{one.what} {one.weight:+g}" for one in evidence)
+        yield f"{text[place.start : place.end]} ({sum(one.weight for one in evidence):g}): {listed}"
+
+
 def _find_within(
-    text: str, small: str, begin: int, end: int, keywords: list[Keyword], found_at: Mapping[Keyword, int]
+    text: str, small: str, keywords: list[Keyword], found_at: Mapping[Keyword, int]
 ) -> Iterator[Span]:
-    """Find secrets of a sentence; what stands before the secret of a keyword is the name of its user."""
-    places = list(_find_places(text, small, begin, end))
-    doubt = _DOUBT if places and PATTERN["doubt"].search(small, begin, end) else 0
-    for place in places:
-        weight, kind = max(
-            (
-                (_weigh(word, keywords, small, place), KEYWORDS[word.group].kind)
-                for word in keywords
+    """Find secrets by what speaks for them anywhere in their sentences."""
+    for place, evidence, kind in _weigh_places(text, small, keywords, found_at):
+        if sum(one.weight for one in evidence) >= ENOUGH:
+            yield Span(kind, place.start, place.end, _SCORE, basis="sentence")
+
+
+def _weigh_places(
+    text: str, small: str, keywords: list[Keyword], found_at: Mapping[Keyword, int]
+) -> Iterator[tuple[_Place, list[Evidence], str]]:
+    """Yield what has the shape of a secret in the sentence of a keyword, with the evidence and the kind.
+
+    The keyword with the most evidence counts. What stands before the secret of a keyword is the name of its user.
+    """
+    first = 0
+    for sentence in PATTERN["sentence"].finditer(small) if keywords else ():
+        begin, end = sentence.start(), min(sentence.end(), sentence.start() + _LONGEST_SENTENCE)
+        while first < len(keywords) and keywords[first].start < begin:
+            first += 1
+        near = [word for word in islice(keywords, first, first + _MAX_KEYWORDS) if word.end <= end]
+        places = list(_find_places(text, small, begin, end)) if near else []
+        doubts = [EVIDENCE["doubted"]] if places and PATTERN["doubt"].search(small, begin, end) else []
+        for place in places:
+            weighed = [
+                ([place.evidence, *evidence, *doubts], KEYWORDS[word.group].kind)
+                for word in near
                 if found_at.get(word, 0) <= place.start
-            ),
-            key=lambda pair: pair[0],
-            default=(-_ENOUGH, ""),
-        )
-        if place.weight + weight - doubt >= _ENOUGH:
-            yield Span(kind, place.start, place.end, _SCORE)
+                and (evidence := _collect_evidence(word, near, small, place))
+            ]
+            if weighed:
+                evidence, kind = max(weighed, key=lambda pair: sum(one.weight for one in pair[0]))
+                yield place, evidence, kind
 
 
 def _find_places(text: str, small: str, begin: int, end: int) -> Iterator[_Place]:
@@ -256,60 +361,78 @@ def _find_places(text: str, small: str, begin: int, end: int) -> Iterator[_Place
         if shape == "word":  # as it stands, or within marks of Markdown
             value = match[0].rstrip(STOPS)
             start, value = (start + 2, value.strip("*")) if value.startswith("**") else (start, value)
-        place = _Place(shape, _weigh_shape(shape, value), small[begin:start], start, start + len(value))
-        is_other = shape in _LOOSE_SHAPES and PATTERN["other_name"].search(place.before[-60:])
-        if place.weight and not is_other and not PATTERN["unit"].match(small[place.end : place.end + 40]):
-            yield place
+        evidence = _evidence_of(shape, value)
+        stop, before = start + len(value), small[begin:start]
+        is_other = shape in _LOOSE_SHAPES and PATTERN["other_name"].search(before[-60:])
+        if evidence and not is_other and not PATTERN["unit"].match(small[stop : stop + 40]):
+            yield _Place(shape, evidence, before, start, stop)
 
 
-def _weigh_shape(shape: str, value: str) -> int:
-    """Weigh how much something looks like a secret; 0 if it is none."""
+def _evidence_of(shape: str, value: str) -> Evidence | None:
+    """Return what the characters of a value tell; None if they are no secret's."""
     if is_placeholder(value) or (shape == "short" and is_amount(value)):
-        return 0
+        return None
     if shape == "word":
-        is_name = is_identifier(value) or PATTERN["no_secret_word"].fullmatch(value) is not None
+        is_name = is_identifier(value) or names_a_thing(value) or max(value, default="") > LAST_LATIN
         if is_name or not is_strong(value):
-            return 0
-        return 3 + (_SIGN.search(value) is not None and any(map(str.isdecimal, value)))
+            return None
+        has_both = _SIGN.search(value) is not None and any(map(str.isdecimal, value))
+        return EVIDENCE["strong" if has_both else "mixed"]
     if value[0] == "*" or value[-1] in "#*":
-        return 3
+        return EVIDENCE["keys"]
     if value[0] == "#":  # the number of an issue
-        return 0
-    return 1 if YEAR.fullmatch(value) else _WEIGHTS[shape]
+        return None
+    return EVIDENCE["year" if YEAR.fullmatch(value) else shape]
 
 
-def _weigh(word: Keyword, keywords: list[Keyword], small: str, place: _Place) -> float:
-    """Weigh how surely a keyword announces what stands at a place."""
+def _collect_evidence(
+    word: Keyword, keywords: list[Keyword], small: str, place: _Place
+) -> list[Evidence] | None:
+    """Collect what speaks for a keyword announcing what stands at a place; None if it announces no such thing."""
     if not _may_announce(word, place, small):
-        return -_ENOUGH
+        return None
     between = small[min(word.end, place.end) : max(word.start, place.start)]
     groups = {other.group for other in keywords}
     is_supported = bool(groups - {word.group, "code", "lock", "key"}) or (
         word.group == "lock" and "code" in groups
     )
-    is_lone_lock = word.group == "lock" and not is_supported
-    does = PATTERN["deed"].search(place.before[-60:]) is not None
-    if word.end > place.start:
-        link = _LED if does or (not is_lone_lock and PATTERN["behind"].match(between)) else _APART
-    elif is_lone_lock:
-        link = _LED if does else _APART
-    elif does or PATTERN["lead"].search(place.before[-60:]) or PATTERN["beside"].match(between):
-        link = _LED
-    else:
-        link = _CLOSE if PATTERN["named_for"].match(between) else _APART
+    link = _link_between(word, place, between, is_lone_lock=word.group == "lock" and not is_supported)
     weight = KEYWORDS[word.group].weight
-    if place.shape == "word" and weight == 1 and link < _LED:
-        return -_ENOUGH  # what a login, a network or an address is beside is mostly a name
+    if place.shape == "word" and weight == 1 and link != "led":
+        return None  # what a login, a network or an address is beside is mostly a name
+    evidence = [Evidence(f"keyword {word.group}", weight)]
     if weight < 0 and PATTERN["opened"].search(small[max(0, word.start - 16) : word.end]):
-        weight = 2
-    return weight + is_supported + link - (len(between) > _FAR)
+        evidence = [EVIDENCE["opened"]]
+    if is_supported:
+        evidence.append(EVIDENCE["supported"])
+    evidence.append(EVIDENCE[link])
+    if len(between) > _FAR:
+        evidence.append(EVIDENCE["far"])
+    return evidence
+
+
+def _link_between(
+    word: Keyword, place: _Place, between: str, *, is_lone_lock: bool
+) -> Literal["led", "close", "apart"]:
+    """Return how a value is linked to a keyword before or behind it; a door alone has to be said to take a code."""
+    if PATTERN["deed"].search(place.before[-60:]):
+        return "led"
+    if is_lone_lock:
+        return "apart"
+    if word.end > place.start:
+        return "led" if PATTERN["behind"].match(between) else "apart"
+    if PATTERN["lead"].search(place.before[-60:]) or PATTERN["beside"].match(between):
+        return "led"
+    return "close" if PATTERN["named_for"].match(between) else "apart"
 
 
 def _may_announce(word: Keyword, place: _Place, small: str) -> bool:
     """Return True if such a value is announced by such a keyword; one that lies in the keyword itself is not."""
     if word.start < place.end and place.start < word.end:
         return False
-    if (word.group == "once" and place.weight == 1) or (word.group == "address" and word.start > place.start):
+    if (word.group == "once" and place.evidence.weight == 1) or (
+        word.group == "address" and word.start > place.start
+    ):
         return False
     n = place.end - place.start
     is_long_number = place.shape == "digits" and n >= _LONG_NUMBER and word.end <= place.start
@@ -368,4 +491,5 @@ def _answer_at(text: str, place: int, score: float, *, without_words: bool = Fal
     group = str(match.lastgroup)
     if match["quoted"] is None and is_plain(match[group].split(maxsplit=1)[0]):
         return None
-    return Span("security_answer", place + match.start(group), place + match.end(group), score)
+    start, end = place + match.start(group), place + match.end(group)
+    return Span("security_answer", start, end, score, basis="sentence")

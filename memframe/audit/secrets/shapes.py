@@ -15,6 +15,7 @@ from memframe.audit.secrets.values import (
     is_public_address,
     is_random,
     may_be_password,
+    names_a_thing,
 )
 
 PATTERN = {rule.group: rule.regex for rule in reversed(load_rules("secret_prose").rules)}
@@ -60,6 +61,9 @@ _FOREIGN_TAIL = re.compile(r"(?<=[!-~])[\u3000-\u30ff\u4e00-\u9fff\uac00-\ud7af]
 
 STOPS, _BRACKETS = ".,;:'’", {")": "(", "]": "[", "}": "{"}
 _LONGEST_WORD, _LONGEST_PASSWORD, _SHORTEST_SENTENCE = 32, 100, 4
+LAST_LATIN = "\u024f"
+"""Words of other letters say something of a password: hardly anybody has one of them."""
+
 _MIN_DIGITS, _MIN_DIGITS_LOOSE, _SHORTEST_KEY, _KEY_ENTROPY = 4, 6, 10, 2.5
 
 
@@ -77,7 +81,8 @@ def _read_password(value: Value) -> Found:
     is_loose = value.link in _LOOSE
     if digits := _NETWORK_KEY.match(value.rest):
         return 0, digits.end(), 0.9
-    if not is_loose and (end := _end_of_phrase(value.rest, is_named=is_phrase)):
+    end = 0 if is_loose else _end_of_phrase(value.rest, is_named=is_phrase)
+    if end and max(value.rest[:end]) <= LAST_LATIN:
         return 0, end, 0.8
     if not may_be_password(text):
         return None
@@ -88,6 +93,7 @@ def _read_password(value: Value) -> Found:
         return 0, len(text), 0.95
     is_word = (
         len(text) <= _LONGEST_WORD
+        and max(text) <= LAST_LATIN
         and _WORD.fullmatch(text)
         and PATTERN["closed"].match(value.rest[len(text) :])
     )
@@ -98,11 +104,7 @@ def _read_loose(value: Value) -> Found:
     """Read a password after a word that means other things as well: mixed characters, or four digits and more."""
     text = _trim(value.bare if value.quoted is None else value.quoted)
     is_bare_word = value.quoted is not None and (" " in text or not is_mixed(text))
-    if (
-        is_identifier(text)
-        or is_bare_word
-        or (not text.isdecimal() and PATTERN["no_secret_word"].fullmatch(text))
-    ):
+    if is_identifier(text) or is_bare_word or (not text.isdecimal() and names_a_thing(text)):
         return None
     if value.link in ("is", "colon") and text.isdecimal() and len(text) >= _MIN_DIGITS:
         return 0, len(text), 0.8
@@ -125,11 +127,7 @@ def _read_login(value: Value) -> Found:
     has_shape = is_mixed(text) or (text.isdecimal() and len(text) >= _MIN_DIGITS_LOOSE)
     has_shape = has_shape or (value.link == "beside" and value.keyword.startswith("cred"))
     start = match.start("word")
-    is_one = (
-        has_shape
-        and may_be_password(text)
-        and (text.isdecimal() or not PATTERN["no_secret_word"].fullmatch(text))
-    )
+    is_one = has_shape and may_be_password(text) and (text.isdecimal() or not names_a_thing(text))
     return (start, start + len(text), 0.85) if is_one else None
 
 
@@ -243,9 +241,10 @@ READERS: dict[str, Callable[[Value], Found]] = {
 
 def _trim(text: str) -> str:
     """Cut off the punctuation of the sentence around a value."""
-    text = _FOREIGN_TAIL.sub("", text.rstrip(STOPS))
+    text = text.rstrip(STOPS)
     while text[-1:] in _BRACKETS and text.count(text[-1]) > text.count(_BRACKETS[text[-1]]):
         text = text[:-1].rstrip(STOPS)
+    text = _FOREIGN_TAIL.sub("", text).rstrip(STOPS)
     return text[:-1] if text.endswith("?") and text[:-1].isalnum() else text
 
 

@@ -29,7 +29,14 @@ _MIN_MIXED = 0.6
 _MIN_CHANGES, _MIN_CHANGES_OF_LONG = 0.15, 0.25
 """Changes a character between small letters, capitals and digits: 0.3 to 0.5 in random text, less than 0.1 in words."""
 
+WIDE_STOPS = r"\u3001\u3002\u300c\u300d\u3010\u3011\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f"
+"""Punctuation of Chinese and Japanese, which ends a value without a space; within a class of characters."""
+
 _LONG = 20
+_SHORTEST_DRAWN = 8
+_SHORTEST_PHRASE, _SHORTEST_NUMBER = 4, 9
+"""Words, and digits, from which on nothing else reads the same by chance; eight digits may be a day."""
+
 _MIN_ENTROPY_OF_TOKEN = 2.8
 
 
@@ -100,6 +107,16 @@ def may_be_password(value: str) -> bool:
     )
 
 
+def is_published(value: str, around: str) -> bool:
+    """Return True if the words around a value call it a default, an example or, if it is not drawn, a trial.
+
+    >>> is_published("123456", "the default login is admin/123456"), is_published("Blue$kies1", "login ada/Blue$kies1")
+    (True, False)
+    """
+    is_on_trial = _PATTERN["on_trial"].search(around) is not None and not looks_drawn(value)
+    return is_on_trial or _PATTERN["published"].search(around) is not None
+
+
 def is_public_address(value: str) -> bool:
     """Return True if a value is the address of an account on a blockchain, which everybody may know.
 
@@ -141,6 +158,48 @@ def is_identifier(value: str) -> bool:
     (True, True, False)
     """
     return _PATTERN["identifier"].fullmatch(value) is not None
+
+
+def names_a_thing(value: str) -> bool:
+    """Return True if a value with digits or signs is an address, amount, standard, model, file or field.
+
+    >>> [names_a_thing(value) for value in ("src/a.py", "4096-QAM", "+airport+gift", "Rechnung!0815")]
+    [True, True, True, False]
+    """
+    return _PATTERN["thing"].fullmatch(value) is not None
+
+
+def looks_drawn(value: str) -> bool:
+    """Return True if a value can hardly be a word, a name or a number of anything, whatever stands beside it.
+
+    >>> [looks_drawn(value) for value in ("~lmlyD2zM*9", "Xk%9wQe!mvSG42", "hunter2boat", "v2.23.14-rc1")]
+    [True, True, False, False]
+    """
+    if (
+        len(value) < _SHORTEST_DRAWN
+        or is_identifier(value)
+        or names_a_thing(value)
+        or not may_be_password(value)
+    ):
+        return False
+    n_kinds = sum(
+        any(map(kind, value)) for kind in (str.islower, str.isupper, str.isdecimal, _RARE_SIGNS.__contains__)
+    )
+    return n_kinds == 4 or (is_random(value) and (n_kinds == 3 or len(value) >= _LONG))
+
+
+def is_distinctive(value: str) -> bool:
+    """Return True if a value that stands elsewhere is the same secret: no word, no short number, no date.
+
+    >>> [is_distinctive(value) for value in ("blau77hd", "83920174650182", "4711", "sunflower", "20261123")]
+    [True, True, False, False, False]
+    """
+    words = value.split()
+    if len(words) > 1:
+        return len(words) >= _SHORTEST_PHRASE or any(map(is_distinctive, words))
+    if value.isdecimal():
+        return len(value) >= _SHORTEST_NUMBER
+    return is_strong(value) and (looks_drawn(value) or is_random(value) or not names_a_thing(value))
 
 
 def is_token(value: str) -> bool:

@@ -1,6 +1,6 @@
 """Similar pairs and their clusters: which memories of one person say the same, or the same with another value.
 
-What the checks on near-duplicates, changed values and superseded facts share, so that it is found once.
+What the checks on near-duplicates and versions share, so that it is found once.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from memframe.audit.findings import Severity
 from memframe.audit.keeper import Rows, copies_of, owners_of
 from memframe.audit.similarity.compare import Comparer, Difference, Relation
 from memframe.audit.similarity.minhash import promising_pairs
@@ -33,6 +34,19 @@ class Pair(NamedTuple):
     left: int
     right: int
     difference: Difference
+
+
+class Link(NamedTuple):
+    """An older text, a newer version of it, and why they are taken for versions of one memory."""
+
+    older: int
+    newer: int
+    kind: str
+    score: float
+    evidence: str
+    span: tuple[int, int] | None = None
+    """Place of the value in the older text."""
+    severity: Severity = "low"
 
 
 _KINDS: tuple[tuple[Relation, str], ...] = (

@@ -150,18 +150,13 @@ class Accounts(Records):
         Every table with a ``user_id`` is emptied of the user. What PostgreSQL has deleted stays on its disk until it
         vacuums.
         """
-        memories, tombstones, keys = schema.memories, schema.tombstones, schema.idempotency_keys
         with writing(self._engine) as connection:
             lock = select(users.c.id).where(users.c.id == user_id).with_for_update()
             if connection.scalar(lock) is None:
                 raise _no_user(user_id)
-            of_memory = sa.or_(
-                keys.c.memory_id.in_(select(memories.c.id).where(memories.c.user_id == user_id)),
-                keys.c.memory_id.in_(select(tombstones.c.memory_id).where(tombstones.c.user_id == user_id)),
-            )
-            connection.execute(delete(keys).where(of_memory))
             erased = {}
-            for table in (memories, *reversed(schema.metadata.sorted_tables)):  # tags are in use by memories
+            # memories first, as tags are in use by them
+            for table in (schema.memories, *reversed(schema.metadata.sorted_tables)):
                 if "user_id" in table.c and table.name not in erased:
                     gone = connection.execute(delete(table).where(table.c.user_id == user_id))
                     erased[table.name] = gone.rowcount

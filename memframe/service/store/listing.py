@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
+from memframe.fields import MEMORY_FIELDS
 from memframe.service.store.engine import Queries, Row, SqlStatement
 
 MAX_PAGE_BYTES = 16 * 2**20
@@ -20,7 +21,7 @@ MAX_PAGE_BYTES = 16 * 2**20
 
 _MAX_SEQ = 2**63 - 1
 _SMALL_PAGE = 16  # fetched without asking for sizes first
-_TEXTS = ("title", "summary", "source", "content")
+_TEXTS = tuple(field.name for field in MEMORY_FIELDS if field.is_editable and field.kind == "text")
 _SIZE = " + ".join(f"coalesce(octet_length({name}), 0)" for name in _TEXTS) + " AS size"
 """PostgreSQL knows the length of a long text without reading it."""
 
@@ -47,20 +48,22 @@ def list_rows(
     *,
     after: int,
     limit: int,
+    max_bytes: int | None = None,
 ) -> tuple[list[Row], bool]:
     """Return `seq` and columns of the memories after a seq, and True if more follow."""
+    max_bytes = MAX_PAGE_BYTES if max_bytes is None else max_bytes
     shape = _PageShape(len(tag_ids), chosen.min_importance is not None, chosen.newest_first)
     given: dict[str, Any] = {f"tag_{number}": tag_id for number, tag_id in enumerate(tag_ids)}
     given |= {"user_id": chosen.user_id, "after": after, "min_importance": chosen.min_importance}
     if queries.dialect.name == "postgresql":  # whose driver fetches all rows at once
         if limit > _SMALL_PAGE:
-            ((n_rows,),) = queries.rows(_count_within(shape), limit=limit, max_bytes=MAX_PAGE_BYTES, **given)
+            ((n_rows,),) = queries.rows(_count_within(shape), limit=limit, max_bytes=max_bytes, **given)
             limit = max(1, n_rows)
         rows = queries.rows(_page_of(columns, shape), limit=limit + 1, **given)
         return rows[:limit], len(rows) > limit
     texts = [1 + columns.index(name) for name in _TEXTS if name in columns]
     rows, has_more = queries.rows_within(
-        _page_of(columns, shape), max_chars=MAX_PAGE_BYTES, texts=texts, limit=limit + 1, **given
+        _page_of(columns, shape), max_chars=max_bytes, texts=texts, limit=limit + 1, **given
     )
     return rows[:limit], has_more or len(rows) > limit
 

@@ -28,6 +28,7 @@ from sqlalchemy.exc import IntegrityError
 
 from memframe.envelope.detect import Rekeying
 from memframe.errors import AccessError, ConflictError, InvalidError, NotFoundError
+from memframe.fields import MEMORY_FIELDS, NAMES_FIELDS, TEXT_FIELDS
 from memframe.secret import Secret
 from memframe.service.clock import format_instant
 from memframe.service.keys import KNOWN_LAYOUTS, SEALED_SPELLING, MasterKey, UserKey
@@ -36,8 +37,8 @@ from memframe.service.store.accounts import select_granted
 from memframe.service.store.engine import Queries, Row, SqlStatement, insert_into
 from memframe.service.store.listing import MemoryFilter
 from memframe.service.store.schema import idempotency_keys, tags, tombstones, user_keys
-from memframe.service.validation import MAX_USER_TAGS
-from memframe.wire import MemoryBlob, MemoryBlobResponse, MemoryPage, Tag
+from memframe.service.validation import MAX_USER_TAGS, PLAIN_TEXTS
+from memframe.wire import MAX_SCORES, MemoryBlob, MemoryBlobResponse, MemoryPage, Tag
 
 RESTORABLE = timedelta(days=30)
 """How long a deleted memory can be restored."""
@@ -52,8 +53,10 @@ BATCH = 1000
 """Memories that are read at a time, where all of them are."""
 
 _ANSWERED = MemoryBlobResponse.__struct_fields__
-_STORED = (*_ANSWERED, "content")
-_SEARCHED = ("title", "summary", "content")
+_STORED = MemoryBlob.__struct_fields__
+_LISTS = tuple(map(_STORED.index, NAMES_FIELDS))
+_SEARCHED = tuple(name for name in TEXT_FIELDS if name != "content")
+_LATER = {field.name for field in MEMORY_FIELDS if field.since > 1}
 _COLUMNS = ", ".join(f"memories.{name}" for name in _STORED)
 _THIS = "memories.user_id = :user_id AND memories.id = :memory_id"
 
@@ -257,21 +260,24 @@ class Memories:
 
     # Reading
 
-    def page(self, chosen: MemoryFilter, *, cursor: str | None = None, limit: int) -> MemoryPage:
+    def page(
+        self, chosen: MemoryFilter, *, cursor: str | None = None, limit: int, max_bytes: int | None = None
+    ) -> MemoryPage:
         """Return a page of the memories that a filter chooses; `InvalidError` for the cursor of another filter.
 
-        A page also ends with the memory with which its texts reach `listing.MAX_PAGE_BYTES`.
+        A page also ends with the memory with which its texts reach `max_bytes`; by default, and where it searches,
+        `listing.MAX_PAGE_BYTES`.
         """
         after = self._master_key.cursors.open(cursor, chosen) if cursor else chosen.start
         if chosen.search:
             rows, has_more = self._search(chosen, after, limit)
         else:
-            rows, has_more = self._list(_STORED, chosen, after, limit)
+            rows, has_more = self._list(_STORED, chosen, after, limit, max_bytes)
         further = self._master_key.cursors.seal(rows[-1][0], chosen) if has_more else None
         return MemoryPage([as_memory(row, 1) for row in rows], further)
 
     def _search(self, chosen: MemoryFilter, after: int, limit: int) -> tuple[list[Row], bool]:
-        """Find the memories whose title, summary or content has the (case-folded) search text.
+        """Find the memories of which a searched text or the content has the (case-folded) search text.
 
         Batches are opened and searched in order until the page is full. Content that the key does not open has no
         text. Nothing that was opened is kept.
@@ -280,30 +286,36 @@ class Memories:
         found: list[Row] = []
         n_bytes, has_more = 0, True
         while has_more:
-            batch, has_more = self._list(_SEARCHED, chosen, after, BATCH)
+            batch, has_more = self._list((*_SEARCHED, "content"), chosen, after, BATCH)
             contents = self.key.envelope.open_many([content for *_, content in batch]).plain
-            for (seq, title, summary, sealed), content in zip(batch, contents, strict=True):
+            for (seq, *texts, sealed), content in zip(batch, contents, strict=True):
                 if not (
                     (content and _contains(content, words, ascii_words))
-                    or (title and words in title.casefold())
-                    or (summary and words in summary.casefold())
+                    or any(text and words in text.casefold() for text in texts)
                 ):
                     continue
                 if len(found) == limit or n_bytes >= listing.MAX_PAGE_BYTES:
                     return found, True
                 ((row),) = self.queries.rows(_AT, user_id=self.user_id, seq=seq)
                 found.append((seq, *row))
-                n_bytes += len(sealed) + len(title or "") + len(summary or "")
+                n_bytes += len(sealed) + sum(len(text or "") for text in texts)
             after = batch[-1][0] if batch else after
         return found, False
 
     def _list(
-        self, columns: tuple[str, ...], chosen: MemoryFilter, after: int, limit: int
+        self,
+        columns: tuple[str, ...],
+        chosen: MemoryFilter,
+        after: int,
+        limit: int,
+        max_bytes: int | None = None,
     ) -> tuple[list[Row], bool]:
         tag_ids = tuple(self._tag_ids(chosen.tags).values())
         if chosen.tags and not tag_ids:
             return [], False
-        return listing.list_rows(self.queries, columns, chosen, tag_ids, after=after, limit=limit)
+        return listing.list_rows(
+            self.queries, columns, chosen, tag_ids, after=after, limit=limit, max_bytes=max_bytes
+        )
 
     def contents(self) -> Iterator[list[Row]]:
         """Yield seq and sealed content of all memories, in batches."""
@@ -342,7 +354,7 @@ class Memories:
         `ConflictError` if the memory exists, or the one that the request has created was deleted since.
         """
         memory_id = self.find_created(request) if request else None
-        if memory_id:
+        if memory_id is not None:
             return self._repeat(memory_id, fields, tag_names, was_restored=memory_id == restores), False
         new = {**fields, "content": self.seal(content)}
         if restores:
@@ -383,7 +395,8 @@ class Memories:
 
     def remember_request(self, request: IdempotentRequest, memory_id: str) -> None:
         """Store an idempotency key; `ConflictError` if another process has just stored it for another user."""
-        new = {"developer_id": self._developer_id, "memory_id": memory_id, **structs.asdict(request)}
+        owner = {"developer_id": self._developer_id, "user_id": self.user_id}
+        new = {**owner, "memory_id": memory_id, **structs.asdict(request)}
         try:
             self.queries.run(_ADD_REQUEST, **new, created_at=self._now)
         except IntegrityError:
@@ -462,15 +475,21 @@ class Memories:
         return {"id": memory_id, "created_at": created_at, "updated_at": updated_at if is_same else self._now}
 
     def _digest(self, memory_id: str, columns: Mapping[str, Any]) -> str:
-        """Make a keyed digest of a memory's fields, which does not depend on how the content is sealed."""
+        """Make a keyed digest of a memory's fields, which does not depend on how the content is sealed.
+
+        A later field is in it only if it is filled, so that tombstones of earlier versions stay good.
+        """
         plain = self.key.envelope.open_many([columns["content"]]).plain[0]
-        scores = [columns.get(name) for name in ("importance", "confidence")]
+        scores = {name: columns.get(name) for name in MAX_SCORES}
+        values = {name: columns.get(name) for name in PLAIN_TEXTS} | {
+            name: None if score is None else float(score) for name, score in scores.items()
+        }
         fields = [
             memory_id,  # so that equal memories have different digests
             columns["content"] if plain is None else plain.decode(),
-            *(columns.get(name) for name in ("title", "summary", "source")),
-            *(None if score is None else float(score) for score in scores),
+            *(value for name, value in values.items() if name not in _LATER),
             *sorted(columns["tags"]),
+            *((name, value) for name, value in values.items() if name in _LATER and value is not None),
         ]
         return self._master_key.digest("tombstones", msgspec.json.encode(fields))
 
@@ -564,21 +583,11 @@ _texts = msgspec.json.Decoder(tuple[str, ...]).decode
 
 
 def as_memory(row: Row, at: int = 0) -> MemoryBlob:
-    """Convert a row with `_STORED` from a place on; spelled out, because a page has a thousand of them."""
-    return MemoryBlob(
-        id=row[at],
-        user_id=row[at + 1],
-        title=row[at + 2],
-        summary=row[at + 3],
-        tags=_texts(row[at + 4]),
-        tag_ids=_texts(row[at + 5]),
-        importance=row[at + 6],
-        confidence=row[at + 7],
-        source=row[at + 8],
-        created_at=row[at + 9],
-        updated_at=row[at + 10],
-        content=row[at + 11],
-    )
+    """Convert a row with `_STORED` from a place on; by position, because a page has a thousand of them."""
+    values = list(row[at : at + len(_STORED)])
+    for place in _LISTS:
+        values[place] = _texts(values[place])
+    return MemoryBlob(*values)
 
 
 def _contains(content: bytes, words: str, encoded: bytes) -> bool:

@@ -15,9 +15,10 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import Boolean, Column, ForeignKey, Index, Integer, String, Table, Text, TypeDecorator
 
+from memframe.fields import MEMORY_FIELDS
 from memframe.service.clock import format_instant, parse_instant
 
-REVISION = "0005"
+REVISION = "0006"
 """The newest alembic revision; a database of another one is upgraded at start-up, or refused if it is newer."""
 
 metadata = sa.MetaData()
@@ -135,13 +136,13 @@ memories = Table(
     Column("id", Id, nullable=False, unique=True),
     Column("user_id", Id, ForeignKey("users.id"), nullable=False),
     Column("content", Text, nullable=False),
-    Column("title", Text),
-    Column("summary", Text),
     Column("tags", Text, nullable=False),  # names and ids of the tags, as JSON, in their order
     Column("tag_ids", Text, nullable=False),
-    Column("importance", sa.Double),
-    Column("confidence", sa.Double),
-    Column("source", Text),
+    *(
+        Column(field.name, sa.Double if field.kind == "number" else Text)
+        for field in MEMORY_FIELDS
+        if field.is_optional
+    ),
     Column("created_at", Instant, nullable=False),
     Column("updated_at", Instant, nullable=False),
     Index("memories_by_user", "user_id", "seq", "importance"),
@@ -179,6 +180,7 @@ idempotency_keys = Table(
     Column("body_hash", Hash, nullable=False),
     Column("memory_id", Id, nullable=False),
     Column("created_at", Time, nullable=False, index=True),
+    Column("user_id", Id),  # NULL only in rows of schema 5 whose memory was gone
 )
 
 tombstones = Table(

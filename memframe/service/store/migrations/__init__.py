@@ -23,13 +23,16 @@ def upgrade_schema(connection: Connection, found: str) -> None:
     config = Config()
     config.set_main_option("script_location", "memframe.service.store:migrations")
     config.attributes["connection"] = connection
+    scripts = ScriptDirectory.from_config(config)
     try:
         if found != BEFORE_ALEMBIC:
-            ScriptDirectory.from_config(config).get_revision(found)
+            scripts.get_revision(found)
             command.stamp(config, found)
     except CommandError:
+        earlier = sorted(int(script.revision) for script in scripts.walk_revisions())[:-1]
+        known = ", ".join(map(str, [BEFORE_ALEMBIC, *earlier]))
         raise ConfigError(
-            f"the database is of schema version {found.lstrip('0')}, this memframe reads {BEFORE_ALEMBIC} and "
-            f"{int(REVISION)}; install the version of memframe that wrote it"
+            f"the database is of schema version {found.lstrip('0')}, this memframe reads {known} and {int(REVISION)}; "
+            "install the version of memframe that wrote it"
         ) from None
     command.upgrade(config, "head")

@@ -10,7 +10,8 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
-from typing import NamedTuple
+from itertools import combinations
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -18,16 +19,30 @@ import pyarrow as pa
 from msgspec import Struct
 from rapidfuzz.distance import OSA
 
+from memframe.audit.findings import PROPOSALS, Proposal
 from memframe.audit.keeper import FILLED, oddness, precedence
 from memframe.audit.lexicon import CALENDAR, CLASSES, LIGHT, class_of, is_number, is_slip, without_accents
+from memframe.audit.planted import with_hidden
+from memframe.audit.rules import load_rules
 from memframe.audit.similarity.cluster import Clusters
-from memframe.audit.text import TEXT_FIELDS, text_column
+from memframe.audit.text import text_column, with_all_columns
 from memframe.audit.tokenize import words_of
-from memframe.frames import MEMORY_KINDS
-from memframe.plan.cells import normalize
-from memframe.plan.change import Fields, Value, same_value
+from memframe.fields import MEMORY_FIELDS, TEXT_FIELDS
+from memframe.frames import MEMORY_KINDS, read_names, read_numbers, read_texts, read_times
+from memframe.wire import MAX_TAG_CHARS, MAX_TAGS
 
 Key = Hashable
+
+Fields = Mapping[str, Any]
+"""Fields of a memory by name, None where there is nothing."""
+
+COPYING = frozenset({"exact_duplicate", "near_duplicate"})
+"""Checks that relate a memory to one that says the same."""
+
+_KEEP_BOTH, _JOINED = (
+    tuple(field.name for field in MEMORY_FIELDS if field.is_editable and field.on_merge == on_merge)
+    for on_merge in ("keep both", "join")
+)
 
 _LETTERS = re.compile(r"[^\W\d_]+")
 _CAPITALISED = re.compile(r"(?<![^\W\d_])[^\W\d_a-z][^\W\d_]*")
@@ -225,7 +240,9 @@ class Merge(Struct, frozen=True, kw_only=True):
 
     keeper: str
     copies: tuple[str, ...]
-    values: dict[str, Value]
+    values: dict[str, Any]
+    actions: dict[str, Proposal]
+    """By copy: "delete" for one that held nothing of its own, "merge" for another."""
 
 
 class Merging:
@@ -254,6 +271,9 @@ class Merging:
         self._store = WordCounts(memories)
         self._copies: dict[str, Copy] = {}
         self._texts = StatementsByKey({})
+        self._beside: dict[str, _Beside] = {}
+        self.why_left: dict[str, str] = {}
+        """Why a memory that repeats another one stays."""
 
     def merges(self, copies: Iterable[Copy]) -> Iterator[Merge]:
         """Plan the merges of memories that say the same; those that have to stay are in none."""
@@ -263,9 +283,16 @@ class Merging:
             reverse=True,
         )
         self._copies = {copy.id: copy for copy in found}  # of several the one that compares most
+        groups = _group_copies(found)
+        self._beside = _read_beside(
+            self._memories, [member for group in groups for member in group if member in self._values]
+        )
         clusters = [
-            [member for member in cluster if member in self._values] for cluster in _group_copies(found)
+            [member for member in group if member in self._beside and not self._beside[member].is_planted]
+            for group in groups
         ]
+        self.why_left = {copy.id: _NOTHING_KEEPS for copy in found}
+        self.why_left |= {member: _PLANTED for member, one in self._beside.items() if one.is_planted}
         members = [member for cluster in clusters for member in cluster]
         self._texts = StatementsByKey(
             {
@@ -276,7 +303,12 @@ class Merging:
         )
         order = self._order(members, found)
         for cluster in clusters:
-            yield from self._of_cluster(sorted(cluster, key=order.__getitem__))
+            if cluster:
+                # the rank chooses the keeper alone: in which order it takes in the others must not depend on it, or a
+                # plan of what was chosen would differ from the audit
+                keeper = min(cluster, key=order.__getitem__)
+                others = sorted(set(cluster) - {keeper}, key=lambda member: order[member][1])
+                yield from self._of_cluster([keeper, *others])
 
     def _order(self, members: Sequence[str], copies: Sequence[Copy]) -> dict[str, tuple[int, int]]:
         """Order candidates for keeper: what the checks chose, then the memory that says most."""
@@ -287,7 +319,7 @@ class Merging:
         rows = self._memories.drop_duplicates("id").set_index("id", drop=False).reindex(list(members))
         n_values = np.array([self._texts.n_values((member, "content")) for member in members], np.float64)
         odd = oddness([str(self._values[member].get("content") or "") for member in members])
-        places = precedence(rows.reindex(columns=list(MEMORY_KINDS)), n_values - np.floor(odd) / _MANY, odd)
+        places = precedence(with_all_columns(rows), n_values - np.floor(odd) / _MANY, odd)
         return {
             member: (rank.get(member, _LAST), place)
             for member, place in zip(members, places.tolist(), strict=True)
@@ -305,56 +337,160 @@ class Merging:
             while len(holder.members) > n_before:  # again and again, as what was taken in may hold more
                 n_before = len(holder.members)
                 for member in waiting:
-                    if member not in holder.members and self._may_go(member, holder):
+                    if member in holder.members:
+                        continue
+                    if why := self._find_obstacle(member, holder):
+                        self.why_left[member] = why
+                    else:
                         self._take_in(member, holder)
             if len(holder.members) > 1:
-                yield Merge(keeper=keeper, copies=tuple(holder.members)[1:], values=holder.values)
+                copies = tuple(holder.members)[1:]
+                yield Merge(keeper=keeper, copies=copies, values=holder.values, actions=holder.actions)
             left, is_first = [member for member in others if member not in holder.members], False
 
-    def _may_go(self, member: str, holder: _Holder) -> bool:
-        """Return True if the merge is asked for, and no value is known in which the two differ."""
-        values, copy = self._values[member], self._copies.get(member)
-        is_plain = values["content"] == holder.values["content"] and not holder.gains(values)
-        is_asked = "merge" in self._taken and (not is_plain or (copy is not None and copy.action == "merge"))
-        is_asked |= is_plain and "delete" in self._taken
-        return is_asked and holder.members.keys().isdisjoint(self._apart_from[member])
+    def _find_obstacle(self, member: str, holder: _Holder) -> str | None:
+        """Say why a memory cannot be merged; None if it is asked for, and nothing is lost.
 
-    def _take_in(self, member: str, holder: _Holder) -> None:
-        """Merge a memory, if both have one source, the service accepts what is taken over, and nothing is lost."""
+        A value that only the copy has is taken over, if the service accepts it.
+        """
         values, copy = self._values[member], self._copies.get(member)
         gains = holder.gains(values)
+        is_plain = values["content"] == holder.values["content"] and not gains
+        is_asked = "merge" in self._taken and (not is_plain or (copy is not None and copy.action == "merge"))
+        if not (is_asked or (is_plain and "delete" in self._taken)):
+            return "nobody asked for it"
+        if not holder.members.keys().isdisjoint(self._apart_from[member]):
+            return "the two differ in a value"
+        beside, kept = self._beside[member], self._beside[holder.id]
+        if beside.day != kept.day and None not in (beside.day, kept.day) and may_recur(values["content"]):
+            return "it may be another event, of another day"
         grown = {**holder.values, **gains}
-        is_sendable = all(normalize(name, value) == (value, None, False) for name, value in gains.items())
-        if not (is_sendable and (_is_empty(values.get("source")) or values["source"] == grown["source"])):
-            return
+        differing = [name for name, cell in beside.cells.items() if cell not in (None, kept.cells[name])]
+        differing += [
+            name for name in _KEEP_BOTH if not _is_empty(values.get(name)) and values[name] != grown[name]
+        ]
+        if differing:
+            return f"the two differ in {', '.join(differing)}"
+        if not all(_is_sendable(name, value) for name, value in gains.items()):
+            return "the kept one cannot take over what this one holds"
         written = {**holder.written, **dict.fromkeys(gains, member)}
         if any(values.get(name) not in (None, grown[name]) for name in TEXT_FIELDS):
             breaks_off = copy is not None and copy.kind == "truncated"
             removed = Statements.of(self._texts.statements((member, name)) for name in TEXT_FIELDS)
-            kept = Statements.of(self._texts.statements((written[name], name)) for name in TEXT_FIELDS)
-            if find_lost(removed, kept, self._store, breaks_off=breaks_off):
-                return
+            held = Statements.of(self._texts.statements((written[name], name)) for name in TEXT_FIELDS)
+            if find_lost(removed, held, self._store, breaks_off=breaks_off):
+                return "a word of it would be lost (a name, a number or another value)"
+        return None
+
+    def _take_in(self, member: str, holder: _Holder) -> None:
+        values = self._values[member]
+        gains = holder.gains(values)
+        is_plain = values["content"] == holder.values["content"] and not gains
+        holder.actions[member] = "delete" if is_plain else "merge"
         holder.members[member] = None
-        holder.values, holder.written = grown, written
+        holder.values |= gains
+        holder.written |= dict.fromkeys(gains, member)
+        self.why_left.pop(member, None)
+
+
+_PLANTED = "hidden characters in it may say something else"
+_NOTHING_KEEPS = "the memory that says the same is deleted, cannot be opened, or may not be kept"
+
+
+class _Beside(NamedTuple):
+    """Conditions of a merge beside the fields that it writes."""
+
+    is_planted: bool
+    day: int | None
+    cells: dict[str, Any]
+    """Of columns that no service has: nothing can take them over."""
+
+
+_IDENTITY = frozenset([*MEMORY_KINDS, "origin_id", "content_error"])
+"""Columns that merging treats by their rules, or that tell rows apart."""
+
+
+def _read_beside(memories: pd.DataFrame, ids: Sequence[str]) -> dict[str, _Beside]:
+    rows = memories.drop_duplicates("id")
+    rows = rows[rows["id"].isin(set(ids))]
+    names = [name for name in rows.columns if name not in _IDENTITY]
+    columns = [[None if is_nothing(cell) else repr(cell) for cell in rows[name].tolist()] for name in names]
+    cells = zip(*columns, strict=True) if names else ((),) * len(rows)
+    return {
+        memory_id: _Beside(is_planted, day, dict(zip(map(str, names), row, strict=True)))
+        for memory_id, is_planted, day, row in zip(
+            rows["id"], with_hidden(rows).tolist(), _days_of(rows), cells, strict=True
+        )
+    }
+
+
+def is_nothing(cell: Any) -> bool:
+    """Return True for a missing cell, whatever stands for it, and for an empty text."""
+    return cell is None or pd.isna(cell) is True or (isinstance(cell, str) and not cell.strip())
+
+
+def _days_of(memories: pd.DataFrame) -> list[int | None]:
+    if "created_at" not in memories.columns:
+        return [None] * len(memories)
+    times = pd.Series(read_times(memories, "created_at"))
+    return [None if pd.isna(time) else time.toordinal() for time in times]
+
+
+def _is_sendable(name: str, value: Any) -> bool:
+    """Return True if a service takes what a kept memory would take over: other services may hold what ours refuses."""
+    if isinstance(value, tuple):
+        is_name = (0 < len(one.strip()) == len(one) <= MAX_TAG_CHARS and "," not in one for one in value)
+        return len(value) <= MAX_TAGS and all(is_name) and "\0" not in "".join(value)
+    if isinstance(value, float):
+        return 0 <= value <= (_HIGHEST[name] or value)
+    return "\0" not in value
+
+
+_HIGHEST = {field.name: field.highest for field in MEMORY_FIELDS}
+
+
+# ---- equal events of several days
+
+_STANDING = load_rules("standing")
+_LONG = 25
+"""Words from which on nobody writes the same text of another day."""
+
+
+def may_recur(text: str) -> bool:
+    """Return True for a text that may tell of another event if it was written on another day.
+
+    A text that is long, names its own day or tells what holds for long is the same on any day; when in doubt it may
+    recur.
+
+    >>> [may_recur(text) for text in ("Took 400 mg ibuprofen.", "Ada likes tea.", "Took a pill on 3 May 2026.")]
+    [True, False, False]
+    """
+    if len(words_of(pa.array([text], pa.large_string())).tokens) >= _LONG:
+        return False
+    groups = {match.rule.group for match in _STANDING.find(text)}
+    return "day" not in groups and ("standing" not in groups or "passing" in groups)
 
 
 class _Holder:
     """A memory that is kept, and those that were merged into it."""
 
     def __init__(self, memory_id: str, values: Fields) -> None:
+        self.id = memory_id
+        self.actions: dict[str, Proposal] = {}
         self.members = {memory_id: None}
         """Itself, and in their order the memories that are in it."""
         self.values = dict(values)
         self.written: dict[str, str] = dict.fromkeys(TEXT_FIELDS, memory_id)
         """Of which memory each field is."""
 
-    def gains(self, other: Fields) -> dict[str, Value]:
+    def gains(self, other: Fields) -> dict[str, Any]:
         """Return what it would take over from another one."""
         gains = {name: other.get(name) for name in FILLED if _is_empty(self.values.get(name))}
         gains = {name: value for name, value in gains.items() if not _is_empty(value)}
-        tags = dict.fromkeys([*(self.values.get("tags") or ()), *(other.get("tags") or ())])  # type: ignore[misc]
-        if not same_value("tags", tuple(tags), self.values.get("tags")):
-            gains["tags"] = tuple(tags)
+        for name in _JOINED:
+            names = dict.fromkeys([*(self.values.get(name) or ()), *(other.get(name) or ())])
+            if names.keys() != set(self.values.get(name) or ()):
+                gains[name] = tuple(names)
         return gains
 
 
@@ -368,5 +504,117 @@ def _group_copies(copies: Sequence[Copy]) -> list[list[str]]:
     return sorted(sorted(ids[member] for member in group) for group in clusters.groups())
 
 
-def _is_empty(value: Value) -> bool:
-    return value is None or (isinstance(value, str) and not value.strip())
+def _is_empty(value: Any) -> bool:
+    return value is None or value == () or (isinstance(value, str) and not value.strip())
+
+
+# ---- what findings propose is what a cleanup does
+
+
+def read_copies(findings: pd.DataFrame) -> list[Copy]:
+    """Collect the findings of memories that repeat another one."""
+    is_copy = (findings["action"] == "merge") | (findings["check"] == "exact_duplicate")
+    copies = findings[is_copy & findings["related_id"].notna()]
+    columns = ("id", "related_id", "check", "kind", "action")
+    return [Copy(*cells) for cells in zip(*(copies[name] for name in columns), strict=True)]
+
+
+def changed_pairs(findings: pd.DataFrame) -> set[frozenset[str]]:
+    """Pair all versions of one memory: each may hold a value that the others do not."""
+    versions = findings[(findings["check"] == "version") & findings["group"].notna()]
+    groups = versions.groupby("group")["id"]
+    return {frozenset(pair) for _, ids in groups for pair in combinations(ids, 2)}
+
+
+def join_fields(keeper: Fields, copies: Iterable[Fields]) -> dict[str, Any]:
+    """Return the fields of a memory that has taken over what copies of it hold."""
+    holder = _Holder("", keeper)
+    for copy in copies:
+        holder.values |= holder.gains(copy)
+    return holder.values
+
+
+def settle_proposals(findings: pd.DataFrame, memories: pd.DataFrame) -> pd.DataFrame:
+    """Return findings that propose to delete or merge a memory only if a cleanup will, and each memory once.
+
+    The merges are decided here as a plan decides them. A finding about a memory that stays is for review, and its
+    evidence says why; ``related_id`` of one that goes is the memory that keeps what it says.
+    """
+    is_ending = findings["action"].isin(["delete", "merge"]) & findings["id"].notna()
+    if not is_ending.any():
+        return findings
+    is_copying = is_ending & findings["related_id"].notna()
+    is_copying &= findings["check"].isin(COPYING) | (findings["action"] == "merge")
+    deleted = set(findings["id"][is_ending & ~is_copying])
+    copies = [copy for copy in read_copies(findings[is_copying]) if copy.id not in deleted]
+    ended, why_left = _decide(copies, findings, memories, deleted)
+    ids, checks, evidence = (findings[name].tolist() for name in ("id", "check", "evidence"))
+    actions, related = findings["action"].tolist(), findings["related_id"].tolist()
+    endings, copyings = is_ending.tolist(), is_copying.tolist()
+    proposed = set(deleted)
+    # the finding that a merge rests on comes first
+    for row in sorted(
+        range(len(ids)), key=lambda row: (not endings[row], _RANKS.get(checks[row], _LAST), row)
+    ):
+        if ids[row] in proposed:
+            if copyings[row]:
+                actions[row] = "none"
+        elif ids[row] in ended and (endings[row] or checks[row] in _RANKS):
+            proposed.add(ids[row])
+            related[row], actions[row] = ended[ids[row]]
+        elif endings[row]:
+            actions[row] = "review"
+            evidence[row] = f"{evidence[row]}; stays: {why_left.get(ids[row], _NOTHING_KEEPS)}"
+    columns = {"action": actions, "related_id": related, "evidence": evidence}
+    return findings.assign(**{name: pd.array(cells, "str") for name, cells in columns.items()})
+
+
+def _decide(
+    copies: Sequence[Copy], findings: pd.DataFrame, memories: pd.DataFrame, deleted: Collection[str]
+) -> tuple[dict[str, tuple[str, Proposal]], dict[str, str]]:
+    """Return the memories that are merged, each with its keeper and action, and why others stay."""
+    ended: dict[str, tuple[str, Proposal]] = {}
+    why_left: dict[str, str] = {}
+    memories = memories.drop_duplicates("id")
+    named = {memory_id for copy in copies for memory_id in (copy.id, copy.keeper)} - set(deleted)
+    concerned = memories[memories["id"].isin(named)]
+    if "content_error" in concerned.columns:
+        concerned = concerned[concerned["content_error"].isna()]
+    values = _read_values(concerned)
+    owners = memories["user_id"] if "user_id" in memories.columns else pd.Series("", memories.index)
+    owner_of = dict(zip(memories["id"], owners, strict=True))
+    by_owner: defaultdict[Any, list[Copy]] = defaultdict(list)
+    for copy in copies:
+        by_owner[owner_of.get(copy.id)].append(copy)
+    apart = changed_pairs(findings)
+    for owner, own in by_owner.items():
+        store = (
+            memories
+            if len(by_owner) == 1 and owners.nunique() <= 1
+            else memories[(owners == owner).to_numpy(bool)]
+        )
+        merging = Merging(store, values, taken=frozenset(PROPOSALS), apart=apart)
+        for merge in merging.merges(own):
+            ended |= {copy: (merge.keeper, merge.actions[copy]) for copy in merge.copies}
+        why_left |= merging.why_left
+    return ended, why_left
+
+
+def _read_values(memories: pd.DataFrame) -> dict[str, dict[str, Any]]:
+    """Return the fields of memories as a plan reads them, by id."""
+    columns: dict[str, list[Any]] = {}
+    for field in MEMORY_FIELDS:
+        if not field.is_editable:
+            continue
+        if field.name not in memories.columns:
+            columns[field.name] = [() if field.kind == "names" else None] * len(memories)
+        elif field.kind == "names":
+            columns[field.name] = [tuple(dict.fromkeys(cell)) for cell in read_names(memories, field.name)]
+        elif field.kind == "number":
+            numbers = read_numbers(memories, field.name).tolist()
+            columns[field.name] = [None if number != number else number for number in numbers]
+        else:
+            texts = read_texts(memories, field.name)
+            columns[field.name] = texts.astype(object).where(texts.notna(), None).tolist()
+    rows = zip(*columns.values(), strict=True)
+    return {one: dict(zip(columns, row, strict=True)) for one, row in zip(memories["id"], rows, strict=True)}

@@ -1,0 +1,102 @@
+"""Recognise what the system that a memory comes from calls outdated: by a time, a state, a flag or a successor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from functools import lru_cache
+
+from memframe.frames import read_moment
+
+ENDS = (
+    "invalid_at", "expired_at", "expires_at", "expiration_date", "valid_until", "valid_to", "superseded_at",
+    "archived_at", "deleted_at", "forgotten_at",
+)  # fmt: skip
+"""Times from which on a memory no longer holds."""
+
+STATES = {
+    "status": "archived deleted deprecated disabled expired forgotten inactive invalid obsolete outdated paused "
+    "replaced retracted superseded",
+}
+STATES["state"] = STATES["status"]
+"""Names of states, and those in which a memory no longer holds."""
+
+FLAGS = {
+    **dict.fromkeys(["is_latest", "is_active", "is_current", "is_valid", "active", "enabled"], False),
+    **dict.fromkeys(
+        [
+            "is_forgotten",
+            "is_deleted",
+            "is_archived",
+            "archived",
+            "deleted",
+            "forgotten",
+            "obsolete",
+            "superseded",
+        ],
+        True,
+    ),
+}
+"""Flags, and the value with which a memory no longer holds."""
+
+SUCCESSORS = ("replaced_by", "superseded_by")
+"""Names of what stands in the place of a memory."""
+
+
+@lru_cache(maxsize=1024)
+def _fold(name: str) -> str:
+    return name.casefold().replace("_", "").replace("-", "")
+
+
+_ENDS, _STATES = {*map(_fold, ENDS)}, {name: {*states.split()} for name, states in STATES.items()}
+_FLAGS = {_fold(name): value for name, value in FLAGS.items()}
+_SUCCESSORS = {*map(_fold, SUCCESSORS)}
+_KNOWN = {*_ENDS, *_STATES, *_FLAGS, *_SUCCESSORS}
+
+
+def declaring(names: Iterable[object]) -> list[str]:
+    """Return the names that may declare a memory outdated, in whichever spelling.
+
+    >>> declaring(["content", "invalidAt", "status", 3])
+    ['invalidAt', 'status']
+    """
+    return [name for name in names if isinstance(name, str) and _fold(name) in _KNOWN]
+
+
+def declared_outdated(cells: Mapping[str, object], now: datetime) -> str | None:
+    """Return how the cells of a memory say that it no longer holds; None if they do not.
+
+    >>> at = datetime(2026, 5, 1, tzinfo=UTC)
+    >>> declared_outdated({"content": "Lives in Lyon", "invalid_at": "2024-05-01T10:00:00Z"}, at)
+    'invalid_at: 2024-05-01T10:00:00Z'
+    >>> declared_outdated({"status": "active", "valid_until": "2030-01-01", "isLatest": "True"}, at)
+    """
+    for name in declaring(cells):
+        value, folded = cells[name], _fold(name)
+        value = value.item() if hasattr(value, "item") else value  # of NumPy
+        text = str(value).strip()
+        if value is None or value != value or text.casefold() in ("", "none", "null", "nan", "nat", "<na>"):
+            continue
+        is_so = (
+            _is_past(value, now)
+            if folded in _ENDS
+            else text.casefold() in _STATES[folded]
+            if folded in _STATES
+            else text.casefold() in _FLAG_WORDS[_FLAGS[folded]]
+            if folded in _FLAGS
+            else text.casefold() not in _FLAG_WORDS[False]
+        )
+        if is_so:
+            return f"{name}: {text[:60]}"
+    return None
+
+
+_FLAG_WORDS = {True: {"true", "1", "1.0", "yes"}, False: {"false", "0", "0.0", "no"}}
+
+
+def _is_past(value: object, now: datetime) -> bool:
+    """Return True for a time that has passed; one that cannot be read counts as such, as somebody set an end."""
+    moment, _ = read_moment(value)
+    if moment is None:
+        return str(value).strip().casefold() not in _FLAG_WORDS[False]
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) <= now

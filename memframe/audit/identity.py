@@ -1,0 +1,182 @@
+"""Identify findings: know one again in another audit, and the same value in several memories.
+
+A finding is its check, kind, memory, field and the text that it judges: the value that was found, the name of a tag,
+or what the field holds. Sentences, scores, counts, offsets and groups are no part of it: they change with every memory
+that comes and goes. Texts are stored as digests under a key that is not stored beside them, as a digest of a PIN alone
+could be guessed.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from memframe.audit.fields import names_in
+from memframe.audit.findings import join_findings
+from memframe.decisions import Decisions
+
+_ROLES = frozenset({"exact_duplicate", "near_duplicate", "version"})
+"""Checks whose kind says what a memory is to the others of its group; it changes when one of those goes."""
+
+_DIGEST_CHARACTERS = 32
+
+
+def digest_text(key: bytes, text: str) -> str:
+    """Return what stands for a text where the text itself may not be stored.
+
+    >>> digest_text(b"key", "4711")
+    '3f64db98781294e86878d407d31f2fc7'
+    """
+    return hmac.digest(key, text.encode("utf-8", "surrogatepass"), "sha256").hex()[:_DIGEST_CHARACTERS]
+
+
+VALUES = frozenset({"secret", "personal_data"})
+"""Checks that find values, which are the same in whatever text they stand."""
+
+
+def texts_judged(
+    findings: pd.DataFrame,
+    memories: pd.DataFrame,
+    counted: pd.DataFrame,
+    *,
+    is_span: pd.Series[bool] | None = None,
+) -> list[str]:
+    """Return the text that each finding judges; of a figure that is about a source, its name.
+
+    ``is_span`` tells of which findings the span is judged, and not the whole field; by default of all that have one.
+
+    >>> memories = pd.DataFrame({"id": ["m1"], "content": ["Door code: 2580#"]})
+    >>> from memframe.audit.secrets import find_secrets
+    >>> texts_judged(find_secrets(memories), memories, memories.head(0))
+    ['2580#']
+    """
+    first = ~memories["id"].duplicated().to_numpy()
+    place_of = dict(zip(memories["id"][first], np.flatnonzero(first).tolist(), strict=True))
+    fields = [name for name in findings["field"].dropna().unique() if name in memories.columns]
+    columns = {name: memories[name].tolist() for name in {"content", *fields} if name in memories.columns}
+    source_of = _sources_of(counted, memories)
+    texts = []
+    names = ("check", "kind", "id", "field", "start", "end", "group", "evidence")
+    plain = findings[list(names)].astype(object).where(findings[list(names)].notna(), None)
+    if is_span is not None:
+        plain.loc[~is_span, ["start", "end"]] = None
+    for check, kind, memory_id, field, start, end, group, evidence in plain.itertuples(
+        index=False, name=None
+    ):
+        if check == "tags" and (tags := names_in(str(evidence))):
+            texts.append(tags[0])
+        elif memory_id is None:
+            texts.append(source_of.get((check, kind, group), ""))
+        else:
+            column, place = columns.get(field or "content"), place_of.get(memory_id)
+            cell = None if column is None or place is None else column[place]
+            texts.append(cell[start:end] if isinstance(cell, str) else repr(cell))
+    return texts
+
+
+def _sources_of(counted: pd.DataFrame, memories: pd.DataFrame) -> dict[tuple[Any, ...], str]:
+    """Return the source that each figure with a group is about."""
+    if "source" not in memories.columns or not len(grouped := counted[counted["group"].notna()]):
+        return {}
+    each = grouped.drop_duplicates(["check", "kind", "group"])
+    sources = dict(zip(memories["id"], memories["source"], strict=True))
+    keys = zip(each["check"], each["kind"], each["group"].tolist(), strict=True)
+    return {key: str(sources.get(one)) for key, one in zip(keys, each["id"], strict=True)}
+
+
+def keys_of(findings: pd.DataFrame, texts: Sequence[str] | None) -> list[tuple[Any, ...]]:
+    """Return one key for each finding; the second of two equal ones has another than the first.
+
+    Without texts, which an audit of an earlier version did not store, check, kind, memory and field have to do.
+
+    >>> found = pd.DataFrame({"check": "secret", "kind": "pin", "id": ["m1", "m1"], "field": "content"})
+    >>> keys_of(found, ["4711", "4711"])[1]
+    ('secret', 'pin', 'm1', 'content', '4711', 1)
+    """
+    names = ["check", "kind", "id", "field"]
+    plain = findings[names].astype(object).where(findings[names].notna(), None)
+    n_before: Counter[tuple[Any, ...]] = Counter()
+    keys = []
+    for cells, text in zip(
+        plain.itertuples(index=False, name=None), texts or [""] * len(findings), strict=True
+    ):
+        check, kind, memory_id, field = cells
+        key = (check, "" if check in _ROLES else kind, memory_id, field, text)
+        keys.append((*key, n_before[key]))
+        n_before[key] += 1
+    return keys
+
+
+def split_by_keys(
+    later: pd.DataFrame, keys: Sequence[Any], earlier: pd.DataFrame, earlier_keys: Sequence[Any]
+) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """Return the findings that only the later audit has, those that only the earlier one has, and those of both."""
+    known, found = set(earlier_keys), set(keys)
+    is_old = np.array([key in known for key in keys], bool)
+    is_gone = np.array([key not in found for key in earlier_keys], bool)
+    return (
+        join_findings([later[~is_old]]),
+        join_findings([earlier[is_gone]]),
+        join_findings([later[is_old]]),
+    )
+
+
+def list_once(findings: pd.DataFrame, memories: pd.DataFrame) -> pd.DataFrame:
+    """Return findings with one row for each value or text that several memories hold alike, in their order.
+
+    The row is the first of them, and has the columns ``ids``, a tuple, and ``n_times`` beside.
+    """
+    is_value = findings["check"].isin(VALUES)
+    texts = texts_judged(findings, memories, findings.head(0), is_span=is_value)
+    said = findings["evidence"].mask(is_value)  # the same value may have another word before its mask
+    columns = (findings[name] for name in ("check", "kind", "severity", "action"))
+    places: dict[tuple[Any, ...], list[int]] = {}
+    for place, (text, *cells) in enumerate(zip(texts, said, *columns, strict=True)):
+        # what is about no memory has no text, and is by itself
+        places.setdefault((*map(str, cells), text, None if text else place), []).append(place)
+    ids = findings["id"].tolist()
+    named = [dict.fromkeys(ids[row] for row in rows if isinstance(ids[row], str)) for rows in places.values()]
+    return findings.iloc[[rows[0] for rows in places.values()]].assign(
+        ids=pd.Series([*map(tuple, named)], dtype=object).to_numpy(), n_times=[*map(len, places.values())]
+    )
+
+
+def decision_keys(
+    findings: pd.DataFrame,
+    memories: pd.DataFrame,
+    counted: pd.DataFrame,
+    decisions: Decisions,
+    *,
+    is_stored: bool,
+) -> tuple[list[str], list[str]]:
+    """Return the keys by which decisions about findings are known again, and the texts that the findings judge.
+
+    Unlike a comparison, a key has the whole field beside the value that was found: who edits a memory is asked again.
+    Memories of a file have no ids that last, so there the text alone has to do.
+    """
+    whole = texts_judged(findings, memories, counted, is_span=pd.Series(False, index=findings.index))
+    texts = [*whole]
+    values = np.flatnonzero(findings["check"].isin(VALUES))
+    spans = texts_judged(findings.iloc[values], memories, counted) if len(values) else []
+    for place, span in zip(values.tolist(), spans, strict=True):
+        texts[place] = span
+    columns = (
+        findings[name].astype(object).where(findings[name].notna(), None).tolist()
+        for name in ("check", "kind", "field", "id")
+    )
+    keys = [
+        decisions.key(
+            check,
+            "" if check in _ROLES else kind or "",
+            field or "",
+            memory_id if is_stored else None,
+            text if text == value else f"{value}\0{text}",
+        )
+        for check, kind, field, memory_id, text, value in zip(*columns, whole, texts, strict=True)
+    ]
+    return keys, texts

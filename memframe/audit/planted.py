@@ -1,0 +1,296 @@
+"""Planted text: characters that nobody sees, marks of chat templates, links that carry data out, encoded instructions.
+
+Whoever can write to a memory can speak to the machine that reads it. A text with characters that are hidden is no
+copy of any other one, and is never kept in place of one (`hidden_in`, `with_hidden`).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from memframe.audit.evidence import is_sensitive
+from memframe.audit.findings import Proposal, Severity, findings_frame
+from memframe.audit.rules import load_rules, prefilter_of
+from memframe.audit.text import mask_text, text_column, texts_with
+from memframe.display import number_of
+from memframe.fields import MEMORY_FIELDS
+
+# ---- characters that nobody sees
+
+_TAGS = "\U000e0000-\U000e007f"
+_SELECTORS = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
+_OVERRIDES = "\u202d\u202e"
+_BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+_ZERO_WIDTH = (
+    "\xad\u034f\u115f\u1160\u180e\u200b-\u200d\u2060-\u2065\u206a-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb"
+)
+_PRIVATE = "\ue000-\uf8ff\U000f0000-\U000ffffd\U00100000-\U0010fffd"
+_CONTROLS = "\x00-\x08\x0e-\x1f\x7f"
+_HIDDEN = re.compile(f"[{_TAGS}{_SELECTORS}{_BIDI}{_ZERO_WIDTH}{_PRIVATE}{_CONTROLS}]")
+_MAY_HIDE = prefilter_of(_HIDDEN)
+_NOT_PLAIN = r"[^\t-\r -~]"
+"""A pattern of RE2: all else is ASCII that is seen."""
+_OF_SERVICE = frozenset(field.name for field in MEMORY_FIELDS if not field.is_editable) | {"content_error"}
+
+_RIGHT_TO_LEFT = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff"
+_JOINING = (
+    _RIGHT_TO_LEFT
+    + "\u0900-\u0fff\u1000-\u109f\u1780-\u18af\u1a20-\u1aaf\u1b00-\u1b7f\ua840-\uaaff\U00011000-\U000116ff"
+)
+_UNSPACED = (
+    "\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef"
+)
+_PICTURE = "\xa9\xae\u2190-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
+_LATIN = "A-Za-z\xc0-\u05ff"
+_FLAG = (
+    "\U0001f3f4\U000e0067\U000e0062(?:\U000e0065\U000e006e\U000e0067|\U000e0073\U000e0063\U000e0074"
+    "|\U000e0077\U000e006c\U000e0073)\U000e007f"
+)
+_ORDINARY = re.compile(
+    "|".join(
+        (
+            "\\A\ufeff",  # a byte-order mark
+            _FLAG,  # of England, Scotland and Wales
+            f"(?<=[{_PICTURE}{_SELECTORS}])\u200d(?=[{_PICTURE}])",  # families, professions
+            f"(?<=[^\\s{_LATIN}{_SELECTORS}])[{_SELECTORS}](?![{_SELECTORS}])",
+            f"(?<=[{_JOINING}])[\u200c\u200d]{{1,2}}|[\u200c\u200d](?=[{_JOINING}])",
+            f"(?<=[{_UNSPACED}])\u200b|\u200b(?=[{_UNSPACED}])",  # where a line may break
+            "(?<=[^\\W\\d_])\xad(?=[^\\W\\d_])",  # shows only at the end of a line
+            "(?<=[\u1100-\u11ff\u3130-\u318f])[\u115f\u1160\u3164]|[\u115f\u1160\u3164](?=[\u1100-\u11ff\u3130-\u318f])",
+        )
+    )
+)
+"""What scripts and pictures need, and what no reader of a text would miss."""
+_ORDINARY_MARKS = re.compile(f"(?![{_OVERRIDES}])[{_BIDI}]")
+_HAS_RIGHT_TO_LEFT = re.compile(f"[{_RIGHT_TO_LEFT}]")
+
+
+def hidden_in(text: str) -> list[int]:
+    """Return the places of characters that are not seen, or differ from what is seen, and that no script needs.
+
+    >>> hidden_in("tea\\u200bpot"), hidden_in("\\U0001f469\\u200d\\U0001f52c")
+    ([3], [])
+    """
+    places = [found.start() for found in _HIDDEN.finditer(text)]
+    if not places:
+        return []
+    ordinary = {place for found in _ORDINARY.finditer(text) for place in range(*found.span())}
+    if _HAS_RIGHT_TO_LEFT.search(text):
+        ordinary.update(found.start() for found in _ORDINARY_MARKS.finditer(text))
+    return [place for place in places if place not in ordinary]
+
+
+def without_hidden(text: str) -> str:
+    """Return what is seen of a text.
+
+    >>> without_hidden("Ada likes t\\u200bea.")
+    'Ada likes tea.'
+    """
+    hidden = frozenset(hidden_in(text))
+    return "".join(letter for place, letter in enumerate(text) if place not in hidden) if hidden else text
+
+
+def with_hidden(memories: pd.DataFrame) -> NDArray[np.bool_]:
+    """Return by row whether any text of a memory, tags and columns of others included, has hidden characters."""
+    found = np.zeros(len(memories), bool)
+    for name, column in memories.items():
+        if name in _OF_SERVICE:
+            continue
+        if isinstance(column.dtype, pd.StringDtype):
+            texts = text_column(memories, str(name))
+            rows = pc.indices_nonzero(pc.match_substring_regex(texts, _NOT_PLAIN))
+            cells = [*zip(rows.to_pylist(), texts.take(rows).to_pylist(), strict=True)]
+        elif column.dtype == object:
+            cells = [*enumerate(map(_join_texts, column.tolist()))]
+        else:
+            continue
+        for row, text in cells:
+            if not found[row] and not (text.isascii() and text.isprintable()):
+                found[row] = bool(hidden_in(text))
+    return found
+
+
+def _join_texts(cell: object) -> str:
+    if isinstance(cell, str):
+        return cell
+    return "\n".join(part for part in cell if isinstance(part, str)) if isinstance(cell, tuple | list) else ""
+
+
+# ---- the check
+
+_KINDS: dict[str, tuple[Severity, Proposal, float]] = {
+    "tag_characters": ("high", "strip", 1.0),
+    "zero_width": ("high", "strip", 0.9),
+    "bidirectional": ("high", "review", 0.9),  # what is seen changes with it
+    "private_use": ("medium", "review", 0.7),  # a font may show it
+    "chat_mark": ("high", "review", 0.9),
+    "link": ("high", "review", 0.9),
+    "encoded": ("high", "review", 0.9),
+}
+"""Severity, proposal and score of each kind."""
+
+_INSIDE = r"(?<=[^\W_])[{0}]+(?=[^\W_])"
+_SHAPES = (
+    ("tag_characters", re.compile(f"[{_TAGS}]+|[{_SELECTORS}]{{3,}}")),
+    ("bidirectional", re.compile(f"[{_OVERRIDES}]|{_INSIDE.format(_BIDI)}")),
+    ("zero_width", re.compile(f"{_INSIDE.format(_ZERO_WIDTH)}|[{_ZERO_WIDTH}]{{4,}}|{_INSIDE.format(_SELECTORS)}")),
+    ("private_use", re.compile(_INSIDE.format(_PRIVATE))),
+)  # fmt: skip
+
+_TABLE = load_rules("planted")
+_MARKS, _INSTRUCTION, _ABOUT = (
+    _TABLE.only(*groups) for groups in (("chat_mark", "image", "link"), ("instruction",), ("about",))
+)
+_QUOTED = re.compile(
+    r"```.{0,20000}?(?:```|\Z)|`[^`\n]{1,2000}`|[\"“«„][^\"“”«»„\n]{1,2000}[\"”»“]|^[ \t]{0,3}>[^\n]{0,2000}",
+    re.DOTALL | re.MULTILINE,
+)
+_BASE64 = re.compile(r"(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/]{24,4000}={0,2}(?![A-Za-z0-9+/_=-])")
+_HEX = re.compile(r"(?<![0-9A-Fa-f])(?:[0-9A-Fa-f]{2}){16,2000}(?![0-9A-Fa-f])")
+_SENTENCE = re.compile(r"[A-Za-z']{2,20}(?:[ ,.:;]{1,2}[A-Za-z']{1,20}){2}")
+
+
+class _Planted(NamedTuple):
+    kind: str
+    start: int
+    end: int
+    evidence: str
+
+
+def find_planted(memories: pd.DataFrame) -> pd.DataFrame:
+    """Find text that is hidden from people or speaks to the machine that reads a memory.
+
+    It finds tag, zero-width, bidirectional and private-use characters inside words, marks of chat templates, links that
+    would carry data out, and base64 or hexadecimal text that decodes to an instruction. What scripts and pictures need
+    (joiners, variation selectors, marks of right-to-left scripts) and what stands in code or quotes is not found, nor
+    are texts about such attacks. It does not look for instructions in plain words.
+
+    Parameters
+    ----------
+    memories : DataFrame
+        Needs ``id``; looks at ``title``, ``summary`` and ``content``.
+
+    Returns
+    -------
+    DataFrame
+        Findings of the kinds ``tag_characters zero_width bidirectional private_use chat_mark link encoded``, one a kind
+        and text. The action is ``strip``, which removes what is not seen, or ``review``.
+
+    Examples
+    --------
+    >>> memories = pd.DataFrame({"id": ["m1", "m2"], "content": ["Likes tea.\\U000e0048\\U000e0069", "Likes tea."]})
+    >>> find_planted(memories)[["kind", "id", "evidence"]].values.tolist()
+    [['tag_characters', 'm1', '2 hidden characters (U+E0048 U+E0069): “Hi”']]
+    """
+    rows: list[tuple[int, str, str, _Planted]] = []
+    prefilter = "|".join([_MAY_HIDE, *(rule.prefilter for rule in _MARKS.rules), "[A-Za-z0-9+/]{24}"])
+    for text in texts_with(memories, prefilter):
+        rows.extend((text.row, text.field, text.text, planted) for planted in _find_in(text.text))
+    ids = memories["id"].tolist()
+    columns = [(ids[row], field, one, _choose_action(one, text)) for row, field, text, one in rows]
+    return findings_frame(
+        check="planted",
+        kind=[one.kind for _, _, one, _ in columns],
+        severity=[_KINDS[one.kind][0] for _, _, one, _ in columns],
+        id=[memory_id for memory_id, *_ in columns],
+        field=[field for _, field, _, _ in columns],
+        start=[one.start for _, _, one, _ in columns],
+        end=[one.end for _, _, one, _ in columns],
+        score=[_KINDS[one.kind][2] for _, _, one, _ in columns],
+        evidence=[one.evidence + why for _, _, one, (_, why) in columns],
+        action=[action for *_, (action, _) in columns],
+    )
+
+
+def _choose_action(one: _Planted, text: str) -> tuple[Proposal, str]:
+    action = _KINDS[one.kind][1]
+    if action == "strip" and not without_hidden(text).strip():
+        return "review", "; nothing else is in this text"
+    return action, ""
+
+
+def _find_in(text: str) -> Iterator[_Planted]:
+    if hidden := frozenset(hidden_in(text)):
+        yield from _find_characters(text, hidden)
+    if next(_ABOUT.find(text), None):
+        return
+    open_text = _QUOTED.sub(lambda quoted: " " * len(quoted[0]), text)
+    kinds = set()
+    for match in _MARKS.find(open_text):
+        if match.rule.kind not in kinds:
+            kinds.add(match.rule.kind)
+            words = (
+                "a mark of chat templates"
+                if match.rule.kind == "chat_mark"
+                else "a link that would carry data out"
+            )
+            yield _Planted(match.rule.kind, *match.found.span(), f"{words}: {_show(match.found[0])}")
+    yield from _find_encoded(open_text)
+
+
+def _find_characters(text: str, hidden: frozenset[int]) -> Iterator[_Planted]:
+    for kind, shape in _SHAPES:
+        runs = [found for found in shape.finditer(text) if not hidden.isdisjoint(range(*found.span()))]
+        if runs:
+            letters = [text[place] for found in runs for place in range(*found.span()) if place in hidden]
+            codes = " ".join(f"U+{ord(letter):04X}" for letter in letters[:3]) + " …" * (len(letters) > 3)
+            said = _decode_hidden(letters)
+            evidence = f"{number_of(len(letters), 'hidden character', 'hidden characters')} ({codes})"
+            yield _Planted(
+                kind, runs[0].start(), runs[-1].end(), f"{evidence}: {_show(said)}" if said else evidence
+            )
+
+
+def _decode_hidden(letters: Iterable[str]) -> str:
+    """Return the text that tag characters or variation selectors spell."""
+    spelled = []
+    for code in map(ord, letters):
+        if 0xE0020 <= code <= 0xE007E:
+            spelled.append(code - 0xE0000)
+        elif 0xFE00 <= code <= 0xFE0F:
+            spelled.append(code - 0xFE00)
+        elif 0xE0100 <= code <= 0xE01EF:
+            spelled.append(code - 0xE0100 + 16)
+    said = "".join(map(chr, spelled))
+    return said if said.isascii() and said.isprintable() else ""
+
+
+def _find_encoded(text: str) -> Iterator[_Planted]:
+    for pattern in (_BASE64, _HEX):
+        for found in pattern.finditer(text):
+            said = _decode(found[0], is_hex=pattern is _HEX)
+            if said and next(_INSTRUCTION.find(said), None):
+                yield _Planted("encoded", *found.span(), f"encoded: {_show(said)}")
+                return
+
+
+def _decode(word: str, *, is_hex: bool) -> str | None:
+    try:
+        data = (
+            bytes.fromhex(word) if is_hex else base64.b64decode(word + "=" * (-len(word) % 4), validate=True)
+        )
+        said = data.decode("utf-8")
+    except (binascii.Error, ValueError):  # most long words are no encoded text
+        return None
+    return said if _SENTENCE.search(said) and said.replace("\n", " ").isprintable() else None
+
+
+_N_SHOWN = 80
+
+
+def _show(said: str) -> str:
+    """Quote a text in signs that are seen; of one that speaks of secrets only the length."""
+    if is_sensitive(said):
+        return mask_text(said)
+    line = " ".join(said.split())
+    line = "".join(letter if letter.isprintable() else "·" for letter in line)
+    return f"“{line if len(line) <= _N_SHOWN else line[: _N_SHOWN - 1] + '…'}”"

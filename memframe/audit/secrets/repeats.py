@@ -1,0 +1,110 @@
+"""Find the other places of a secret: all texts, sources and tags of a store that show a value found in one of them."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
+
+import pandas as pd
+
+from memframe.audit.secrets.values import is_distinctive, looks_drawn
+from memframe.audit.text import Span, Text, TextSearch, fold
+from memframe.fields import TEXT_FIELDS
+
+_LONGEST = 500
+"""Characters of a secret that is looked for."""
+
+_AT_ONCE = 200
+"""Secrets that are looked for in one pass: RE2 keeps an automaton of so many in its memory."""
+
+Spans = Mapping[tuple[int, str], list[Span]]
+"""Spans by row and field, in the order of their places."""
+
+
+def find_repeats(
+    memories: pd.DataFrame, found: Sequence[tuple[Text, Span]], *, sure: frozenset[str]
+) -> Iterator[tuple[Text, Span]]:
+    """Find each secret in the texts, sources and tags in which it was not found as such.
+
+    Words, short numbers and dates are not looked for: elsewhere they are nobody's secret. What was found on a basis
+    among `sure` is as sure wherever it stands alone, and within a longer word if it looks drawn at random.
+
+    >>> memories = pd.DataFrame({"id": ["m1"], "title": ["Uses blau77hd now"], "content": ["Password: blau77hd"]})
+    >>> first = (Text(0, "content", "Password: blau77hd"), Span("password", 10, 18, 0.9, basis="label"))
+    >>> repeats = find_repeats(memories, [first], sure=frozenset({"label"}))
+    >>> [(text.field, span.start, span.basis) for text, span in repeats]
+    [('title', 5, 'repeat')]
+    """
+    secrets: dict[str, Span] = {}
+    taken: defaultdict[tuple[int, str], list[Span]] = defaultdict(list)
+    for text, span in found:
+        taken[text.row, text.field].append(span)
+        value = text.text[span.start : span.end].strip()
+        if len(value) <= _LONGEST and is_distinctive(value):
+            known = secrets.setdefault(value, span)
+            if known.basis not in sure:
+                secrets[value] = span
+    yield from _search_store(memories, secrets, taken, sure)
+
+
+def find_memories_showing(memories: pd.DataFrame, values: Iterable[str]) -> list[int]:
+    """Return the rows of memories that show some of the values that are looked for elsewhere, in any place."""
+    secrets = {fold(value).text: Span("", 0, 0, 1.0) for value in values if is_distinctive(fold(value).text)}
+    found = _search_store(memories, secrets, defaultdict(list), frozenset())
+    return sorted({text.row for text, _ in found})
+
+
+def _search_store(
+    memories: pd.DataFrame, secrets: Mapping[str, Span], taken: Spans, sure: frozenset[str]
+) -> Iterator[tuple[Text, Span]]:
+    """Find secrets in texts, sources and tags."""
+    if not secrets:
+        return
+    fields = [name for name in TEXT_FIELDS if name in memories.columns]
+    sources = [text if isinstance(text, str) else None for text in memories.get("source", ())]
+    texts = memories[fields].assign(**{"source": pd.array(sources, "str")} if sources else {})
+    yield from _search(TextSearch(texts, texts.columns), secrets, taken, sure)
+    rows_of = _rows_by_tag(memories)
+    names = pd.DataFrame({"title": pd.array([*rows_of], "str")})
+    for text, span in _search(TextSearch(names), secrets, defaultdict(list), sure):
+        for row in rows_of[text.original or text.text]:
+            yield Text(row, "tags", text.text), span
+
+
+def _search(
+    search: TextSearch, secrets: Mapping[str, Span], taken: Spans, sure: frozenset[str]
+) -> Iterator[tuple[Text, Span]]:
+    """Find secrets in texts, the longest first, but for those that share characters with one found before."""
+    values = sorted(secrets, key=lambda value: (-len(value), value))
+    for first in range(0, len(values), _AT_ONCE):
+        pattern = "|".join(map(re.escape, values[first : first + _AT_ONCE]))
+        any_of_them = re.compile(pattern)
+        for text in search.find(pattern):
+            places = taken[text.row, text.field]
+            for match in any_of_them.finditer(text.text):
+                after = bisect_left(places, match.end(), key=attrgetter("start"))
+                if after == 0 or places[after - 1].end <= match.start():
+                    span = _repeat(secrets[match[0]], match, sure)
+                    places.insert(after, span)
+                    yield text, span
+
+
+def _repeat(first: Span, match: re.Match[str], sure: frozenset[str]) -> Span:
+    """Return the span of a secret in another place; it is unsure within a word that may be something else."""
+    start, end = match.span()
+    beside = match.string[max(0, start - 1) : start] + match.string[end : end + 1]
+    is_alone = not any(sign.isalnum() or sign == "_" for sign in beside)
+    is_sure = first.basis in sure and (is_alone or looks_drawn(match[0]))
+    return first._replace(start=start, end=end, basis="repeat" if is_sure else "sentence")
+
+
+def _rows_by_tag(memories: pd.DataFrame) -> Mapping[str, Sequence[int]]:
+    rows_of: defaultdict[str, list[int]] = defaultdict(list)
+    for row, tags in enumerate(memories.get("tags", ())):
+        for tag in dict.fromkeys(tags) if isinstance(tags, tuple | list) else ():
+            if isinstance(tag, str):
+                rows_of[tag].append(row)
+    return rows_of

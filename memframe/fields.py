@@ -1,0 +1,99 @@
+"""The fields of a memory, once: what each is, and how merging, redacting and sealing treat it.
+
+All other lists of fields follow from `MEMORY_FIELDS`. A new field needs only its name: unless its row says otherwise it
+is text that people write, that may be missing, is searched for secrets, is sealed in archives, and keeps two memories
+apart that differ in it.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+FieldKind = Literal["text", "names", "number", "time"]
+
+OnMerge = Literal["keep both", "compare words", "join", "keep own"]
+"""How two values of a field become one when memories are merged; a value that only one of them has is always kept.
+
+- ``keep both``: they cannot; both memories stay.
+- ``compare words``: the kept one stands if it says all that the other says; otherwise both memories stay.
+- ``join``: the names of both.
+- ``keep own``: that of the memory that is kept.
+"""
+
+
+class MemoryField(NamedTuple):
+    """One field of a memory; the defaults lose and reveal least."""
+
+    name: str
+    kind: FieldKind = "text"
+    is_editable: bool = True
+    """People may write it; otherwise it belongs to the service."""
+    is_optional: bool = True
+    """It may be missing (null)."""
+    is_searched: bool = True
+    """If it is text: searched for secrets, personal data and planted text, and by what people look for."""
+    is_sealed: bool = True
+    """Sealed archives encrypt it; the other columns are for sorting, counting and comparing without the key."""
+    on_merge: OnMerge = "keep both"
+    highest: float | None = None
+    """Largest value of a number; the smallest is 0."""
+    if_missing: Literal["info", "low", "medium"] | None = None
+    """How severe the audit finds a memory without it; None if it is not missed."""
+    is_placed: bool = False
+    """The pages of the service show it in a place of its own, not in the list of details."""
+    is_exported: bool = True
+    """The person's own download has it."""
+    since: int = 1
+    """First version of the columns of archives that has it; in an older archive it is missing from all memories."""
+
+    @property
+    def label(self) -> str:
+        """The name for people.
+
+        >>> MemoryField("created_at", "time").label
+        'Created at'
+        """
+        return self.name.replace("_", " ").capitalize()
+
+
+def _of_service(name: str, kind: FieldKind = "text", *, is_exported: bool = True) -> MemoryField:
+    """Make the row of a field that the service gives: no words of people, and open in sealed archives."""
+    return MemoryField(
+        name,
+        kind,
+        is_editable=False,
+        is_optional=False,
+        is_searched=False,
+        is_sealed=False,
+        is_exported=is_exported,
+    )
+
+
+MEMORY_FIELDS = (
+    _of_service("id"),
+    _of_service("user_id", is_exported=False),  # the download names the person once
+    MemoryField("title", on_merge="compare words", if_missing="low", is_placed=True),
+    MemoryField(
+        "summary", on_merge="compare words", if_missing="info", is_placed=True
+    ),  # short ones need none
+    MemoryField("content", is_optional=False, on_merge="compare words", if_missing="medium", is_placed=True),
+    MemoryField("tags", "names", is_optional=False, on_merge="join", if_missing="low", is_placed=True),
+    _of_service("tag_ids", "names", is_exported=False),  # it has the names
+    # a score is an estimate of the application, and says nothing about the person: of two copies one is enough
+    MemoryField("importance", "number", is_sealed=False, on_merge="keep own", highest=5.0),
+    MemoryField("confidence", "number", is_sealed=False, on_merge="keep own", highest=1.0),
+    # the name of the application that wrote the memory: open in archives, which are counted by it, and no prose
+    MemoryField("source", is_searched=False, is_sealed=False, if_missing="low"),
+    _of_service("created_at", "time"),
+    _of_service("updated_at", "time"),
+)
+"""In the order of the columns of frames and archives."""
+
+TEXT_FIELDS = tuple(field.name for field in MEMORY_FIELDS if field.kind == "text" and field.is_searched)
+"""Texts in which people write, and in which an audit and a search look."""
+
+NAMES_FIELDS = tuple(field.name for field in MEMORY_FIELDS if field.kind == "names")
+TIME_FIELDS = tuple(field.name for field in MEMORY_FIELDS if field.kind == "time")
+
+COLUMNS_VERSION = max(field.since for field in MEMORY_FIELDS)
+"""Version of the columns of archives; the header of an archive has it."""

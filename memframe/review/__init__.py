@@ -1,0 +1,75 @@
+"""From proposals to a plan by a person's decisions: in code, in a terminal and in a notebook, and they last."""
+
+from __future__ import annotations
+
+import sys
+from datetime import datetime
+from os import PathLike
+from types import ModuleType
+
+from memframe.audit import Audit
+from memframe.decisions import Decision, Decisions
+from memframe.errors import PlanError, check_kind
+from memframe.plan import Plan
+from memframe.review.desk import Review
+from memframe.review.proposals import Point, Proposal
+
+__all__ = ["Decision", "Decisions", "Point", "Proposal", "Review", "review"]
+
+
+def review(
+    audit_or_plan: Audit | Plan,
+    *,
+    decisions: str | PathLike[str] | None = None,
+    now: datetime | None = None,
+) -> Review:
+    """Review what an audit proposes, or what a plan would do. Nothing is written until `apply_plan`.
+
+    Parameters
+    ----------
+    audit_or_plan : Audit or Plan
+    decisions : str or path, optional
+        File in which decisions last; it is made if there is none. Without it they end with the process.
+    now : datetime, optional
+        As of when decisions are made and end; by default the present.
+
+    Returns
+    -------
+    Review
+
+    Raises
+    ------
+    JournalError
+        The file of decisions cannot be read, or one of its lines is damaged.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from memframe import audit_memories
+    >>> memories = pd.DataFrame({"id": ["m1", "m2", "m3"], "content": ["Likes tea", "Likes tea", "Door code: 2580#"]})
+    >>> desk = review(audit_memories(memories))
+    >>> desk.queue[["check", "action", "n_memories"]].values.tolist()
+    [['exact_duplicate', 'delete', 1], ['secret', 'redact', 1]]
+    >>> desk.accept(desk.queue.query("check == 'exact_duplicate'"))
+    >>> desk.reject(desk.queue.proposal[desk.queue.check == "secret"], note="changed since")
+    >>> desk.queue["decision"].tolist()
+    ['accepted', 'rejected']
+    """
+    check_kind("audit_or_plan", audit_or_plan, Audit, Plan, error=PlanError)
+    return Review(audit_or_plan, Decisions(decisions, make=True), now=now)
+
+
+class _CallableModule(ModuleType):
+    """The module itself as the function: `import memframe.review` puts it where `memframe.review` is called."""
+
+    def __call__(
+        self,
+        audit_or_plan: Audit | Plan,
+        *,
+        decisions: str | PathLike[str] | None = None,
+        now: datetime | None = None,
+    ) -> Review:
+        return review(audit_or_plan, decisions=decisions, now=now)
+
+
+sys.modules[__name__].__class__ = _CallableModule

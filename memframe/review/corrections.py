@@ -1,0 +1,69 @@
+"""Correct a plan by what a person wrote: the text that is kept, or tags, title and scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+from msgspec.structs import replace
+
+from memframe.access import Access
+from memframe.errors import PlanError, find_nearest
+from memframe.plan import Plan, plan_changes
+from memframe.plan.cells import normalize, read_cell
+from memframe.plan.change import FIELDS, Value
+
+EDITED = "edited in the review"
+
+
+def check_fields(fields: Mapping[str, Any]) -> dict[str, Value]:
+    """Check edited fields as cells of an edited frame are; return them as plans hold them.
+
+    >>> check_fields({"content": "Lives in Leipzig since 2024.", "tags": ["home"]})
+    {'content': 'Lives in Leipzig since 2024.', 'tags': ('home',)}
+    """
+    if not fields:
+        raise PlanError(f"name what to edit, such as content=...; there is {', '.join(FIELDS)}")
+    values = {}
+    for name, cell in fields.items():
+        if name not in FIELDS:
+            raise PlanError(f"there is no field {name!r}: the nearest is {find_nearest(name, FIELDS)!r}")
+        read = read_cell(name, cell)
+        value, error, _ = normalize(name, read.value)
+        error = read.error or error
+        if name == "content" and not value:
+            error = error or "it cannot be emptied: reject the proposal, or accept the delete"
+        if error:
+            raise PlanError(f"{name} cannot be edited: {error}")
+        values[name] = value
+    return values
+
+
+def correct_plan(
+    plan: Plan, access: Access, memories: pd.DataFrame, memory_id: str, fields: Mapping[str, Value]
+) -> Plan:
+    """Return the plan with fields of one memory as they were edited, whatever else it does to them.
+
+    Raises `PlanError` if the plan deletes the memory.
+    """
+    known = next((change for change in plan.records if change.id == memory_id), None)
+    if known is not None and known.action == "delete":
+        raise PlanError(
+            f"memory {memory_id} was edited in one proposal, and its delete was accepted in another: reset one of them"
+        )
+    if any(memory_id in change.depends_on for change in plan.records):
+        return plan.edit(memory_id, **fields)
+    own = {} if known is None else {name: value for name, value in known.after.items() if name not in fields}
+    row = memories[memories["id"] == memory_id].head(1)
+    cells = {
+        name: pd.Series([value], index=row.index, dtype=object) for name, value in {**own, **fields}.items()
+    }
+    patch = plan_changes(access, row[["id"]].assign(**cells), on_null="null")
+    reason = "; ".join(filter(None, [known.reason if known else None, EDITED]))
+    hidden = () if known is None else known.hidden
+    edited = replace(
+        patch, records=tuple(replace(change, reason=reason, hidden=hidden) for change in patch.records)
+    )
+    rest = plan if known is None else replace(plan, records=tuple(c for c in plan.records if c is not known))
+    return rest + edited

@@ -1,0 +1,564 @@
+"""Review: the queue of proposals, and what a person decides about them."""
+
+from __future__ import annotations
+
+import dataclasses
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, date, datetime
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from msgspec import Struct
+from msgspec.structs import replace
+
+from memframe.access import Access
+from memframe.audit import Audit
+from memframe.audit.text import redaction_mark
+from memframe.cleanup import plan_cleanup
+from memframe.decisions import Decision, Decisions, Verdict, read_until, read_user_name
+from memframe.display import html_card, number_of, printable
+from memframe.errors import FrameError, PlanError, check_kind
+from memframe.files import write_own_file
+from memframe.frames import gc_paused
+from memframe.plan import Plan
+from memframe.plan.change import FIELDS, Value, list_some, mask
+from memframe.review.corrections import check_fields, correct_plan
+from memframe.review.progress import THRESHOLD, bound_wrong_share, share_right
+from memframe.review.proposals import (
+    COSMETIC,
+    LAST_EFFECTS,
+    Point,
+    Proposal,
+    items_of_audit,
+    items_of_plan,
+    make_proposals,
+)
+from memframe.secret import MASK
+
+QUEUE = {
+    "proposal": "str",
+    "check": "str",
+    "kind": "str",
+    "n_memories": "int64",
+    "sources": "object",
+    "action": "str",
+    "before": "str",
+    "after": "str",
+    "keeps": "object",
+    "reason": "str",
+    "decision": "str",
+    "note": "str",
+}
+"""Columns of `Review.queue`."""
+
+PROGRESS = ("check", "kind", "proposals", "left", "accepted", "edited", "rejected", "later", "bound")
+
+_PLACE: Mapping[str, int] = {"": 0, "later": 1, "accepted": 2, "edited": 2, "rejected": 3}
+"""Order of the queue by decision."""
+
+MAX_QUEUE_CHARS = 200
+"""Characters of a text that the queue shows; `memframe.review.detail` has all of it."""
+
+
+class Edited(Struct, frozen=True):
+    """Fields that a person wrote in place of a proposal."""
+
+    id: str
+    fields: dict[str, Value]
+
+
+class Review:
+    """The proposals of an audit or of a plan, and what was decided about them.
+
+    Made by `memframe.review`. A frame of rows of `queue`, a mask over it, ids of proposals or unambiguous beginnings of
+    them name the proposals to decide on.
+
+    Attributes
+    ----------
+    origin : Audit or Plan
+    decisions : Decisions
+        The lines of the file.
+    """
+
+    def __init__(self, origin: Audit | Plan, decisions: Decisions, *, now: datetime | None = None) -> None:
+        self.origin = origin
+        self.decisions = decisions
+        self._now = now
+        self._apart: set[str] = set()
+        self._calls: list[dict[str, Decision | None]] = []
+        is_plan = isinstance(origin, Plan)
+        with gc_paused():
+            self._items = items_of_plan(origin, decisions) if is_plan else items_of_audit(origin, decisions)  # type: ignore[arg-type]  # it is told apart
+        self._proposals: dict[str, Proposal] = {}
+        self._sorted: list[str] = []
+        self._group()
+
+    def __repr__(self) -> str:
+        n_left = sum(self.state(one) in ("", "later") for one in self._proposals.values())
+        return f"<memframe.Review of {number_of(len(self._proposals), 'proposal', 'proposals')}: {n_left:,} left>"
+
+    def _repr_html_(self) -> str:
+        counts = Counter(self.state(one) or "open" for one in self._proposals.values())
+        return html_card("Review", {"proposals": len(self._proposals), **counts})
+
+    def now(self) -> datetime:
+        """Return the time as of which decisions are made."""
+        return self._now or datetime.now(UTC)
+
+    def _group(self) -> None:
+        states = {item.key: self._verdict(item.key) for item in self._items}
+        with gc_paused():
+            made = make_proposals(self._items, apart=self._apart, states=states)
+        self._proposals = {one.id: one for one in made}
+        self._sorted = sorted(self._proposals)
+        self._by_memory: defaultdict[str, list[Proposal]] | None = None
+
+    # ---- what there is
+
+    @property
+    def proposals(self) -> list[Proposal]:
+        """All proposals in the order of the queue: open ones by gain, then later, accepted and rejected ones."""
+        states = {one.id: self.state(one) for one in self._proposals.values()}
+        right, wrong = self._own_counts(states)
+
+        def order(one: Proposal) -> tuple[Any, ...]:
+            item = one.first
+            kind = (item.check, item.kind)
+            share = share_right(item.check, item.proposed, right[kind], wrong[kind])
+            # ids are keyed digests: within a kind their order is random, and the same with the same file
+            return (
+                _PLACE[states[one.id]],
+                one.action in COSMETIC,
+                -one.n_members * share,
+                *kind,
+                one.id,
+            )
+
+        return sorted(self._proposals.values(), key=order)
+
+    def _own_counts(self, states: Mapping[str, str]) -> tuple[Counter[Any], Counter[Any]]:
+        right: Counter[tuple[str, str]] = Counter()
+        wrong: Counter[tuple[str, str]] = Counter()
+        for one in self._proposals.values():
+            kind = (one.first.check, one.first.kind)
+            right[kind] += states[one.id] == "accepted"
+            wrong[kind] += states[one.id] in ("rejected", "edited")
+        return right, wrong
+
+    def find(self, proposal: str) -> Proposal:
+        """Return a proposal by an unambiguous beginning of its id.
+
+        Raises
+        ------
+        PlanError
+            There is none, or several.
+        """
+        start = bisect_left(self._sorted, proposal)
+        found = [one for one in self._sorted[start : start + 2] if one.startswith(proposal)]
+        if len(found) == 1 and proposal:
+            return self._proposals[found[0]]
+        longer = [one for one in self._sorted if proposal.startswith(one)] if proposal else []
+        if not found and len(longer) == 1:  # an id of a queue that had more proposals
+            one = self._proposals[longer[0]]
+            if any(item.key.startswith(proposal) for item in one.items):
+                return one
+        if found and proposal:
+            raise PlanError(f"{proposal!r} begins the ids of several proposals: {', '.join(found)}, ...")
+        raise PlanError(
+            f"there is no proposal {printable(proposal, 40)!r} in the queue; review.queue has them"
+        )
+
+    def state(self, proposal: Proposal) -> str:
+        """Return what was decided about a proposal, and holds; empty if it is open."""
+        first = self._verdict(proposal.first.key)
+        return first if all(self._verdict(item.key) == first for item in proposal.items[1:]) else ""
+
+    def decision(self, proposal: Proposal) -> Decision | None:
+        """Return the decision about a proposal with its note, person and time, if there is one."""
+        return self.decisions.find(proposal.first.key, self.now()) if self.state(proposal) else None
+
+    def _verdict(self, key: str) -> str:
+        if key not in self.decisions.last:
+            return ""
+        found = self.decisions.find(key, self.now())
+        return found.decision if found else ""
+
+    @property
+    def queue(self) -> pd.DataFrame:
+        """One row for each proposal, the next one to decide on first; decided ones are last.
+
+        Columns ``proposal check kind n_memories sources action before after keeps reason decision note``. Texts are
+        shortened, and secrets in them masked. ``action`` is what accepting does.
+        """
+        with gc_paused():
+            return self._queue()
+
+    def _queue(self) -> pd.DataFrame:
+        memories = self._memories
+        places = self._place_of
+        sources = memories["source"].tolist() if "source" in memories.columns else []
+        rows = []
+        for one in self.proposals:
+            found = self.decision(one)
+            item = one.first
+            held = (sources[places[i]] for i in one.ids if sources and i in places)
+            before, after = self._sides(one)
+            rows.append(
+                (one.id, item.check, item.kind, one.n_members,
+                 tuple(dict.fromkeys(source for source in held if isinstance(source, str))),
+                 one.action, before, after, one.keeps, item.reason,
+                 found.decision if found else "", found.note if found else "")
+            )  # fmt: skip
+        frame = pd.DataFrame(rows, columns=list(QUEUE))
+        return frame.astype(QUEUE)
+
+    @property
+    def progress(self) -> pd.DataFrame:
+        """Counts of decisions by check and kind, and how many of the remaining proposals can be wrong.
+
+        Columns ``check kind proposals left accepted edited rejected later bound``. ``bound`` is the upper bound, at
+        95 %, of the share of wrong ones among those of a single memory, which are dealt at random; an edited one was
+        wrong. It is missing before the first decision. A bound of a share is no bound of the harm.
+        """
+        counts: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+        for one in self._proposals.values():
+            state = self.state(one)
+            count = counts[one.first.check, one.first.kind]
+            count.update(["proposals", state, *(["left"] if state in ("", "later") else [])])
+            if one.n_members == 1 and state in ("accepted", "edited", "rejected"):
+                count.update(["dealt", *(["wrong"] if state != "accepted" else [])])
+        rows = [
+            (*kind, *(count[name] for name in PROGRESS[2:-1]),
+             bound_wrong_share(count["dealt"], count["wrong"]) if count["dealt"] else np.nan)
+            for kind, count in sorted(counts.items())
+        ]  # fmt: skip
+        return pd.DataFrame(rows, columns=list(PROGRESS)).astype(
+            {"check": "str", "kind": "str", "bound": "float64"}
+        )
+
+    def remaining(self, check: str, kind: str, *, threshold: float = THRESHOLD) -> list[str]:
+        """Return the open proposals of a kind that may be accepted at once; none while too many can be wrong.
+
+        They are of a single memory each, like those that the bound is of. What deletes a memory that no other one
+        repeats is never among them.
+        """
+        progress = self.progress
+        row = progress[(progress["check"] == check) & (progress["kind"] == kind)]
+        if not len(row) or not float(row["bound"].iloc[0]) <= threshold:
+            return []
+        return [
+            one.id
+            for one in self.proposals
+            if (one.first.check, one.first.kind) == (check, kind)
+            and one.n_members == 1
+            and not self.state(one)
+            and one.action != "none"
+            and (one.action not in LAST_EFFECTS or one.first.proposed != "review")
+        ]
+
+    # ---- decisions
+
+    def accept(self, which: Any, note: str = "", until: str | date | None = None) -> None:
+        """Accept proposals: `plan` will have them.
+
+        Raises
+        ------
+        PlanError
+            One is not in the queue, or accepting it would do nothing.
+        """
+        chosen = self._select(which)
+        idle = [one.id for one in chosen if one.action == "none"]
+        if idle:
+            raise PlanError(
+                f"accepting {list_some(idle)} would do nothing, as only a person knows what is right: edit or reject"
+            )
+        self._decide(chosen, "accepted", note, until)
+
+    def reject(self, which: Any, note: str = "", until: str | date | None = None) -> None:
+        """Reject proposals: they are not asked again until the text changes, or ``until`` a day."""
+        self._decide(self._select(which), "rejected", note, until)
+
+    def later(self, which: Any, note: str = "", until: str | date | None = None) -> None:
+        """Put proposals last in the queue."""
+        self._decide(self._select(which), "later", note, until)
+
+    def reset(self, which: Any) -> None:
+        """Open proposals again."""
+        self._decide(self._select(which), "open", "", None)
+
+    def edit(self, proposal: str, *, note: str = "", until: str | date | None = None, **fields: Any) -> None:
+        """Accept a proposal with other values for the memory that stays.
+
+        That is the memory that a copy or an older version leaves behind, or the redacted or retagged one. A memory
+        that would be deleted without one that stays is kept, with these values.
+
+        Parameters
+        ----------
+        proposal : str
+        note : str
+        until : str, date or datetime, optional
+        **fields
+            ``content title summary tags importance confidence source``, checked like edited cells.
+
+        Raises
+        ------
+        PlanError
+            A value cannot be sent, or the proposal is about several memories that stay.
+        """
+        (one,) = self._select(proposal)
+        values = check_fields(fields)
+        targets = one.keeps if one.action in LAST_EFFECTS and one.keeps else one.ids
+        if len(targets) != 1:
+            raise PlanError(
+                f"proposal {one.id} is about {number_of(len(targets), 'memory', 'memories')} that stay: take one out "
+                f"with review.split({one.id!r}, memory_id), and edit that"
+            )
+        self._decide([one], "edited", note, until, Edited(targets[0], values))
+
+    def split(self, proposal: str, memory_id: str) -> str:
+        """Take a memory out of a proposal, to decide on it apart; return the id of its own proposal."""
+        one = self.find(proposal)
+        keys = {item.key for item in one.items if item.id == memory_id}
+        if not keys:
+            raise PlanError(
+                f"proposal {one.id} does not name memory {memory_id!r}; it names {list_some(one.ids)}"
+            )
+        if isinstance(self.origin, Plan) and one.first.group is not None:
+            raise PlanError(
+                f"the changes of proposal {one.id} hold together: accept, edit or reject it as a whole"
+            )
+        self._apart |= keys
+        self._group()
+        return next(
+            other.id for other in self._proposals.values() if {item.key for item in other.items} & keys
+        )
+
+    def undo(self) -> None:
+        """Take back the last call on this desk.
+
+        Raises
+        ------
+        PlanError
+            There is none.
+        """
+        if not self._calls:
+            raise PlanError("there is nothing to undo: no decision was made on this desk")
+        before, now = self._calls[-1], self.now()
+        lines = []
+        for key, decision in before.items():
+            last = self.decisions.last[key]
+            # an earlier decision is written again: the last line of a key counts
+            lines.append(
+                replace(decision, at=now) if decision else replace(last, decision="open", at=now, edited=None)
+            )
+        self.decisions.write(lines)
+        self._calls.pop()
+
+    def _select(self, which: Any) -> list[Proposal]:
+        """Find the proposals that `which` names: rows of the queue, a mask over it, or ids."""
+        if isinstance(which, str):
+            return [self.find(which)]
+        if isinstance(which, pd.DataFrame):
+            if "proposal" not in which.columns:
+                raise PlanError("pass rows of review.queue, with the column proposal")
+            which = which["proposal"]
+        if isinstance(which, pd.Series | np.ndarray) and pd.api.types.is_bool_dtype(which):
+            queue = self.proposals
+            if len(which) != len(queue):
+                raise PlanError(
+                    f"the mask has {len(which):,} rows, review.queue {len(queue):,}: make it anew"
+                )
+            return [queue[place] for place in np.flatnonzero(np.asarray(which, bool))]
+        if not isinstance(which, Iterable):
+            raise PlanError(
+                f"pass rows of review.queue, a mask or ids of proposals, not {type(which).__name__}"
+            )
+        ids = list(which)
+        if odd := [one for one in ids if not isinstance(one, str)]:
+            raise PlanError(f"{odd[0]!r} is not the id of a proposal; review.queue has them")
+        return list({(one := self.find(text)).id: one for text in ids}.values())
+
+    def _decide(
+        self,
+        chosen: Sequence[Proposal],
+        verdict: Verdict,
+        note: str,
+        until: str | date | None,
+        edited: Edited | None = None,
+    ) -> None:
+        check_kind("note", note, str, error=PlanError)
+        at, end, by = self.now(), read_until(until), read_user_name()
+        lines = {
+            item.key: Decision(
+                key=item.key, decision=verdict, check=item.check, kind=item.kind,
+                id=item.id, by=by, at=at, until=end, note=note,
+            )
+            for one in chosen
+            for item in one.items
+        }  # fmt: skip
+        if edited is not None:
+            key = chosen[0].first.key
+            sealed = self.decisions.seal(key, {"id": edited.id, "fields": edited.fields})
+            lines[key] = replace(lines[key], edited=sealed)
+        before = {key: self.decisions.last.get(key) for key in lines}
+        self.decisions.write(lines.values())
+        if lines:
+            self._calls.append(before)
+
+    # ---- the plan
+
+    def plan(self, access: Access | None = None) -> Plan:
+        """Plan what was accepted and edited, and nothing else.
+
+        Parameters
+        ----------
+        access : Access, optional
+            Of the user whose memories were audited; it may be left out for the review of a plan.
+
+        Returns
+        -------
+        Plan
+            Its notes say what was accepted and cannot be carried out.
+
+        Raises
+        ------
+        PlanError
+            A memory was changed since the audit, or edited in one proposal and deleted by another.
+        """
+        self.decisions.refresh()
+        taken: list[Point] = []
+        edits: list[tuple[Point, Edited]] = []
+        for item in self._items:
+            found = self.decisions.find(item.key, self.now())
+            if found is None or found.decision not in ("accepted", "edited"):
+                continue
+            is_kept = found.decision == "edited" and item.action in LAST_EFFECTS and item.keeps is None
+            if item.action != "none" and not is_kept:
+                taken.append(item)
+            if found.edited is not None:
+                fields = self.decisions.open(found)
+                values = {k: tuple(v) if isinstance(v, list) else v for k, v in fields["fields"].items()}
+                edits.append((item, Edited(fields["id"], values)))
+        plan = self._plan_of(taken, access)
+        for _, edited in edits:
+            if access is None:
+                raise PlanError("an edited proposal needs the access: review.plan(access)")
+            plan = correct_plan(plan, access, self._memories, edited.id, edited.fields)
+        return plan
+
+    def _plan_of(self, taken: Sequence[Point], access: Access | None) -> Plan:
+        if isinstance(self.origin, Plan):
+            rows = {item.row for item in taken}
+            out = [change for row, change in enumerate(self.origin.records) if row not in rows]
+            ids = [one for change in out if (one := change.id or change.restores) is not None]
+            plan = self.origin.leave_out(ids, reason="not accepted in the review") if ids else self.origin
+            # creates have no id by which they could be left out
+            return replace(plan, records=tuple(change for change in plan.records if change not in out))
+        if access is None:
+            raise PlanError("give the access to the audited memories: review.plan(access)")
+        actions = np.full(len(self.origin.findings), "none", dtype=object)
+        for item in taken:
+            actions[item.row] = item.action
+        findings = self.origin.findings.assign(action=pd.array(actions, dtype="str"))
+        audit = dataclasses.replace(self.origin, findings=findings)
+        plan = plan_cleanup(access, audit, max_share=1.0)  # a person has decided on each
+        # of a cluster that was accepted in part, a cleanup may keep another memory than the person was shown
+        gone = {item.id for item in taken if item.action in LAST_EFFECTS}
+        odd = [str(one.id) for one in plan.records if one.action == "delete" and one.id not in gone]
+        return (
+            plan.leave_out(odd, reason="would delete a memory whose delete was not accepted") if odd else plan
+        )
+
+    def to_html(self, path: str | PathLike[str]) -> None:
+        """Write what was decided, by whom, when and why, as one page without scripts and without texts of memories.
+
+        An earlier report at `path` is replaced, any other file is not.
+
+        Raises
+        ------
+        FrameError
+            The file cannot be written, or is something else.
+        """
+        from memframe.review.page import review_html  # noqa: PLC0415 - the page draws a review
+
+        write_own_file(path, review_html(self).encode(), "report", error=FrameError)
+
+    # ---- texts
+
+    @property
+    def _memories(self) -> pd.DataFrame:
+        return self.origin.memories if isinstance(self.origin, Audit) else pd.DataFrame({"id": []})
+
+    @property
+    def _place_of(self) -> dict[str, int]:
+        if not hasattr(self, "_places"):
+            self._places = {memory_id: place for place, memory_id in enumerate(self._memories["id"])}
+            self._contents: list[Any] = (
+                self._memories["content"].tolist() if "content" in self._memories.columns else []
+            )
+            self._hidden: defaultdict[str, set[str]] = defaultdict(set)
+            for item in self._items:
+                if item.id and (
+                    item.check == "secret" or (item.check == "personal_data" and item.severity == "high")
+                ):
+                    self._hidden[item.id].add(item.text)
+        return self._places
+
+    def _sides(self, one: Proposal) -> tuple[str, str]:
+        """Return the first memory's text before and after, shortened and masked."""
+        if isinstance(self.origin, Plan):
+            change = mask(self.origin.records[one.first.row])
+            return tuple(
+                printable("; ".join(map(str, side.values())), MAX_QUEUE_CHARS)
+                for side in (change.before, change.after)
+            )  # type: ignore[return-value]  # two
+        places = self._place_of
+        memory_id = one.first.id or ""
+        text = self._contents[places[memory_id]] if self._contents and memory_id in places else None
+        if not isinstance(text, str):
+            return "", ""
+        shown = self._mask(memory_id, text)
+        if one.action in LAST_EFFECTS:
+            return printable(shown, MAX_QUEUE_CHARS), ""
+        if one.action != "redact":
+            return printable(shown, MAX_QUEUE_CHARS), printable(one.first.reason, MAX_QUEUE_CHARS)
+        clean = text.replace(one.first.text, redaction_mark(one.first.kind)) if one.first.text else text
+        return printable(shown, MAX_QUEUE_CHARS), printable(self._mask(memory_id, clean), MAX_QUEUE_CHARS)
+
+    def fields_of(self, memory_id: str) -> dict[str, Value]:
+        """Return the fields and times of a memory as they were judged, without those that are empty."""
+        place = self._place_of.get(memory_id)
+        if place is None:
+            return {}
+        fields: dict[str, Value] = {}
+        for name in (*FIELDS, "created_at", "updated_at"):
+            if name in self._memories.columns:
+                cell = self._memories[name].iloc[place]
+                if isinstance(cell, tuple | list | np.ndarray):
+                    fields[name] = tuple(map(str, cell))
+                elif not pd.isna(cell):
+                    fields[name] = str(cell) if name.endswith("_at") else cell
+        return fields
+
+    def hidden_of(self, memory_id: str) -> Iterable[str]:
+        """Return the secrets that were found in a memory."""
+        self._place_of  # noqa: B018 - reads the findings
+        return self._hidden.get(memory_id, ())
+
+    def proposals_of(self, ids: Iterable[str]) -> list[Proposal]:
+        """Return the proposals about memories."""
+        if self._by_memory is None:
+            self._by_memory = defaultdict(list)
+            for one in self._proposals.values():
+                for memory_id in one.ids:
+                    self._by_memory[memory_id].append(one)
+        return list({one.id: one for memory_id in ids for one in self._by_memory.get(memory_id, ())}.values())
+
+    def _mask(self, memory_id: str, text: str) -> str:
+        for value in sorted(self._hidden.get(memory_id, ()), key=len, reverse=True):
+            text = text.replace(value, MASK) if value else text
+        return text

@@ -1,0 +1,255 @@
+"""Show one proposal: all that a decision needs, as plain data from which every desk draws.
+
+Texts come in pieces: ``same``, ``removed``, ``added``, ``masked`` or ``invisible``. Characters that cannot be seen are
+spelled out; a secret is masked unless the caller reveals it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
+from typing import Any, Literal
+
+import pandas as pd
+from msgspec import Struct
+
+from memframe.audit.text import redaction_mark
+from memframe.cleanup.redact import search_memories
+from memframe.display import escape_invisible, number_of
+from memframe.plan import Plan
+from memframe.plan.change import FIELDS, Value, mask
+from memframe.report import words_of
+from memframe.review.desk import Review
+from memframe.review.proposals import LAST_EFFECTS, Proposal
+from memframe.secret import MASK
+
+Role = Literal["goes", "stays", "changes", "about"]
+
+MAX_MEMBERS = 20
+"""Memories of a group that are shown; a group can be opened and decided one by one."""
+
+ACCEPTING = {
+    "delete": "Accepting deletes {n}.",
+    "merge": "Accepting merges {n} into the one that stays, and deletes the rest.",
+    "redact": "Accepting replaces the value by a mark in {n}.",
+    "retag": "Accepting changes tags of {n}.",
+    "rescale": "Accepting converts the importance of {n} to the scale from 0 to 1.",
+    "none": "Accepting would do nothing: edit or reject.",
+    "patch": "Accepting changes {n}.",
+    "create": "Accepting creates {n}.",
+    "conflict": "This change cannot be applied as it is.",
+    "invalid": "This change cannot be applied as it is.",
+}
+"""What accepting does, by action."""
+
+
+class Piece(Struct, frozen=True):
+    """Point of a text, and how to show it."""
+
+    text: str
+    kind: Literal["same", "removed", "added", "masked", "invisible"] = "same"
+
+
+class ShownField(Struct, frozen=True):
+    """One field of a memory."""
+
+    name: str
+    pieces: tuple[Piece, ...]
+
+
+class ShownMemory(Struct, frozen=True):
+    """One memory of a proposal."""
+
+    id: str
+    role: Role
+    facts: tuple[str, ...]
+    """Source, times and tags."""
+    fields: tuple[ShownField, ...]
+
+
+class Detail(Struct, frozen=True):
+    """All that a decision about one proposal needs."""
+
+    id: str
+    heading: str
+    action: str
+    accepting: str
+    reason: str
+    decision: str
+    note: str
+    members: tuple[ShownMemory, ...]
+    n_more: int
+    others: tuple[str, ...]
+    """Other open proposals about the same memories."""
+    has_secrets: bool
+    editable: dict[str, Value]
+    """Fields of the memory that an edit would write, in the open; empty if it is not one memory."""
+
+
+def show_proposal(review: Review, proposal: str, *, reveal: bool = False) -> Detail:
+    """Return one proposal as plain data; its secrets only if ``reveal`` says so.
+
+    >>> from memframe import audit_memories
+    >>> memories = pd.DataFrame({"id": ["m1"], "content": ["Door code: 2580#"]})
+    >>> from memframe.review import review
+    >>> desk = review(audit_memories(memories))
+    >>> shown = show_proposal(desk, desk.queue.proposal[0])
+    >>> shown.accepting
+    'Accepting replaces the value by a mark in 1 memory.'
+    >>> "".join(piece.text for piece in shown.members[0].fields[0].pieces)
+    'Door code: ••••••[redacted: access code]'
+    """
+    one = review.find(proposal)
+    found = review.decision(one)
+    item = one.first
+    n = number_of(one.n_members, "memory", "memories")
+    title = words_of(item.check).title if not isinstance(review.origin, Plan) else "Planned"
+    members = _show_changes(review.origin, one, reveal) if isinstance(review.origin, Plan) else None
+    ids = [*one.keeps, *one.ids]
+    hidden = {} if members is not None else _find_hidden(review, ids)
+    if members is None:
+        members = _show_memories(review, one, ids[:MAX_MEMBERS], {} if reveal else hidden)
+    names = {*one.ids}
+    others = tuple(
+        f"{other.first.check} ({other.first.kind}): {escape_invisible(other.first.reason)}"
+        for other in review.proposals_of(names)
+        if other.id != one.id
+    )
+    targets = one.keeps if one.action in LAST_EFFECTS and one.keeps else one.ids
+    fields = review.fields_of(targets[0]) if len(targets) == 1 else {}
+    return Detail(
+        id=one.id,
+        heading=escape_invisible(f"{title} ({item.kind}), {n}"),
+        action=one.action,
+        accepting=ACCEPTING[one.action].format(n=n),
+        reason=escape_invisible(item.reason),
+        decision=found.decision if found else "",
+        note=escape_invisible(found.note) if found else "",
+        members=tuple(members),
+        n_more=max(0, len(ids) - MAX_MEMBERS),
+        others=others,
+        has_secrets=any(hidden.values()),
+        editable=fields,
+    )
+
+
+def _find_hidden(review: Review, ids: Sequence[str]) -> dict[str, set[str]]:
+    """Find the texts of memories that are not shown unless they are asked for."""
+    fields = {
+        memory_id: dict.fromkeys(FIELDS) | review.fields_of(memory_id) for memory_id in ids[:MAX_MEMBERS]
+    }
+    hidden = {memory_id: {*review.hidden_of(memory_id)} for memory_id in fields}
+    found = search_memories(fields)
+    for memory_id, field, start, end, action, severity in zip(
+        *(found[name] for name in ("id", "field", "start", "end", "action", "severity")), strict=True
+    ):
+        text = fields[memory_id].get(field)
+        if isinstance(text, str) and pd.notna(start) and (action == "redact" or severity == "high"):
+            hidden[memory_id].add(text[int(start) : int(end)])
+    everything = {text for texts in hidden.values() for text in texts if text}
+    return dict.fromkeys(hidden, everything)
+
+
+def _show_memories(
+    review: Review, one: Proposal, ids: Sequence[str], hidden: Mapping[str, set[str]]
+) -> Iterator[ShownMemory]:
+    keeper = review.fields_of(one.keeps[0]) if len(one.keeps) == 1 else {}
+    is_last = one.action in LAST_EFFECTS
+    for memory_id in ids:
+        fields = review.fields_of(memory_id)
+        role: Role = "stays" if memory_id not in one.ids else "goes" if is_last else "changes"
+        values = {
+            item.text: item.kind for item in one.items if item.id == memory_id and one.action == "redact"
+        }
+        shown = []
+        for name in ("title", "summary", "content"):
+            text = fields.get(name)
+            if not isinstance(text, str) or not text:
+                continue
+            other = keeper.get(name) if role == "goes" else None
+            pieces = _compare(text, other) if isinstance(other, str) else [Piece(text)]
+            pieces = [part for piece in pieces for part in _redact(piece, values)]
+            shown.append(ShownField(name, tuple(_spell_out(pieces, hidden.get(memory_id, set())))))
+        tags = fields.get("tags")
+        facts = [
+            memory_id,
+            *(str(fields[name]) for name in ("source", "created_at", "updated_at") if fields.get(name)),
+            *([f"tags: {', '.join(map(str, tags))}"] if isinstance(tags, tuple) and tags else []),
+        ]
+        yield ShownMemory(memory_id, role, tuple(map(escape_invisible, facts)), tuple(shown))
+
+
+def _show_changes(plan: Plan, one: Proposal, reveal: bool) -> Iterator[ShownMemory]:
+    for item in one.items[:MAX_MEMBERS]:
+        change = plan.records[item.row] if reveal else mask(plan.records[item.row])
+        shown = []
+        for name in {**change.before, **change.after}:
+            sides = ((change.before.get(name), "removed"), (change.after.get(name), "added"))
+            pieces = [Piece(str(value), kind) for value, kind in sides if value not in (None, ())]  # type: ignore[arg-type]  # kinds of pieces
+            shown.append(ShownField(name, tuple(_spell_out(pieces, set()))))
+        role: Role = "goes" if change.action == "delete" else "changes"
+        yield ShownMemory(change.id or "", role, (change.label,), tuple(shown))
+        for memory_id, text in change.keeps.items():
+            yield ShownMemory(
+                memory_id,
+                "stays",
+                (memory_id,),
+                (ShownField("content", tuple(_spell_out([Piece(text)], set()))),),
+            )
+
+
+_WORDS = re.compile(r"\s+|\S+")
+
+
+def _compare(text: str, other: str) -> list[Piece]:
+    """Mark the words of a text that another one lacks."""
+    mine, theirs = _WORDS.findall(text), _WORDS.findall(other)
+    matched = SequenceMatcher(None, mine, theirs, autojunk=len(mine) > 2_000).get_opcodes()
+    return [
+        Piece("".join(mine[start:end]), "same" if tag == "equal" else "removed")
+        for tag, start, end, _, _ in matched
+        if end > start
+    ]
+
+
+def _redact(piece: Piece, values: Mapping[str, str]) -> Iterator[Piece]:
+    """Mark where a value is taken out, and what takes its place."""
+    found = [value for value in values if value and value in piece.text]
+    if not found:
+        yield piece
+        return
+    for part in re.split(f"({'|'.join(map(re.escape, sorted(found, key=len, reverse=True)))})", piece.text):
+        if part in values:
+            yield Piece(part, "removed")
+            yield Piece(redaction_mark(values[part]), "added")
+        elif part:
+            yield Piece(part, piece.kind)
+
+
+def _spell_out(pieces: Sequence[Piece], hidden: set[str]) -> Iterator[Piece]:
+    """Mask what is hidden, and spell out what cannot be seen."""
+    secrets = sorted(filter(None, hidden), key=len, reverse=True)
+    pattern = re.compile(f"({'|'.join(map(re.escape, secrets))})") if secrets else None
+    for piece in pieces:
+        for part in pattern.split(piece.text) if pattern and piece.kind != "added" else [piece.text]:
+            if not part:
+                continue
+            if part in hidden:
+                yield Piece(MASK, "masked")
+            elif escape_invisible(part) == part:
+                yield Piece(part, piece.kind)
+            else:
+                yield from _name_invisible(part, piece.kind)
+
+
+def _name_invisible(text: str, kind: Any) -> Iterator[Piece]:
+    start = 0
+    for place, letter in enumerate(text):
+        if (spelled := escape_invisible(letter)) != letter:
+            if place > start:
+                yield Piece(text[start:place], kind)
+            yield Piece(spelled, "invisible")
+            start = place + 1
+    if start < len(text):
+        yield Piece(text[start:], kind)

@@ -1,0 +1,101 @@
+"""Write a review as one page for the file: what was decided, by whom, when and why; without texts of memories."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+from memframe.decisions import Decision
+from memframe.display import Markup, format_time, join, number_of, table, tag
+from memframe.files import REPORT_MARK
+from memframe.report import words_of
+from memframe.review.desk import Review
+from memframe.review.proposals import ORIGIN_PLAN, Proposal
+
+MAX_DECIDED = 2_000
+"""Decisions that the page lists; the others it counts."""
+
+_STYLE = Markup("""
+:root { color-scheme: light dark; font: 15px/1.5 system-ui, sans-serif; }
+body { max-width: 64rem; margin: 2rem auto; padding: 0 1rem; overflow-wrap: anywhere; }
+table { border-collapse: collapse; width: 100%; margin: .5rem 0 2rem; }
+th, td { text-align: left; vertical-align: top; padding: .3rem .6rem; }
+tr { border-bottom: 1px solid color-mix(in srgb, currentColor 18%, transparent); }
+td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.soft { opacity: .72; }
+div.wide { overflow-x: auto; }
+@media (max-width: 40rem) { th, td { padding: .25rem .35rem; } }
+""")
+
+
+def review_html(review: Review) -> str:
+    """Return the page of a review."""
+    decided = [(one, found) for one in review.proposals if (found := review.decision(one))]
+    n_of = Counter(found.decision for _, found in decided)
+    counts = ", ".join(f"{n:,} {name}" for name, n in n_of.items()) or "nothing decided yet"
+    n_all = len(review.proposals)
+    body = [
+        tag("h1", "Review of memories"),
+        tag("p", f"{number_of(n_all, 'proposal', 'proposals')}: {counts}. {format_time(review.now())}."),
+        tag("h2", "By check"),
+        tag("div", _progress(review), class_="wide"),
+        tag(
+            "p",
+            "The bound is of the share of wrong proposals at 95 %; it is no bound of the harm.",
+            class_="soft",
+        ),
+        tag("h2", "Decisions"),
+        tag("div", _decisions(decided[:MAX_DECIDED]), class_="wide"),
+    ]
+    if len(decided) > MAX_DECIDED:
+        body.append(tag("p", f"And {len(decided) - MAX_DECIDED:,} more, in the file of decisions."))
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", name="viewport", content="width=device-width"),
+        tag("title", "Review of memories"),
+        tag("style", _STYLE),
+    )
+    return f"<!DOCTYPE html>\n{REPORT_MARK}\n{tag('html', head, tag('body', *body), lang='en')}\n"
+
+
+def _progress(review: Review) -> Markup:
+    rows = []
+    for row in review.progress.to_dict("records"):
+        bound = row["bound"]
+        title = "Planned" if row["check"] == ORIGIN_PLAN else words_of(row["check"]).title
+        counts = [row[name] for name in ("proposals", "left", "accepted", "edited", "rejected", "later")]
+        right = row["accepted"] / n if (n := row["accepted"] + row["edited"] + row["rejected"]) else None
+        cells = [
+            *counts,
+            "" if right is None else f"{100 * right:.0f} %",
+            "" if math.isnan(bound) else f"{100 * bound:.1f} %",
+        ]
+        rows.append(
+            tag("tr", tag("td", f"{title} ({row['kind']})"), *(tag("td", cell, class_="n") for cell in cells))
+        )
+    heads = ("proposals", "left", "accepted", "edited", "rejected", "later", "right", "wrong at most")
+    return table(["kind", *(tag("th", head, class_="n") for head in heads)], rows)
+
+
+def _decisions(decided: Sequence[tuple[Proposal, Decision]]) -> Markup:
+    rows = []
+    for one, found in decided:
+        until = f"until {format_time(found.until)}" if found.until else None
+        why = join([found.note, tag("div", until, class_="soft") if until else ""])
+        rows.append(
+            tag(
+                "tr",
+                tag("td", found.decision),
+                tag(
+                    "td", f"{one.first.check} ({one.first.kind})", tag("div", one.first.reason, class_="soft")
+                ),
+                tag("td", one.action),
+                tag("td", one.n_members, class_="n"),
+                tag("td", why),
+                tag("td", found.by, tag("div", format_time(found.at), class_="soft")),
+            )
+        )
+    heads = ("decision", "proposal", "accepting does", tag("th", "memories", class_="n"), "note", "by")
+    return table(heads, rows)

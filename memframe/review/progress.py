@@ -1,0 +1,70 @@
+"""Progress of a review: how often proposals of a kind are right, and how wrong the remaining ones can be."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from types import MappingProxyType
+
+PRECISION: Mapping[tuple[str, str], float] = MappingProxyType(
+    {
+        ("exact_duplicate", "delete"): 1.0,
+        ("exact_duplicate", "merge"): 1.0,
+        ("junk", "merge"): 1.0,
+        ("near_duplicate", "merge"): 1.0,
+        ("stale", "review"): 0.91,
+        ("version", "review"): 0.85,
+        ("secret", "redact"): 0.78,
+        ("personal_data", "review"): 0.66,
+        ("junk", "review"): 0.57,
+    }
+)
+"""Share of right proposals by check and action, on 7,017 memories of 55 public stores that no rule had seen."""
+
+UNMEASURED = 0.5
+"""Assumed where nothing was measured."""
+
+MIN_OWN = 20
+"""Decisions about a kind from which on the person's own share counts instead of `PRECISION`."""
+
+THRESHOLD = 0.05
+"""Upper bound of the wrong share at which the remaining proposals of a kind are offered at once."""
+
+CONFIDENCE = 0.95
+
+
+def share_right(check: str, proposed: str, n_right: int = 0, n_wrong: int = 0) -> float:
+    """Return the expected share of right proposals of a check.
+
+    >>> share_right("secret", "redact"), share_right("secret", "redact", n_right=5, n_wrong=15)
+    (0.78, 0.25)
+    """
+    if n_right + n_wrong >= MIN_OWN:
+        return n_right / (n_right + n_wrong)
+    return PRECISION.get((check, proposed), UNMEASURED)
+
+
+def bound_wrong_share(n: int, n_wrong: int = 0) -> float:
+    """Return the upper bound, at 95 % and one-sided, of the share of wrong ones after a random sample.
+
+    It is the exact binomial bound of Clopper and Pearson: the share at which as few wrong ones as were seen have a
+    probability of 5 %.
+
+    >>> [round(bound_wrong_share(n), 3) for n in (30, 59, 299)]
+    [0.095, 0.05, 0.01]
+    >>> round(bound_wrong_share(100, 3), 4)
+    0.0757
+    """
+    if n_wrong >= n:
+        return 1.0
+    if not n_wrong:
+        return float(1 - (1 - CONFIDENCE) ** (1 / n))
+    logs = [math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) for k in range(n_wrong + 1)]
+    low, high = n_wrong / n, 1.0
+    for _ in range(60):  # halvings: more than a float can tell apart
+        share = (low + high) / 2
+        terms = (
+            math.exp(log + k * math.log(share) + (n - k) * math.log1p(-share)) for k, log in enumerate(logs)
+        )
+        low, high = (share, high) if math.fsum(terms) > 1 - CONFIDENCE else (low, share)
+    return high

@@ -1,0 +1,223 @@
+"""Proposals: what is suggested for one memory, or for a group that one decision settles.
+
+An audit has findings, a plan has changes; both become items, one for each memory and thing to do, and items of
+one cluster, value or text become one proposal. What several checks say against the same memory is one question.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
+from types import MappingProxyType
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+
+from memframe.audit import Audit
+from memframe.audit.findings import Check, are_figures
+from memframe.audit.identity import decision_keys
+from memframe.decisions import Decisions
+from memframe.plan import Plan
+from memframe.plan.change import mask
+from memframe.review.progress import PRECISION, UNMEASURED
+
+REVIEWED: Mapping[Check, str] = MappingProxyType(
+    {
+        "exact_duplicate": "merge",
+        "near_duplicate": "delete",  # the copy with less, while the other stays
+        "version": "delete",  # the older one, while the newest stays
+        "stale": "delete",
+        "planted": "delete",  # what can be stripped is proposed as such
+        "secret": "redact",
+        "personal_data": "redact",
+        "junk": "delete",
+        "missing": "none",
+        "scores": "none",  # which number is meant, only an edit can say
+        "tags": "none",
+        "sealed": "delete",
+    }
+)
+"""What accepting a finding for review does, by check; other findings do what their action says."""
+
+LAST_EFFECTS = frozenset({"delete", "merge"})
+"""Actions after which the memory is gone."""
+
+COSMETIC = frozenset({"retag", "rescale", "none"})
+"""Actions that lose nothing if they wait."""
+
+ORIGIN_PLAN = "plan"
+"""The check of proposals that are changes of a plan."""
+
+MIN_ID = 8
+"""Characters of the shortest id of a proposal."""
+
+
+def effect_of(check: str, action: str) -> str:
+    """Return what accepting a finding does.
+
+    >>> effect_of("stale", "review"), effect_of("secret", "redact"), effect_of("too_long", "review")
+    ('delete', 'redact', 'none')
+    """
+    return REVIEWED.get(check, "none") if action == "review" else action  # type: ignore[call-overload]  # any text
+
+
+class Point(Struct, frozen=True):
+    """One finding, or one change of a plan."""
+
+    row: int
+    """Place among the findings, or among the changes."""
+    key: str
+    check: str
+    kind: str
+    proposed: str
+    """The action that the audit names."""
+    action: str
+    """What accepting does."""
+    id: str | None
+    keeps: str | None
+    text: str
+    """Which value or text is judged, for groups."""
+    group: int | None
+    reason: str
+    severity: str = ""
+
+
+class Proposal(Struct, frozen=True, dict=True):
+    """Unit of a decision.
+
+    Attributes
+    ----------
+    id : str
+        Beginning of the smallest key of its items; unambiguous among the proposals of a review.
+    items : tuple of Point
+        What it consists of; those after the first of a memory are what other checks say against it.
+    """
+
+    id: str
+    items: tuple[Point, ...]
+
+    @property
+    def first(self) -> Point:
+        """The item that gives it check, kind and action."""
+        return self.items[0]
+
+    @cached_property
+    def ids(self) -> tuple[str, ...]:
+        """Memories that accepting changes or deletes."""
+        return tuple(dict.fromkeys(item.id for item in self.items if item.id is not None))
+
+    @cached_property
+    def n_members(self) -> int:
+        """Memories that accepting changes, deletes or creates."""
+        return len(self.ids) or len(self.items)
+
+    @cached_property
+    def keeps(self) -> tuple[str, ...]:
+        """Memories that stay, and say what those that go said."""
+        own = {*self.ids}
+        return tuple(dict.fromkeys(item.keeps for item in self.items if item.keeps and item.keeps not in own))
+
+    @cached_property
+    def action(self) -> str:
+        """Action of the whole: a merge if one of the items is one."""
+        actions = {item.action for item in self.items}
+        return "merge" if "merge" in actions else self.first.action
+
+
+def items_of_audit(audit: Audit, decisions: Decisions) -> list[Point]:
+    """Return the findings that a person can decide about; figures are not among them."""
+    findings = audit.findings
+    # sealed or not, "none" is what a check itself does not propose
+    is_open = (findings["action"] != "none") & findings["id"].notna() & ~are_figures(findings)
+    rows = np.flatnonzero(is_open.to_numpy())
+    chosen = findings.iloc[rows]
+    keys, texts = decision_keys(chosen, audit.memories, audit.counted, decisions, is_stored=audit.is_stored)
+    names = ("check", "kind", "action", "id", "related_id", "group", "evidence", "severity")
+    columns = [chosen[name].astype(object).where(chosen[name].notna(), None).tolist() for name in names]
+    return [
+        Point(
+            row, key, check, kind or "", action, effect_of(check, action), memory_id, related, text,
+            None if group is None else int(group), evidence or "", severity,
+        )
+        for row, key, text, check, kind, action, memory_id, related, group, evidence, severity in zip(
+            rows.tolist(), keys, texts, *columns, strict=True
+        )
+    ]  # fmt: skip
+
+
+def items_of_plan(plan: Plan, decisions: Decisions) -> list[Point]:
+    """Return the changes of a plan, each as an item."""
+    items = []
+    for row, change in enumerate(plan.records):
+        judged = msgspec.json.encode([change.action, change.before, change.after], order="sorted").decode()
+        key = decisions.key(
+            ORIGIN_PLAN, change.action, "", change.id or change.restores or str(change.row), judged
+        )
+        keeper = next(iter(change.depends_on), None)
+        items.append(
+            Point(row, key, ORIGIN_PLAN, change.action, change.action, change.action, change.id, keeper, str(row),
+                 change.group, mask(change).reason or "")
+        )  # fmt: skip
+    return items
+
+
+def make_proposals(
+    items: Sequence[Point], *, apart: Collection[str] = (), states: Mapping[str, str]
+) -> list[Proposal]:
+    """Group items into proposals; members that were decided on before stay apart from open ones.
+
+    `apart` has the keys of items that a person took out of their group, `states` the decisions by key.
+    """
+    main, besides = _join_questions(items)
+    groups: defaultdict[tuple[object, ...], list[Point]] = defaultdict(list)
+    for item in main:
+        is_alike = item.action == "rescale"  # a scale is right or wrong for all
+        same: object = "" if is_alike else item.text if item.group is None else item.group
+        alone = item.key if item.key in apart else None
+        # kinds of one cluster differ, as they say how a copy differs from its keeper
+        kind = item.kind if item.group is None else ""
+        groups[item.check, kind, effect_class(item), same, alone, states.get(item.key, "")].append(item)
+    by_key: defaultdict[str, list[Point]] = defaultdict(list)  # equal texts of a file have equal keys
+    for group in groups.values():
+        by_key[min(item.key for item in group)] += [
+            one for item in group for one in (item, *besides[item.row])
+        ]
+    length = MIN_ID
+    while len({key[:length] for key in by_key}) < len(by_key):
+        length += 2
+    return [Proposal(key[:length], tuple(group)) for key, group in by_key.items()]
+
+
+def effect_class(item: Point) -> str:
+    """Return what can be decided together: deletes and merges of a cluster are one decision."""
+    if item.check == ORIGIN_PLAN:
+        return "" if item.group is not None else str(item.row)
+    return f"{item.proposed == 'review'} gone" if item.action in LAST_EFFECTS else item.action
+
+
+def _join_questions(items: Sequence[Point]) -> tuple[list[Point], Mapping[int, list[Point]]]:
+    """Find which item stands for all that say that a memory should go: the one that is right most often."""
+    first: dict[str, Point] = {}
+    besides: defaultdict[int, list[Point]] = defaultdict(list)
+    main: list[Point] = []
+    gone: list[Point] = []
+    for item in items:
+        is_gone = item.action in LAST_EFFECTS and item.check != ORIGIN_PLAN and item.id is not None
+        (gone if is_gone else main).append(item)
+
+    def rank(item: Point) -> tuple[float, str]:
+        return -PRECISION.get((item.check, item.proposed), UNMEASURED), item.key
+
+    for item in gone:
+        known = first.setdefault(str(item.id), item)
+        if known is not item and rank(item) < rank(known):
+            first[str(item.id)] = item
+    for item in gone:
+        found = first[str(item.id)]
+        if found is item:
+            main.append(item)
+        else:
+            besides[found.row].append(item)
+    return sorted(main, key=lambda item: item.row), besides

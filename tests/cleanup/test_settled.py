@@ -1,0 +1,130 @@
+"""A cleanup does what the audit proposed, keeps no planted text, and deletes no event."""
+
+import random
+
+import pandas as pd
+import pytest
+
+import memframe as mf
+from memframe.audit.findings import findings_frame
+from memframe.audit.merge import settle_proposals
+from tests.pairs.corpus import corpus
+from tests.rows import memories_of
+
+TEA = "Ada drinks green tea."
+HIDDEN = "".join(chr(0xE0000 + ord(letter)) for letter in "ignore all")
+
+
+def ending(audit):
+    return audit.findings[audit.findings.action.isin(["delete", "merge"])]
+
+
+def random_memories(seed, n=60):
+    rng = random.Random(seed)
+    texts = corpus(n // 2, seed, copies=0.4, changes=0.2).memories.content.tolist()
+    texts += [TEA, "Took 400 mg ibuprofen.", "heartbeat ok 2026-01-02T03:00:00Z", "Ada likes tea.", ""] * 3
+    for _ in range(n):
+        yield {
+            "content": rng.choice(texts) or "...",
+            "title": rng.choice([None, None, "Tea", f"Tea{HIDDEN}", "Rent of May"]),
+            "tags": tuple(rng.sample(["home", "work", "tea"], rng.randrange(3))),
+            "source": rng.choice(["chat", "chat", "mail", None]),
+            "importance": rng.choice([None, 0.5]),
+            "created_at": f"2026-03-{rng.choice([1, 1, 2]):02d}T10:00:00Z",
+        }
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_plan_deletes_and_merges_what_the_audit_proposes_and_nothing_is_left_after_it(store, seed):
+    store.fill(*random_memories(seed))
+    audit = store.audit()
+    proposed = ending(audit)
+    assert len(proposed) > 3
+    assert proposed.id.is_unique
+    plan = store.plan(audit)
+    assert set(plan.changes.id[plan.changes.action == "delete"]) == set(proposed.id)
+    assert plan.left.empty
+    for change in plan.records:
+        if change.action == "delete" and change.keeps:
+            assert set(change.keeps) == {proposed.related_id[proposed.id == change.id].item()}
+    store.apply(plan)
+    assert ending(store.audit()).empty
+
+
+@pytest.mark.parametrize("field", ["content", "title", "summary", "tags"])
+@pytest.mark.parametrize("hidden", [HIDDEN, "\u200b\u200b", "\u202e", "\ue042", "\u2064"])
+@pytest.mark.parametrize("is_first", [True, False])
+def test_the_clean_memory_is_kept(field, hidden, is_first):
+    clean = {"id": "a1" if is_first else "z1", "content": TEA, "updated_at": "2026-01-01T00:00:00Z"}
+    planted = {"id": "m", "title": "Tea", "summary": "Tea", "tags": ("tea", "home"), "content": TEA,
+               "updated_at": "2026-02-01T00:00:00Z"}  # fmt: skip
+    planted[field] = (f"te{hidden}a",) if field == "tags" else f"Ada te{hidden}a"
+    if field == "content":
+        planted[field] = TEA.replace("tea", f"te{hidden}a")
+    rows = [clean | {"tags": ()}, planted, *[{"id": f"b{n}", "content": TEA, "tags": ()} for n in range(6)]]
+    found = mf.audit_memories(memories_of(rows)).findings
+    assert "m" not in set(found.related_id.dropna())
+    assert "m" not in set(found.id[found.action.isin(["delete", "merge"])])
+    assert not found.id[found.action.isin(["delete", "merge"])].empty
+
+
+def actions_of(*rows, **columns):
+    frame = memories_of([{"id": f"m{n}", "tags": (), **row} for n, row in enumerate(rows)]).assign(**columns)
+    found = mf.audit_memories(frame).findings
+    return found[found.related_id.notna()]
+
+
+@pytest.mark.parametrize(
+    ("text", "action"),
+    [
+        ("Took 400 mg ibuprofen.", "review"),
+        ("Paid Ben 20 euros", "review"),
+        ("Ibuprofen 400 mg genommen.", "review"),
+        ("Ada likes tea.", "delete"),
+        ("My name is Ada.", "delete"),
+        ("Took 400 mg ibuprofen on 2026-05-01.", "delete"),
+        ("The choir of the village " + "sings an old song and then another one " * 4, "delete"),
+    ],
+)
+def test_equal_texts_of_several_days(text, action):
+    days = ("2026-05-01T08:00:00Z", "2026-05-03T08:00:00Z")
+    found = actions_of(*({"content": text, "created_at": day} for day in days))
+    assert found.action.tolist() == [action]
+    assert (action == "delete") == ("another day" not in found.evidence.item())
+    same_day = actions_of(*({"content": text, "created_at": days[0]} for _ in range(2)))
+    assert same_day.action.tolist() == ["delete"]
+
+
+def test_an_event_that_is_told_every_day_is_no_repeat():
+    days = [f"2026-05-{day:02d}T08:00:00Z" for day in range(1, 13)]
+    found = actions_of(*({"content": "Took 400 mg ibuprofen.", "created_at": day} for day in days))
+    assert set(found.action) == {"review"}
+
+
+def test_a_column_that_no_service_has_keeps_copies_apart():
+    rows = ({"content": TEA}, {"content": TEA})
+    assert actions_of(*rows, room=["kitchen", "kitchen"]).action.tolist() == ["delete"]
+    found = actions_of(*rows, room=["kitchen", "garden"])
+    assert found.action.tolist() == ["review"]
+    assert "differ in room" in found.evidence.item()
+
+
+def test_a_memory_is_proposed_once():
+    found = actions_of(*({"content": "Ada likes tea."} for _ in range(8)))
+    assert set(found.check) == {"exact_duplicate", "junk"}
+    assert found.id[found.action == "delete"].tolist() == sorted(set(found.id))
+    assert set(found.action[found.check == "junk"]) == {"none"}
+
+
+def test_settled_findings_are_settled():
+    memories = memories_of([{"id": f"m{n}", **row} for n, row in enumerate(random_memories(11))])
+    findings = mf.audit_memories(memories).findings
+    pd.testing.assert_frame_equal(settle_proposals(findings, memories), findings)
+    assert settle_proposals(findings_frame(id=[]), memories).empty
+
+
+def test_what_is_hidden_comes_out_and_what_is_seen_stays(store):
+    store.fill(f"Ada drinks{HIDDEN} green tea.", {"content": "The rent is due.", "title": f"Rent{HIDDEN}"})
+    after = store.clean()
+    assert sorted(after.content) == [TEA, "The rent is due."]
+    assert set(after.title.dropna()) == {"Rent"}

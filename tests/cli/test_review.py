@@ -1,0 +1,120 @@
+"""`memframe review`: one by one in a terminal, and by ids in a script."""
+
+import json
+import sys
+
+import pexpect
+import pytest
+
+import memframe as mf
+from tests.cli.conftest import invoke
+
+HOSTILE = "Likes tea\x1b[2J\u202eevil and <script>alert(1)</script>"
+ROWS = [
+    {"memory": "GitHub password: hunter2!xQ9"},
+    {"memory": "Ada has drunk green tea every morning since 2019."},
+    {"memory": "Ada has drunk green tea every morning since 2019."},
+    {"memory": f"password: 7Hk%9wQe!{HOSTILE}"},
+]
+
+
+@pytest.fixture
+def foreign(folder):
+    path = folder / "memories.json"
+    path.write_text(json.dumps([{"id": f"x{n}", **row} for n, row in enumerate(ROWS)]))
+    return path
+
+
+def queue_of(*options):
+    return json.loads(invoke("review", *options, "--json").stdout)
+
+
+def test_a_script_lists_decides_and_resumes(foreign):
+    options = ("--file", foreign, "--decisions", "ilka.decisions")
+    queue = queue_of(*options)["queue"]
+    (copy,) = [row["proposal"] for row in queue if row["check"] == "exact_duplicate"]
+    invoke("review", *options, "--accept", copy, "--reject", "secret/password", "--note", "ours")
+    again = {row["proposal"]: (row["decision"], row["note"]) for row in queue_of(*options)["queue"]}
+    assert again[copy] == ("accepted", "ours")
+    assert sorted({decision for decision, _ in again.values()}) == ["accepted", "rejected"]
+    listed = invoke("review", *options, "--list").stdout
+    assert "hunter2" not in listed
+    assert "\x1b" not in listed
+    assert "100 % of 1 right" in invoke("review", *options, "--stats").stdout
+
+
+def test_what_is_not_there_is_named(foreign):
+    done = invoke("review", "--file", foreign, "--decisions", "d", "--accept", "nothing", code=1)
+    assert "there is no proposal 'nothing'" in done.output
+    done = invoke("review", "--file", foreign, "--accept", "nothing", code=2)
+    assert "--decisions" in done.output
+
+
+def test_a_plan_is_saved_with_what_was_accepted(on_request, access, folder):
+    mf.create_memories(
+        access, mf.read_memories(json.dumps([{"memory": row["memory"]} for row in ROWS[:3]])), progress=False
+    )
+    on_request("review", "--decisions", "d", "--accept", "exact_duplicate/copy", "--out", "cleanup.plan")
+    plan = mf.Plan.load("cleanup.plan")
+    assert plan.counts == {"delete": 1}
+    on_request("review", "--plan", "cleanup.plan", "--accept", "plan/delete", "--out", "again.plan")
+    assert mf.Plan.load("again.plan").records == plan.records
+
+
+def test_a_person_decides_by_keys_in_a_terminal(foreign):
+    command = ["-m", "memframe", "review", "--file", str(foreign), "--decisions", "ilka.decisions"]
+    env = {
+        "TERM": "xterm",
+        "HOME": str(foreign.parent),
+        "XDG_STATE_HOME": str(foreign.parent / "state"),
+        "PATH": "/usr/bin:/bin",
+    }
+    with pexpect.spawn(
+        sys.executable, command, encoding="utf-8", timeout=60, env=env, dimensions=(50, 200)
+    ) as terminal:
+        terminal.expect(r"3 proposals left")
+        terminal.expect(r"\?\]")
+        assert "since 2019" in terminal.before
+        terminal.sendline("?")
+        terminal.expect("explain the keys")
+        terminal.sendline("y")
+        terminal.expect(r"2 proposals left")
+        terminal.expect(r"\?\]")
+        assert "hunter2" not in terminal.before
+        assert "7Hk" not in terminal.before
+        assert "\x1b[2J" not in terminal.before
+        terminal.sendline("n")
+        terminal.expect(r"1 proposal left")
+        terminal.sendline("u")
+        terminal.expect(r"2 proposals left")
+        terminal.expect(r"\?\]")
+        terminal.sendline("s")
+        terminal.expect(r"hunter2!xQ9|7Hk%9wQe!")
+        terminal.expect(r"\?\]")
+        assert "\x1b[2J" not in terminal.before
+        terminal.sendline("q")
+        terminal.expect(pexpect.EOF)
+    decisions = [
+        row["decision"] for row in queue_of("--file", foreign, "--decisions", "ilka.decisions")["queue"]
+    ]
+    assert sorted(decisions) == ["", "", "accepted"]
+
+
+def test_the_page_names_decisions_and_no_text(foreign):
+    invoke(
+        "review",
+        "--file",
+        foreign,
+        "--decisions",
+        "d",
+        "--reject",
+        "secret/password",
+        "--note",
+        "<b>ours</b>",
+        "--html",
+        "review.html",
+    )
+    page = (foreign.parent / "review.html").read_text()
+    assert "&lt;b&gt;ours&lt;/b&gt;" in page
+    for text in ("hunter2", "green tea", "<script"):
+        assert text not in page

@@ -1,0 +1,332 @@
+"""A review: the plan holds exactly what a person decided, and the queue asks first what gains most."""
+
+import random
+from datetime import UTC, datetime, timedelta
+from math import comb
+
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from msgspec.structs import asdict
+
+import memframe as mf
+from memframe.audit.findings import CHECKS, PROPOSALS
+from memframe.cleanup.proposals import POSSIBLE
+from memframe.review.progress import bound_wrong_share
+from memframe.review.proposals import REVIEWED, effect_of
+from memframe.sample import load_sample, load_sample_tags
+
+NOW = datetime(2026, 6, 1, tzinfo=UTC)
+
+
+def frame_of_sample():
+    rows = [asdict(memory) for memory in load_sample()]
+    sample = pd.DataFrame(rows).assign(id=[f"m{n:03}" for n in range(len(rows))])
+    return sample.assign(
+        **{name: pd.to_datetime(sample[name], utc=True) for name in ("created_at", "updated_at")}
+    )
+
+
+@pytest.fixture(scope="module")
+def audit():
+    tags = pd.DataFrame([asdict(tag) for tag in load_sample_tags()]).assign(id=lambda tags: tags["name"])
+    return mf.audit_memories(frame_of_sample(), tags=tags, now=NOW)
+
+
+@pytest.fixture
+def desk(audit):
+    return mf.review(audit, now=NOW)
+
+
+@pytest.fixture(scope="module")
+def loaded(shared_user):
+    """The sample at the service, and its audit there."""
+    shared_user.service.import_memories(
+        shared_user.user_id,
+        [asdict(memory) for memory in load_sample()],
+        [asdict(tag) for tag in load_sample_tags()],
+    )
+    access = shared_user.access()
+    memories = mf.load_memories(access, progress=False)
+    return access, mf.audit_memories(memories, tags=mf.load_tags(access), now=NOW)
+
+
+# ---- the plan
+
+
+def written(plan):
+    return {change.id: change.action for change in plan.records}
+
+
+STATES = {"accept": "accepted", "reject": "rejected", "later": "later", "reset": ""}
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.integers(0, 2**32))
+def test_the_plan_holds_what_was_accepted_and_nothing_else(loaded, tmp_path_factory, seed):
+    access, audit = loaded
+    chance = random.Random(seed)
+    path = tmp_path_factory.mktemp("review") / "decisions"
+    desk = mf.review(audit, decisions=path, now=NOW)
+    ids = [proposal.id for proposal in desk.proposals if proposal.action != "none"]
+    model = {}
+    before = []
+    for _ in range(40):
+        some = chance.sample(ids, chance.choice([1, 1, 3, 10]))
+        call = chance.choice(["accept", "accept", "reject", "later", "reset", "undo", "expired", "again"])
+        if call == "undo":
+            if before:
+                desk.undo()
+                model = before.pop()
+            continue
+        before.append(dict(model))
+        if call == "expired":
+            desk.accept(some, until=NOW - timedelta(days=1))
+            model.update(dict.fromkeys(some, ""))
+        elif call == "again":
+            desk.reject(some)
+            desk.accept(some)
+            before.append(dict(model) | dict.fromkeys(some, "rejected"))
+            model.update(dict.fromkeys(some, "accepted"))
+        else:
+            getattr(desk, call)(some)
+            model.update(dict.fromkeys(some, STATES[call]))
+    decided = {proposal.id: desk.state(proposal) for proposal in desk.proposals}
+    assert {one: state for one, state in decided.items() if state} == {
+        one: state for one, state in model.items() if state
+    }
+
+    again = mf.review(audit, decisions=path, now=NOW)
+    plan, repeated = desk.plan(access), again.plan(access)
+    assert plan.records == repeated.records
+    accepted = [proposal for proposal in desk.proposals if decided[proposal.id] == "accepted"]
+    may = {memory_id for one in accepted for memory_id in (*one.ids, *one.keeps)}
+    assert written(plan).keys() <= may
+    gone = {memory_id for one in accepted if one.action in ("delete", "merge") for memory_id in one.ids}
+    assert {memory_id for memory_id, action in written(plan).items() if action == "delete"} <= gone
+    must = {
+        memory_id for one in accepted if one.action in ("redact", "rescale") for memory_id in one.ids
+    } - gone
+    assert must <= written(plan).keys()
+    plain = {
+        memory_id for one in accepted if one.action == "delete" and not one.keeps for memory_id in one.ids
+    }
+    assert plain <= {memory_id for memory_id, action in written(plan).items() if action == "delete"}
+
+
+def test_nothing_is_planned_without_a_decision(loaded):
+    access, audit = loaded
+    assert len(mf.review(audit, now=NOW).plan(access)) == 0
+
+
+def test_a_rejected_merge_leaves_both_memories(loaded):
+    access, audit = loaded
+    desk = mf.review(audit, now=NOW)
+    everything = desk.queue[desk.queue.action != "none"]
+    desk.accept(everything)
+    (first, *_) = everything.proposal[everything.check == "exact_duplicate"]
+    desk.reject(first)
+    gone = set(desk.find(first).ids)
+    assert not gone & {change.id for change in desk.plan(access).records if change.action == "delete"}
+
+
+def test_an_edited_redaction_is_written_as_it_was_edited(loaded):
+    access, audit = loaded
+    desk = mf.review(audit, now=NOW)
+    (first, *_) = desk.queue.proposal[desk.queue.check == "secret"]
+    desk.edit(first, content="The code is in the safe.", tags=["home"])
+    (change,) = desk.plan(access).records
+    assert (change.id,) == desk.find(first).ids
+    assert change.after["content"] == "The code is in the safe."
+    assert change.after["tags"] == ("home",)
+
+
+def test_an_edited_merge_keeps_the_text_that_was_written(loaded):
+    access, audit = loaded
+    desk = mf.review(audit, now=NOW)
+    merges = [one for one in desk.proposals if one.action == "merge" and len(one.keeps) == 1]
+    for one in merges:
+        desk.edit(one.id, content=f"Corrected {one.id}")
+    plan = desk.plan(access)
+    kept = {change.id: change.after.get("content") for change in plan.records if change.action == "patch"}
+    assert {one.keeps[0]: f"Corrected {one.id}" for one in merges} == kept
+    deletes = {change.id for change in plan.records if change.action == "delete"}
+    assert deletes <= {memory_id for one in merges for memory_id in one.ids}
+    assert deletes
+
+
+def test_a_delete_that_is_edited_keeps_the_memory(loaded):
+    access, audit = loaded
+    desk = mf.review(audit, now=NOW)
+    one = next(
+        one for one in desk.proposals if one.action == "delete" and not one.keeps and one.n_members == 1
+    )
+    desk.edit(one.id, content="Likes tea.")
+    (change,) = desk.plan(access).records
+    assert (change.action, change.id, change.after) == ("patch", one.ids[0], {"content": "Likes tea."})
+
+
+@pytest.mark.parametrize(
+    "fields", [{}, {"content": ""}, {"contents": "x"}, {"importance": "high"}, {"tags": "home"}]
+)
+def test_an_edit_that_cannot_be_sent_is_refused(desk, fields):
+    with pytest.raises(mf.PlanError):
+        desk.edit(desk.queue.proposal[0], **fields)
+    assert set(desk.queue.decision) == {""}
+
+
+# ---- what accepting means
+
+
+def test_every_check_and_action_says_what_accepting_does():
+    assert REVIEWED.keys() == set(CHECKS)
+    for check in CHECKS:
+        for action in PROPOSALS:
+            effect = effect_of(check, action)
+            assert effect in PROPOSALS
+            assert effect != "review"
+        beyond = {("near_duplicate", "delete")}  # only a person can say so
+        assert REVIEWED[check] in (*POSSIBLE[check], "none") or (check, REVIEWED[check]) in beyond
+
+
+def test_what_nothing_can_be_done_about_is_not_accepted(audit):
+    found = mf.audit_memories(audit.memories.head(5), checks=[own_check])
+    desk = mf.review(found)
+    with pytest.raises(mf.PlanError, match="would do nothing"):
+        desk.accept(desk.queue)
+    desk.reject(desk.queue)
+    assert desk.progress["left"].sum() == 0
+
+
+def own_check(memories):
+    return memories[["id"]].head(2)
+
+
+# ---- groups
+
+
+def rows_of(*contents, **columns):
+    return pd.DataFrame({"id": [f"m{n}" for n in range(len(contents))], "content": contents, **columns})
+
+
+def test_one_value_in_many_memories_is_one_proposal():
+    texts = [f"{name} can be reached at ilka@example.org now" for name in ("Ada", "Ben", "Cleo")]
+    desk = mf.review(mf.audit_memories(rows_of(*texts), checks=["personal_data"]))
+    if len(desk.queue):
+        assert desk.queue["n_memories"].tolist() == [3]
+
+
+def test_a_member_can_be_taken_out_of_its_group_and_stays_out():
+    audit = mf.audit_memories(rows_of(*["Likes tea with honey and milk"] * 4), checks=["exact_duplicate"])
+    desk = mf.review(audit)
+    (whole,) = desk.proposals
+    alone = desk.split(whole.id, whole.ids[0])
+    desk.reject(alone)
+    (rest,) = [one for one in desk.proposals if one.id != alone]
+    assert set(rest.ids) == set(whole.ids[1:])
+    assert desk.state(rest) == ""
+    with pytest.raises(mf.PlanError, match="does not name"):
+        desk.split(rest.id, whole.ids[0])
+
+
+def test_several_checks_against_one_memory_are_one_question(desk):
+    gone = [memory_id for one in desk.proposals if one.action in ("delete", "merge") for memory_id in one.ids]
+    assert len(gone) == len(set(gone))
+
+
+def test_figures_are_not_asked_about(desk):
+    assert not {"missing"} & set(desk.queue["check"])
+    assert "never_updated" not in set(desk.queue["kind"])
+
+
+# ---- which
+
+
+def test_proposals_are_named_by_rows_masks_and_beginnings(desk):
+    queue = desk.queue
+    desk.accept(queue.check == "secret")
+    desk.reject(queue[queue.check == "stale"])
+    rest = desk.queue[desk.queue.decision == ""].proposal
+    desk.later([rest.iloc[0][:6], rest.iloc[1]])
+    counts = desk.progress.set_index(["check", "kind"])
+    assert counts.loc["secret", "accepted"].sum() == (queue.check == "secret").sum()
+    assert counts.loc["stale", "rejected"].sum() == (queue.check == "stale").sum()
+    assert counts["later"].sum() == 2
+    assert desk.queue.decision.tolist() == sorted(
+        desk.queue.decision, key=["", "later", "accepted", "rejected"].index
+    )
+
+
+@pytest.mark.parametrize("which", ["zz", "", ["0", "nowhere"], 4, [4], [True]])
+def test_what_is_not_in_the_queue_is_an_error(desk, which):
+    with pytest.raises(mf.PlanError):
+        desk.accept(which)
+
+
+def test_ids_are_the_same_in_another_order(audit):
+    shuffled = mf.audit_memories(audit.memories.sample(frac=1, random_state=1), checks=audit.checks, now=NOW)
+    assert {one.id for one in mf.review(audit).proposals if one.first.check in ("secret", "stale")} == {
+        one.id for one in mf.review(shuffled).proposals if one.first.check in ("secret", "stale")
+    }
+
+
+def test_undo_takes_back_call_by_call(desk):
+    first, second = desk.queue.proposal[:2]
+    desk.accept([first, second])
+    desk.reject(first)
+    desk.undo()
+    assert [desk.state(desk.find(one)) for one in (first, second)] == ["accepted", "accepted"]
+    desk.undo()
+    assert [desk.state(desk.find(one)) for one in (first, second)] == ["", ""]
+    with pytest.raises(mf.PlanError, match="nothing to undo"):
+        desk.undo()
+
+
+# ---- progress
+
+
+@given(st.integers(1, 300), st.data())
+def test_the_bound_is_the_share_at_which_so_few_wrong_ones_have_five_percent(n, data):
+    wrong = data.draw(st.integers(0, n))
+    bound = bound_wrong_share(n, wrong)
+    if wrong == n:
+        assert bound == 1
+        return
+    tail = sum(comb(n, k) * bound**k * (1 - bound) ** (n - k) for k in range(wrong + 1))
+    assert tail == pytest.approx(0.05, abs=1e-6)
+    assert bound >= wrong / n
+
+
+def test_the_remaining_are_offered_once_few_of_them_can_be_wrong():
+    audit = mf.audit_memories(
+        rows_of(
+            *(text for n in range(70) for text in [f"Was in room {n} of the hotel Adler on a Monday"] * 2)
+        ),
+        checks=["exact_duplicate"],
+    )
+    desk = mf.review(audit)
+    assert desk.remaining("exact_duplicate", "copy") == []
+    desk.accept(desk.queue.head(58))
+    assert desk.remaining("exact_duplicate", "copy") == []
+    desk.accept(desk.queue.head(1))
+    rest = desk.remaining("exact_duplicate", "copy")
+    assert len(rest) == 11
+    assert desk.progress["bound"].tolist() == [pytest.approx(1 - 0.05 ** (1 / 59))]
+    desk.reject(rest[0])
+    assert desk.remaining("exact_duplicate", "copy") == []
+
+
+# ---- plans
+
+
+def test_a_plan_is_cut_to_what_was_accepted(loaded):
+    access, audit = loaded
+    whole = mf.plan_cleanup(access, audit)
+    desk = mf.review(whole, now=NOW)
+    assert sum(one.n_members for one in desk.proposals) == len(whole)
+    first = next(one for one in desk.proposals if len(one.items) > 1)
+    desk.accept(first.id)
+    assert set(written(desk.plan())) == set(first.ids)
+    desk.accept(desk.queue)
+    assert desk.plan() == whole

@@ -1,0 +1,226 @@
+"""Hostile files are refused before they take memory or time, whatever they say of themselves."""
+
+import gzip
+import io
+import json
+import struct
+import subprocess
+import sys
+import zipfile
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import memframe as mf
+from memframe.archive import bounds
+from memframe.frames import MEMORY_KINDS, TEXT
+
+MIB = 1 << 20
+MEASURE = """
+import resource, sys, time, warnings
+import memframe as mf
+warnings.simplefilter("ignore")
+small, *jobs = sys.argv[1:]
+mf.read_memories(small)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+for job in jobs:
+    read, path = job.split("=", 1)
+    began = time.monotonic()
+    try:
+        getattr(mf, read)(path)
+    except mf.FrameError as error:
+        said = str(error).replace("\\n", " ")
+    else:
+        said = "READ"
+    megabytes = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024
+    print(megabytes, time.monotonic() - began, said)
+"""
+
+
+def check_refused(small, *jobs, words=""):
+    """Read files in a process of their own: each is refused within 200 MB beyond a small file, and 10 seconds."""
+    jobs = [f"{read}={path}" for read, path in jobs]
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURE, str(small), *jobs], capture_output=True, text=True, check=True
+    )
+    for job, line in zip(jobs, done.stdout.splitlines(), strict=True):
+        megabytes, seconds, said = line.split(" ", 2)
+        assert said != "READ", job
+        assert words in said, said
+        assert (int(megabytes) < 200, float(seconds) < 10) == (True, True), (job, megabytes, seconds)
+
+
+def parquet_of(column):
+    """Return a Parquet file of one column."""
+    buffer = io.BytesIO()
+    pq.write_table(pa.table({"content": column}), buffer, compression="zstd", store_schema=False)
+    return buffer.getvalue()
+
+
+def repeated(text, n):
+    return pa.DictionaryArray.from_arrays(pa.array([0] * n, pa.int32()), pa.array([text]))
+
+
+def in_lists(text, n):
+    return pa.ListArray.from_arrays(pa.array([0, n], pa.int32()), repeated(text, n))
+
+
+def zipped(name, data, method=zipfile.ZIP_DEFLATED):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", method) as archive:
+        archive.writestr(name, data)
+    return buffer.getvalue()
+
+
+def lying(packed, n_bytes, n_said):
+    """Return a zip archive whose directory says another size than its member has."""
+    return packed.replace(struct.pack("<I", n_bytes), struct.pack("<I", n_said))
+
+
+BLANKS = b" " * (250 * MIB)
+BOMBS = {
+    "a short text in many rows": ("bomb.parquet", lambda: parquet_of(repeated("x" * 400, 10_000_000))),
+    "a long text in few rows": ("bomb.parquet", lambda: parquet_of(repeated("x" * MIB, 4_000))),
+    "a list of a million texts": ("bomb.parquet", lambda: parquet_of(in_lists("x" * 4_000, 1_000_000))),
+    "rows of nothing": ("bomb.parquet", lambda: parquet_of(pa.array([None] * 20_000_000, pa.string()))),
+    "a member that grows": ("bomb.zip", lambda: zipped("a.json", BLANKS)),
+    "a member that is larger than said": ("bomb.zip", lambda: lying(zipped("a.json", BLANKS), len(BLANKS), 9)),
+    "a member packed in one piece": ("bomb.zip", lambda: zipped("a.json", BLANKS, zipfile.ZIP_BZIP2)),
+    "gzip": ("bomb.jsonl.gz", lambda: gzip.compress(BLANKS)),
+    "gzip in a zip": ("bomb.zip", lambda: zipped("a.json.gz", gzip.compress(BLANKS), zipfile.ZIP_STORED)),
+    "gzip of many members": ("bomb.gz", lambda: gzip.compress(b" " * MIB) * 300),
+    "many small members": ("bomb.zip", lambda: small_members(300)),
+}  # fmt: skip
+
+
+def small_members(n):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for number in range(n):
+            archive.writestr(f"{number}.txt", b" " * (MIB - 1))
+    return buffer.getvalue()
+
+
+@pytest.fixture
+def small(tmp_path):
+    path = tmp_path / "small.parquet"
+    mf.export_memories(mf.read_memories('[{"content": "Likes tea"}]'), path)
+    return path
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_bomb_is_refused_within_little_memory_and_time(tmp_path, small, name):
+    file, make = BOMBS[name]
+    path = tmp_path / file
+    path.write_bytes(make())
+    assert path.stat().st_size < MIB
+    check_refused(small, ("read_memories", path))
+
+
+def test_a_folder_of_small_bombs_is_one(tmp_path, small):
+    folder = tmp_path / "bombs"
+    folder.mkdir()
+    for number in range(300):
+        (folder / f"{number}.txt.gz").write_bytes(gzip.compress(b" " * (MIB - 1)))
+    check_refused(small, ("read_memories", folder), words="grows more than 200 times")
+
+
+def test_a_file_of_holes_is_refused(tmp_path, small):
+    paths = [tmp_path / name for name in ("a.json", "a.jsonl", "a.csv", "a.md", "a.parquet")]
+    for path in paths:
+        with path.open("wb") as file:
+            file.truncate(1 << 40)
+    check_refused(small, *((read, path) for read in ("read_memories", "load_archive") for path in paths))
+
+
+def test_an_archive_that_is_a_bomb_is_refused(tmp_path, small):
+    text = repeated("x" * 400, 5_000_000)
+    columns = {name: text if kind is TEXT else pa.nulls(len(text)) for name, kind in MEMORY_KINDS.items()}
+    path = tmp_path / "archive.parquet"
+    pq.write_table(pa.table(columns), path, compression="zstd", store_schema=False)
+    jobs = [(read, path) for read in ("read_memories", "load_archive")]
+    check_refused(small, *jobs, words="grows more than 200 times")
+
+
+def test_honest_files_are_within_the_bounds(tmp_path):
+    rows = [{"content": f"Likes tea number {number * number}", "source": "chat"} for number in range(50_000)]
+    (tmp_path / "a.json.gz").write_bytes(gzip.compress(json.dumps(rows).encode()))
+    table = pa.Table.from_pylist(rows)
+    pq.write_table(table, tmp_path / "a.parquet", compression="zstd")
+    assert len(mf.read_memories(tmp_path / "a.json.gz")) == 50_000
+    assert len(mf.read_memories(tmp_path / "a.parquet")) == 50_000
+
+
+def test_a_gzip_file_of_several_members_is_read_whole(tmp_path):
+    path = tmp_path / "memories.jsonl.gz"
+    members = [gzip.compress(json.dumps({"content": f"Likes tea {n}"}).encode() + b"\n") for n in range(3)]
+    path.write_bytes(b"".join(members) + b"\0" * 100)
+    assert mf.read_memories(path)["content"].tolist() == ["Likes tea 0", "Likes tea 1", "Likes tea 2"]
+    path.write_bytes(members[0] + members[1][:-12])
+    with pytest.raises(mf.FrameError, match="cut off"):
+        mf.read_memories(path)
+    path.write_bytes(members[0] + b"something else")
+    with pytest.raises(mf.FrameError, match="damaged archive"):
+        mf.read_memories(path)
+
+
+def linked():
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("a.md", "Likes tea")
+        link = zipfile.ZipInfo("link.md")
+        link.external_attr = 0o120777 << 16
+        archive.writestr(link, "a.md")
+    return buffer.getvalue()
+
+
+def test_links_in_archives_are_not_followed_and_not_read(tmp_path):
+    path = tmp_path / "a.zip"
+    path.write_bytes(linked())
+    frame = mf.read_memories(path)
+    assert frame["content"].tolist() == ["Likes tea"]
+    assert frame.attrs["memframe_read"]["unread_files"] == 1
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_two_members_of_one_name_are_refused(tmp_path):
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a.json", '[{"content": "one"}]')
+        archive.writestr("a.json", '[{"content": "two"}]')
+    with pytest.raises(mf.FrameError, match=r"several files named a\.json"):
+        mf.read_memories(path)
+
+
+def test_a_locked_archive_says_so(tmp_path):
+    path = tmp_path / "a.zip"
+    data = bytearray(zipped("a.json", b"[]", zipfile.ZIP_STORED))
+    for mark, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        data[data.index(mark) + offset] |= 1
+    path.write_bytes(data)
+    with pytest.raises(mf.FrameError, match=r"a\.json in .* is locked with a password: unpack it yourself"):
+        mf.read_memories(path)
+
+
+def test_a_repeated_key_and_half_a_character_are_named():
+    with pytest.raises(mf.FrameError, match=r"two values of one key, 'content'"):
+        mf.read_memories('[{"content": "one", "content": "two"}]')
+    with pytest.warns(UserWarning, match="line with a repeated key"):
+        frame = mf.read_memories('{"content": "a"}\n{"content": "b", "content": "c"}\n{"content": "d"}\n')
+    assert frame["content"].tolist() == ["a", "d"]
+    frame = mf.read_memories('[{"content": "a\\ud83d"}]')
+    assert frame["content"].tolist() == ["a\ufffd"]
+    assert "lone surrogate" in frame.attrs["memframe_read"]["summary"]
+
+
+def test_deep_nesting_is_named():
+    nested = f'[{{"content": "Likes tea", "metadata": {"[" * 100_000}{"]" * 100_000}}}]'
+    with pytest.raises(mf.FrameError, match="is nested too deeply"):
+        mf.read_memories(nested)
+
+
+def test_more_values_than_fit_are_refused(monkeypatch):
+    monkeypatch.setattr(bounds, "MAX_VALUES", 10)
+    with pytest.raises(mf.FrameError, match="more than 10 values"):
+        mf.read_memories("[" + "[]," * 20 + "[]]")
