@@ -7,7 +7,7 @@
 const ROW_HEIGHT = 46; // pixels, as in desk.css: the queue is laid out by it
 const PAGE_ROWS = 50; // rows asked for at a time
 const ANSWER_MS = 8_000; // a kernel that is busy for longer than this is said to be
-const REST_MS = 150; // without a key: counts are asked for then, as they take longer than a proposal
+const REST_MS = 300; // without a key: counts are asked for then, as they take longer than a proposal
 const LISTS_KEPT = 40; // pages of rows that are kept while somebody scrolls
 const DECISIONS = { accepted: "✓", edited: "✎", rejected: "✗", later: "◷" };
 const ROLES = { goes: "goes", stays: "stays", changes: "changes", about: "is about" };

@@ -143,7 +143,9 @@ def test_hostile_texts_are_shown_as_texts(notebook, open_desk, tmp_path):
     area = notebook.run(
         f"texts = json.loads(Path({str(tmp_path / 'texts.json')!r}).read_text())\n"
         "import pandas as pd\n"
-        "memories = pd.DataFrame(dict(id=[f'h{i}' for i in range(8)], content=[*texts, *texts], source=texts * 2))\n"
+        "texts = [text if len(text) > 999 else f'{text} ada{i}@example.org' for i, text in enumerate(texts * 2)]\n"
+        "memories = pd.DataFrame(dict(id=[f'h{i}' for i in range(8)], content=texts,"
+        " source=texts))\n"
         "mf.review(mf.audit_memories(memories))"
     )
     desk = DeskPage(area).wait()
@@ -166,13 +168,8 @@ def test_it_reads_well_in_light_and_dark_and_narrow(notebook, open_desk):
     desk = open_desk()
     desk.press("a", "Accepted.")
     snapshot = desk.box.aria_snapshot()
-    for line in (
-        'application "Review desk"',
-        'listbox "Proposals"',
-        'button "Accept a"',
-        "status:",
-        "[selected]",
-    ):
+    assert desk.box.get_by_role("button", name="Accept").count() == 1
+    for line in ('application "Review desk"', 'listbox "Proposals"', "status:", "[selected]"):
         assert line in snapshot
     for theme in ("JupyterLab Dark", "JupyterLab Light"):
         notebook.command("apputils:change-theme", {"theme": theme})
