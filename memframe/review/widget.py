@@ -71,7 +71,7 @@ class _Lists(dict[str, list[Proposal]]):
         raise PlanError("this page is not known any more: reload it")
 
 
-class _Texts(Struct):
+class _FilterColumns(Struct):
     """Columns of the audited memories by which proposals are filtered."""
 
     source: list[Any]
@@ -237,7 +237,7 @@ class Desk(AnyWidget):
     # ---- filters
 
     @cached_property
-    def _texts(self) -> _Texts:
+    def _texts(self) -> _FilterColumns:
         frame = self._review.judged
 
         def column(name: str) -> list[Any]:
@@ -245,7 +245,7 @@ class Desk(AnyWidget):
 
         times = (str(time)[:4] if not pd.isna(time) else "" for time in column("created_at"))
         texts = zip(*(column(name) for name in ("title", "summary", "content")), strict=True)
-        return _Texts(
+        return _FilterColumns(
             [source if isinstance(source, str) else "" for source in column("source")],
             [tuple(map(str, tags)) if isinstance(tags, Sequence) and not isinstance(tags, str) else ()
              for tags in column("tags")],

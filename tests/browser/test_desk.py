@@ -1,4 +1,4 @@
-"""The review desk in JupyterLab and Chromium: keys, hostile texts, a reload, a restart, and what the saved file holds."""
+"""The review desk in JupyterLab and Chromium: keys, hostile texts, reload and restart, and what the saved file holds."""
 
 import json
 from statistics import median
@@ -203,10 +203,10 @@ TIME_KEYS = """async ([box, keys]) => {
 
 
 @pytest.mark.campaign
-def test_ten_thousand_proposals_are_on_screen_at_once(notebook, open_desk):
+def test_ten_thousand_proposals_are_on_screen_at_once(notebook, open_desk, record_property):
     desk = open_desk(10_000)
     times = notebook.page.evaluate(TIME_KEYS, [desk.box.element_handle(), ["j", "a"] * 20])
-    print(f"median {median(times):.0f} ms, longest {max(times):.0f} ms")
+    record_property("median_ms", median(times))
     assert median(times) < 100  # of a loaded machine
     desk.box.locator(".mf-queue").evaluate("queue => { queue.scrollTop = 46 * 9_000; }")
     expect(desk.box.locator('[role=option][aria-posinset="9001"]')).to_contain_text("Kanarie")
