@@ -1,4 +1,4 @@
-"""The review desk in JupyterLab and Chromium: keys, hostile texts, reload and restart, and what the saved file holds."""
+"""The review desk in JupyterLab and Chromium: keys, hostile texts, restarts, and what the saved file holds."""
 
 import json
 from statistics import median
