@@ -350,7 +350,7 @@ def _detect_report(text: str) -> Sign | None:
     if (
         not 0 < len(tokens) <= _MAX_TOKENS
         or text.count("\n") > _MAX_LINES
-        or _matches(text, "advice", "note")
+        or _matches(text, "advice", "set_up", "note")
     ):
         return None
     numbers = set(filter(_NUMBER.fullmatch, tokens))
