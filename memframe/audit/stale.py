@@ -26,10 +26,29 @@ from memframe.audit.text import first_characters, text_column
 _FAR_AHEAD_DAYS = 270
 """A day without a year that would be further off than that was meant as the last one, not as the next."""
 _THIS = frozenset(
-    "this diese dieses cette ce esta este nesta neste questa questo этой этом 本 这 这个".split()
+    {
+        "this",
+        "diese",
+        "dieses",
+        "cette",
+        "ce",
+        "esta",
+        "este",
+        "nesta",
+        "neste",
+        "questa",
+        "questo",
+        "этой",
+        "этом",
+        "本",
+        "这",
+        "这个",
+    }
 )
-_WEEKS = frozenset("week weekend woche wochenende semaine semana settimana неделе 周 星期".split())
-_MONTH = frozenset("month monat mois mes mês mese месяце 月".split())
+_WEEKS = frozenset(
+    {"week", "weekend", "woche", "wochenende", "semaine", "semana", "settimana", "неделе", "周", "星期"}
+)
+_MONTH = frozenset({"month", "monat", "mois", "mes", "mês", "mese", "месяце", "月"})
 _SEASON_ENDS = {"spring": 6, "summer": 9, "autumn": 12, "fall": 12, "winter": 3}
 
 
