@@ -11,13 +11,13 @@ from typing import Literal, NamedTuple
 
 FieldKind = Literal["text", "names", "number", "time"]
 
-OnMerge = Literal["keep both", "compare words", "join", "keep own"]
+OnMerge = Literal["keep both", "compare words", "join", "take highest"]
 """How two values of a field become one when memories are merged; a value that only one of them has is always kept.
 
 - ``keep both``: they cannot; both memories stay.
 - ``compare words``: the kept one stands if it says all that the other says; otherwise both memories stay.
 - ``join``: the names of both.
-- ``keep own``: that of the memory that is kept.
+- ``take highest``: the higher number.
 """
 
 
@@ -79,9 +79,9 @@ MEMORY_FIELDS = (
     MemoryField("content", is_optional=False, on_merge="compare words", if_missing="medium", is_placed=True),
     MemoryField("tags", "names", is_optional=False, on_merge="join", if_missing="low", is_placed=True),
     _of_service("tag_ids", "names", is_exported=False),  # it has the names
-    # a score is an estimate of the application, and says nothing about the person: of two copies one is enough
-    MemoryField("importance", "number", is_sealed=False, on_merge="keep own", highest=5.0),
-    MemoryField("confidence", "number", is_sealed=False, on_merge="keep own", highest=1.0),
+    # a score is an estimate of the application: what one of two copies holds important stays important
+    MemoryField("importance", "number", is_sealed=False, on_merge="take highest", highest=5.0),
+    MemoryField("confidence", "number", is_sealed=False, on_merge="take highest", highest=1.0),
     # the name of the application that wrote the memory: open in archives, which are counted by it, and no prose
     MemoryField("source", is_searched=False, is_sealed=False, if_missing="low"),
     _of_service("created_at", "time"),

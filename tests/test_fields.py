@@ -188,8 +188,8 @@ def find_loss(field, value, kept):
         case "compare words":
             said = " ".join(kept[name] or "" for name in TEXT_FIELDS).lower()
             return [word for word in (value or "").lower().split() if word.strip(".") not in said]
-        case "keep own":
-            return value if value is not None and kept[field.name] is None else None
+        case "take highest":
+            return value if value is not None and not (kept[field.name] or 0) >= value else None
         case "keep both":
             return None if value in (None, "") or same_value(field.name, value, kept[field.name]) else value
 

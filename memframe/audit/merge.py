@@ -39,9 +39,9 @@ Fields = Mapping[str, Any]
 COPYING = frozenset({"exact_duplicate", "near_duplicate"})
 """Checks that relate a memory to one that says the same."""
 
-_KEEP_BOTH, _JOINED = (
+_KEEP_BOTH, _JOINED, _TAKE_HIGHEST = (
     tuple(field.name for field in MEMORY_FIELDS if field.is_editable and field.on_merge == on_merge)
-    for on_merge in ("keep both", "join")
+    for on_merge in ("keep both", "join", "take highest")
 )
 
 _LETTERS = re.compile(r"[^\W\d_]+")
@@ -406,7 +406,7 @@ class _Beside(NamedTuple):
     """Of columns that no service has: nothing can take them over."""
 
 
-_IDENTITY = frozenset([*MEMORY_KINDS, "origin_id", "content_error"])
+_IDENTITY = frozenset([*MEMORY_KINDS, "origin_id", "place", "content_error"])
 """Columns that merging treats by their rules, or that tell rows apart."""
 
 
@@ -491,6 +491,10 @@ class _Holder:
             names = dict.fromkeys([*(self.values.get(name) or ()), *(other.get(name) or ())])
             if names.keys() != set(self.values.get(name) or ()):
                 gains[name] = tuple(names)
+        for name in _TAKE_HIGHEST:
+            own, others = self.values.get(name), other.get(name)
+            if own is not None and others is not None and others > own:
+                gains[name] = others
         return gains
 
 

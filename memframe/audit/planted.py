@@ -193,7 +193,7 @@ def find_planted(memories: pd.DataFrame) -> pd.DataFrame:
     """
     rows: list[tuple[int, str, str, _Planted]] = []
     prefilter = "|".join([_MAY_HIDE, *(rule.prefilter for rule in _MARKS.rules), "[A-Za-z0-9+/]{24}"])
-    for text in texts_with(memories, prefilter):
+    for text in texts_with(memories, prefilter, folded=False):
         rows.extend((text.row, text.field, text.text, planted) for planted in _find_in(text.text))
     ids = memories["id"].tolist()
     columns = [(ids[row], field, one, _choose_action(one, text)) for row, field, text, one in rows]

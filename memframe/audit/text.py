@@ -157,9 +157,9 @@ def without_long_contents(memories: pd.DataFrame) -> pd.DataFrame:
 
 
 def texts_with(
-    memories: pd.DataFrame, pattern: str, *, fields: Iterable[str] = TEXT_FIELDS
+    memories: pd.DataFrame, pattern: str, *, fields: Iterable[str] = TEXT_FIELDS, folded: bool = True
 ) -> Iterator[Text]:
-    """Yield texts of the frame in which a pattern of RE2 occurs.
+    """Yield texts of the frame in which a pattern of RE2 occurs, folded or as they stand in the frame.
 
     Of a long text only the beginning is searched and returned (`MAX_CHARACTERS`), and of all texts the folded form.
 
@@ -167,16 +167,20 @@ def texts_with(
     >>> list(texts_with(frame, r"[0-9]{4}"))
     [Text(row=1, field='content', text='the PIN is 4711', original=None)]
     """
-    return TextSearch(memories, fields).find(pattern)
+    return TextSearch(memories, fields, folded=folded).find(pattern)
 
 
 class TextSearch:
-    """Search the folded texts of a frame for several patterns; they are read once, as that costs more than a search."""
+    """Search the texts of a frame for several patterns; they are read once, as that costs more than a search."""
 
-    def __init__(self, memories: pd.DataFrame, fields: Iterable[str] = TEXT_FIELDS) -> None:
+    def __init__(
+        self, memories: pd.DataFrame, fields: Iterable[str] = TEXT_FIELDS, *, folded: bool = True
+    ) -> None:
         names = [name for name in fields if name in memories.columns]
         self._originals: dict[tuple[int, str], str] = {}
-        columns = [self._fold(name, first_characters(text_column(memories, name))) for name in names]
+        columns = [first_characters(text_column(memories, name)) for name in names]
+        if folded:
+            columns = [self._fold(name, texts) for name, texts in zip(names, columns, strict=True)]
         self._n_rows = len(memories)
         self._parts = list(zip([[name] for name in names], columns, strict=True))
         if names and len(memories) <= FEW:  # making a pattern ready costs more than looking for it

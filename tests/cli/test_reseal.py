@@ -43,7 +43,8 @@ def test_older_content_is_planned_and_applied(reseal, call, access, old_key, tmp
     (tmp_path / "old keys.txt").write_text(f"{WRONG_KEY}\n\n{old_key}\n")
     assert contents(access).isna().all()
     planned = reseal("--old-keys", "old keys.txt", "--out", "reseal.plan")
-    assert planned.stdout.splitlines()[:2] == ["Plan: 3 patches", "  fields to write: content 3"]
+    assert planned.stdout.splitlines()[0] == "Plan: 3 patches"
+    assert "  fields to write: content 3" in planned.stdout.splitlines()
     assert f"memframe apply reseal.plan --request {access.request_id}\n" in planned.stderr
     assert not any(text in planned.output for text in [old_key, *TEXTS])
     piped = json.loads(reseal("--json", input=f"\n{WRONG_KEY}\r\n{old_key}").stdout)

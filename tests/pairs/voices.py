@@ -138,7 +138,7 @@ def unseen(rng, said, text):
     way = rng.randrange(3)
     if way == 0:
         return unicodedata.normalize("NFD", text.replace("'", "\u02bc"))
-    return text.replace(" ", "  ") if way == 1 else f"\ufeff{text} \u200b"
+    return text.replace(" ", "  ") if way == 1 else f"\ufeff{text}\xa0"
 
 
 def wrapped(rng, said, text):
