@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import PurePath
 from typing import Any
 
@@ -15,8 +16,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from memframe.audit.findings import Check
+from memframe.audit.lexicon import LIGHT
 from memframe.audit.personal_data import find_personal_data
+from memframe.audit.rules import load_words
 from memframe.audit.secrets import find_secrets
+from memframe.audit.secrets.keys import seed_words
 from memframe.audit.secrets.values import looks_drawn
 from memframe.audit.text import fold, mask_text, redaction_mark
 from memframe.fields import TEXT_FIELDS
@@ -280,7 +284,17 @@ _LIKE_A_SECRET = re.compile(
 addresses, and whatever is very long."""
 
 _YEAR = re.compile(r"(?:19\d|20[0-4])\d")
-_DATE = re.compile(r"(?:19\d|20[0-4])\d-[01]\d(?:-[0-3]\d)?")
+_NAMED_MONTH = "(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}"
+_DATE = re.compile(
+    r"(?:19\d|20[0-4])\d([-/.])[01]?\d(?:\1[0-3]?\d)?(?:T[0-2]\d(?::?[0-5]\d){1,2}(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?)?"
+    r"|[0-3]?\d([-/.])[01]?\d\2(?:19\d|20[0-4])\d"
+    rf"|[0-3]?\d(?:st|nd|rd|th)?[-/.]?{_NAMED_MONTH}(?:[-/.,]?(?:19\d|20[0-4])\d)?"
+    rf"|{_NAMED_MONTH}[-/.]?[0-3]?\d(?:st|nd|rd|th)?(?:[-/.,](?:19\d|20[0-4])\d)?"
+    rf"|{_NAMED_MONTH}[-/.](?:19\d|20[0-4])\d"
+    rf"|(?:19\d|20[0-4])\d[-/.]{_NAMED_MONTH}(?:[-/.][0-3]?\d)?|(?:19\d|20[0-4])\d年(?:[01]?\d月(?:[0-3]?\d日)?)?",
+    re.IGNORECASE,
+)
+"""A day, however it is written: what changes from one version to the next is often that."""
 _BEFORE_YEAR = re.compile(
     r"\b(?:in|since|from|until|till|by|before|after|year|(?:early|mid|late|spring|summer|autumn|fall|winter|"
     r"jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]{0,6}\.?|seit|im|depuis|en|desde|del?)\s?$",
@@ -293,8 +307,9 @@ class Masks:
     """Masked texts of memories that a judge may be asked about.
 
     What is masked is searched for in the folded texts (`fold`), and replaced in the original ones. The same value has
-    the same mask in all texts of a question, so that a judge sees that it is the same. A memory is withheld where it
-    speaks of a secret and none was found in it, or where something is left after masking.
+    the same mask in all texts of a question, so that a judge sees that it is the same. Where a sentence speaks of a
+    secret and none was found, all of its words that carry a value are masked. A memory is withheld where a secret is
+    left after masking, or nothing but masks.
 
     Parameters
     ----------
@@ -325,25 +340,27 @@ class Masks:
             value.strip(): kind for _, value, kind in spans if len(value.strip()) >= _LEAST_ELSEWHERE
         }
         with_secret = set(secrets["id"])
-        self._withheld = {
-            memory_id
+        self._withheld = {memory_id for memory_id, text in self._texts.items() if text is None}
+        self._told = {
+            memory_id: _find_told(text.text)
             for memory_id, text in self._texts.items()
-            if text is None or (is_sensitive(text.text) and memory_id not in with_secret)
+            if text is not None and memory_id not in with_secret and is_sensitive(text.text)
         }
         marked = {
             memory_id: self._mask_hidden(memory_id, [memory_id], {})
             for memory_id in self._texts
             if memory_id not in self._withheld
         }
+        self._withheld |= {memory_id for memory_id in self._told if _has_only_masks(marked[memory_id])}
         frame = pd.DataFrame({"id": [*marked], "content": [*marked.values()]}, dtype="str")
         for find in FINDERS.values():  # what is left is not sent
             findings = find(_fold_texts(frame))
             self._withheld |= set(findings["id"][findings["action"] != "none"])
 
     @property
-    def n_withheld(self) -> int:
+    def withheld(self) -> set[str]:
         """Memories that are not asked about."""
-        return len(self._withheld)
+        return self._withheld
 
     def day_of(self, memory_id: str) -> str:
         """Return the day on which a memory was made; empty where it is not known."""
@@ -370,7 +387,8 @@ class Masks:
         any_of_them = re.compile("|".join(map(re.escape, values)) or r"(?!)")
         pieces, at, end = [], 0, 0
         for value in (*any_of_them.finditer(folded.text), None):
-            places = list(_cover(folded.text, end, value.start() if value else len(folded.text), marks))
+            until = value.start() if value else len(folded.text)
+            places = list(_cover(folded.text, end, until, marks, self._told.get(memory_id, ())))
             if value:
                 places.append((*value.span(), _mark(value[0], hidden[value[0]], marks)))
                 end = value.end()
@@ -385,19 +403,60 @@ class Masks:
         return f"{text[: end if 0 <= _LONGEST_SENT - end < len(redaction_mark('')) + 40 else _LONGEST_SENT]}…"
 
 
+_SENTENCE = re.compile(r"[^\n.!?]*(?:[.!?](?!\s)[^\n.!?]*)*(?:[:=]\s*\n[^\n]*)?")
+"""Up to a sign with a blank behind it, or to the end of the line; after a colon the next line, too."""
+
+
+def _find_told(text: str) -> list[tuple[int, int]]:
+    """Find the sentences that speak of secrets: each of their words may be one, as far as no check has found it.
+
+    >>> _find_told("Tea is in the tin. The padlock opens with the PIN.")
+    [(18, 50)]
+    """
+    return [match.span() for match in _SENTENCE.finditer(text) if is_sensitive(match[0])]
+
+
+@cache
+def _plain_words() -> frozenset[str]:
+    """Return words that are no secret wherever they stand: those that carry no value, and those of machines."""
+    of_machines = frozenset().union(*(load_words("junk")[name] for name in ("subjects", "things", "states")))
+    return LIGHT | (of_machines - seed_words())
+
+
 def _fold_texts(memories: pd.DataFrame) -> pd.DataFrame:
     names = [name for name in TEXT_FIELDS if name in memories.columns]
     columns = {name: memories[name].map(lambda text: fold(text).text, na_action="ignore") for name in names}
     return memories.assign(**columns)
 
 
-def _cover(text: str, start: int, end: int, marks: dict[str, str]) -> Iterator[tuple[int, int, str]]:
-    """Yield the places of words in a part of a text that look like a secret, with their marks."""
+def _cover(
+    text: str, start: int, end: int, marks: dict[str, str], told: Sequence[tuple[int, int]]
+) -> Iterator[tuple[int, int, str]]:
+    """Yield the places of words in a part of a text that look like a secret, with their marks.
+
+    Where secrets are told any word is masked that carries a value.
+    """
     for word in _MARK_OR_WORD.finditer(text, start, end):
         core, before = word[0].rstrip(".:!?"), text[max(0, word.start() - 16) : word.start()]
         is_year = _YEAR.fullmatch(core) and _BEFORE_YEAR.search(before)
-        if not (word["mark"] or is_year or _DATE.fullmatch(core)) and _LIKE_A_SECRET.search(core):
+        if not core or word["mark"] or is_year or _DATE.fullmatch(core):
+            continue
+        is_told = any(first <= word.start() < last for first, last in told) and not _is_plain(core)
+        if is_told or _LIKE_A_SECRET.search(core):
             yield word.start(), word.start() + len(core), _mark(core, "value", marks)
+
+
+def _has_only_masks(text: str) -> bool:
+    """Return True if no word is left with which a question could be answered."""
+    return all(_is_plain(word[0]) for word in _WORD_LEFT.finditer(_MARK.sub(" ", text)))
+
+
+_WORD_LEFT = re.compile(r"[^\W\d_]+")
+
+
+def _is_plain(word: str) -> bool:
+    small = word.casefold().strip("*_-,;")
+    return small in _plain_words() or _SECRET.fullmatch(small.removesuffix("s")) is not None
 
 
 def _mark(value: str, kind: str, marks: dict[str, str]) -> str:

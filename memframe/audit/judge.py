@@ -9,11 +9,12 @@ candidates into findings for review, and proposals of rules into such.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 import numpy as np
@@ -46,10 +47,6 @@ _MAX_OLDER = 5
 _MAX_REASON = 300
 _MAX_FAILURES = 3
 _MAX_KEPT = 20_000
-_PROMISE = {"version": 3.0, "near_duplicate": 1.0}
-"""How early a pair is asked about that a rule has named, added to its score from 0 to 1."""
-
-_WITH_CUE = 2.0
 _COLUMNS = {
     **dict.fromkeys(("question", "newer", "older", "verdict", "reason"), "str"),
     "confidence": "float64",
@@ -231,9 +228,7 @@ def ask_judge(
     """
     model = str(getattr(judge, "model", "") or getattr(judge, "__name__", type(judge).__name__))
     drafts = _draft_questions(memories, findings, candidates)
-    chosen = drafts[: max(0, limit)]
-    masks = Masks(memories, findings, {memory_id for ids in chosen for memory_id in ids})
-    asked = [one for ids in chosen if (one := _mask(ids, masks)) is not None]
+    asked, withheld, n_drafted = _mask_drafts(drafts, memories, findings, limit)
     control = [
         _Asked(Question("relation" if one.older else "worth", one.newer, one.older), control=one)
         for one in (control_questions() if asked else ())
@@ -250,8 +245,8 @@ def ask_judge(
     return Judgement(
         _judged_frame(rows),
         model,
-        n_not_asked=len(drafts) - len(chosen) + sum(one.state == "open" for one in asked),
-        n_withheld=masks.n_withheld,
+        n_not_asked=len(drafts) - n_drafted + sum(one.state == "open" for one in asked),
+        n_withheld=len(withheld),
         n_right=sum(one.is_right for one in control),
         n_control=len(control),
         problems=tuple(dict.fromkeys((*map(str, getattr(judge, "problems", ())), *problems)))
@@ -263,36 +258,89 @@ def ask_judge(
 def _draft_questions(
     memories: pd.DataFrame, findings: pd.DataFrame, candidates: pd.DataFrame
 ) -> list[list[str]]:
-    """Gather what could be asked, as ids, the newer first: what rules have found, then what has a cue.
+    """Gather what could be asked, as ids, the newer first; a single id asks whether that memory is worth keeping.
 
-    A single id asks whether that memory is worth keeping.
+    What rules have found, what has a cue, what is similar and what may be worthless take turns: none of them says how
+    likely it is against the others, and each alone would use up the limit.
     """
     oldest_first = memories.sort_values("created_at", kind="stable")["id"]
     age = {memory_id: place for place, memory_id in enumerate(oldest_first)}
-    groups: defaultdict[str, dict[str, float]] = defaultdict(dict)
+    groups: defaultdict[str, dict[str, tuple[_Source, float]]] = defaultdict(dict)
     is_merge = (findings["check"] == "near_duplicate") & (findings["action"] == "merge")
     is_version = (findings["check"] == "version") & (findings["action"] == "review")
-    related = findings[is_version | is_merge]
-    columns = (related[name] for name in ("id", "related_id", "score", "check"))
-    for one, other, score, check in zip(*columns, strict=True):
+    related = findings[is_version | is_merge].sort_values("check", ascending=False, kind="stable")
+    for one, other, score in zip(*(related[name] for name in ("id", "related_id", "score")), strict=True):
         if one in age and other in age and one != other:
             older, newer = sorted((one, other), key=age.__getitem__)
-            promise = _PROMISE[check] + (0.0 if pd.isna(score) else score)
-            groups[newer][older] = max(promise, groups[newer].get(older, 0.0))
+            groups[newer].setdefault(older, ("rule", 0.0 if pd.isna(score) else score))
     columns = (candidates[name] for name in ("newer", "older", "score", "cue"))
     for newer, older, score, cue in zip(*columns, strict=True):
         if isinstance(newer, str) and isinstance(older, str):
-            groups[newer].setdefault(older, score + (_WITH_CUE if isinstance(cue, str) else 0.0))
-    drafts: list[tuple[float, list[str]]] = []
+            groups[newer].setdefault(older, ("cue" if isinstance(cue, str) else "similarity", score))
+    drafts: dict[_Source, list[tuple[float, list[str]]]] = {source: [] for source in get_args(_Source)}
     for newer, promises in groups.items():
-        best = sorted(promises, key=lambda older: -promises[older])[:_MAX_OLDER]
-        drafts.append((promises[best[0]], [newer, *best]))
-    is_doubtful = (
-        (findings["check"] == "junk") & (findings["action"] == "review") & findings["id"].isin(age.keys())
-    )
-    worth = findings[is_doubtful].groupby("id", sort=False)["score"].max().fillna(0.0)
-    drafts += [(_WITH_CUE + score, [str(memory_id)]) for memory_id, score in worth.items()]
-    return [ids for _, ids in sorted(drafts, key=lambda draft: -draft[0])]
+        best = sorted(promises, key=lambda older: (promises[older][0] != "rule", -promises[older][1]))
+        source, score = promises[best[0]]
+        drafts[source].append((score, [newer, *best[:_MAX_OLDER]]))
+    drafts["worth"] = [
+        (promise, [memory_id])
+        for memory_id, promise in _find_doubtful(memories, findings).items()
+        if memory_id in age
+    ]
+    queues = {source: iter(sorted(part, key=lambda draft: -draft[0])) for source, part in drafts.items()}
+    turns = range(max(map(len, drafts.values()), default=0))
+    taken = (next(queues[source], None) for _ in turns for source in _TURNS)
+    return [draft[1] for draft in taken if draft is not None]
+
+
+_Source = Literal["rule", "cue", "similarity", "worth"]
+
+_TURNS: tuple[_Source, ...] = ("rule", "similarity", "cue", "similarity", "worth")
+"""Similarity has two turns: it ranks most of the rewrites that stores declare, a cue few of them."""
+
+_SAYS_SOMETHING = re.compile(r"\d|[^\W\d_a-z]|\w[_./@:]\w|[`\"“«]")
+"""A number, a name or a quotation, where sentences begin in small letters; other scripts than the Latin one tell no
+names."""
+
+_SENTENCE_START = re.compile(r"(?:\A|[.!?:;]\s|\n)\W*\w|\b(?:I|User|Assistant)\b")
+
+
+def _find_doubtful(memories: pd.DataFrame, findings: pd.DataFrame) -> dict[str, float]:
+    """Find memories that may be worthless, each with how early to ask: one of each form, plans, and vague texts."""
+    proposed = findings[findings["action"] == "review"]
+    junk = proposed[proposed["check"] == "junk"]
+    is_form = junk["kind"] == "form"
+    members = pd.concat([junk[~is_form], junk[is_form].drop_duplicates("group")])
+    doubtful = dict(zip(members["id"], members["score"].fillna(0.0), strict=True))
+    is_passed = (proposed["check"] == "stale") & (proposed["kind"] == "expired")
+    doubtful |= dict.fromkeys(set(proposed["id"][is_passed]) - doubtful.keys(), _PASSED)
+    others = memories[~memories["id"].isin(junk["id"]) & memories["content"].notna()]
+    for memory_id, text in zip(others["id"], others["content"], strict=True):
+        if not _SAYS_SOMETHING.search(_SENTENCE_START.sub("", text[:_LONGEST_VAGUE])):
+            doubtful.setdefault(memory_id, _VAGUE * max(0.0, 1 - len(text) / _LONGEST_VAGUE))
+    return doubtful
+
+
+_PASSED, _VAGUE = 0.6, 0.5
+"""How early to ask about a plan whose day is over, and at most about a text without a name; junk has .7 and more."""
+
+_LONGEST_VAGUE = 2_000
+
+
+def _mask_drafts(
+    drafts: Sequence[list[str]], memories: pd.DataFrame, findings: pd.DataFrame, limit: int
+) -> tuple[list[_Asked], set[str], int]:
+    """Make questions up to the limit; return them, the memories that are withheld, and how many drafts that took."""
+    asked: list[_Asked] = []
+    withheld: set[str] = set()
+    start = 0
+    while len(asked) < limit and start < len(drafts):
+        part = drafts[start : start + limit - len(asked)]
+        masks = Masks(memories, findings, {memory_id for ids in part for memory_id in ids})
+        asked += [one for ids in part if (one := _mask(ids, masks)) is not None]
+        withheld |= masks.withheld
+        start += len(part)
+    return asked, withheld, start
 
 
 def _mask(ids: Sequence[str], masks: Masks) -> _Asked | None:
@@ -375,6 +423,7 @@ def _ask_batch(judge: JudgeFunction, batch: list[_Asked]) -> None:
 
 _NOT_SO = ("both_true", "unrelated")
 _NOT_TRUE = ("replaced", "contradicts")
+_WORTHLESS = ("passing", "machine", "nothing")
 _AFTER: Mapping[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("junk", "review"): (("lasting",), "none"),
     ("near_duplicate", "merge"): ((*_NOT_TRUE, *_NOT_SO), "review"),
@@ -399,6 +448,10 @@ def apply_judgement(findings: pd.DataFrame, judgement: Judgement) -> pd.DataFram
         for newer, older in zip(judged["newer"], judged["older"], strict=True)
     ]
     verdict_of = dict(zip(asked, judged["verdict"], strict=True))
+    forms = findings[(findings["check"] == "junk") & (findings["kind"] == "form")]
+    for _, members in forms.groupby("group"):  # one of each is asked about
+        told = [verdict_of[pair] for one in members["id"] if (pair := frozenset((one,))) in verdict_of]
+        verdict_of |= {frozenset((one,)): told[0] for one in members["id"] if told}
     columns = (findings[name] for name in ("check", "action", "id", "related_id"))
     actions, known = [], []
     for check, action, one, other in zip(*columns, strict=True):
@@ -430,6 +483,21 @@ def apply_judgement(findings: pd.DataFrame, judgement: Judgement) -> pd.DataFram
                 action="review",
             )
         )
+    proposed = set(findings["id"][findings["check"].isin(["junk", "stale"]) & (findings["action"] != "none")])
+    is_single = judged["older"].isna() & judged["verdict"].isin(_WORTHLESS) & ~judged["newer"].isin(proposed)
+    new = judged[is_single]
+    frames.append(
+        findings_frame(
+            check="junk",
+            kind=[f"{JUDGED}{verdict}" for verdict in new["verdict"]],
+            severity="low",
+            id=new["newer"].tolist(),
+            field="content",
+            score=new["confidence"].tolist(),
+            evidence=[f"judged by {judgement.model}: {reason}" for reason in new["reason"]],
+            action="review",
+        )
+    )
     return join_findings(frames)
 
 

@@ -350,7 +350,7 @@ def _detect_report(text: str) -> Sign | None:
     if (
         not 0 < len(tokens) <= _MAX_TOKENS
         or text.count("\n") > _MAX_LINES
-        or _matches(text, "advice", "note")
+        or _matches(text, "advice", "set_up", "note")
     ):
         return None
     numbers = set(filter(_NUMBER.fullmatch, tokens))
@@ -402,9 +402,11 @@ def _detect_passing(text: str) -> Sign | None:
 
 # prompts: what signals of being written to an assistant come to
 
-_ADDRESSED = _TABLE.only("role", "conduct", "answers", "charter", "maxims", "other_languages")
-_STRONG = _TABLE.only("role", "answers", "charter", "maxims", "other_languages")
-_WORKED_WITH = _TABLE.only("files", "headings", "tools")
+_ADDRESSED = _TABLE.only("prompt", "role", "conduct", "answers", "charter", "maxims", "other_languages")
+_OF_PROMPTS = _TABLE.only("prompt", "headings", "framing", "other_languages", "form_of_prompts")
+"""One of these is in every prompt: a rule that somebody gives an agent reads as the rest of them do, and is no junk."""
+
+_WORKED_WITH = _TABLE.only("files", "headings", "framing", "tools")
 _AGAINST = _TABLE.only("for_somebody", "particular")
 _SUPPOSED = re.compile(
     r"\b(?:if|when|whenever|what|whatever|how|until|unless|that|as|before|after|because|where) (?:the |a )?users?\b",
@@ -418,9 +420,6 @@ _TRADE = re.compile(
     r"source|markdown|json|bullet point|heading|emoji|jargon|tone|word|formal|guideline|persona)",
     re.IGNORECASE,
 )
-_PARTNER = re.compile(r"\b(?:you|your|the user|a user)\b(?!['’]s)", re.IGNORECASE)
-"""Somebody who is spoken to, or for whom: advice of a project speaks of neither."""
-
 _MAX_TRADE = 3
 """Words of the trade that count: others work with these, too."""
 
@@ -457,7 +456,7 @@ def _sign_of_prompt(text: str, addressed: float, worked_with: float) -> Sign | N
         weight += min(
             _TABLE.only("for_somebody").weigh(text), _AGAINST.weigh(text) if len(text) <= _SHORT else 0
         )
-    if weight < enough or (weight < _SURE and not _STRONG.weigh(text) and not _PARTNER.search(text)):
+    if weight < enough or not any(_OF_PROMPTS.find(text)):
         return None
     return Sign("system_prompt", 0.95 if weight >= _SURE else 0.9, f"written to an assistant: {_quote(text)}")
 

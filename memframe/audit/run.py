@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cache, partial
 from os import PathLike
@@ -27,6 +27,7 @@ from memframe.audit.findings import (
 from memframe.audit.identity import decision_keys
 from memframe.audit.judge import JUDGE_LIMIT, JudgeFunction, Judgement, apply_judgement, ask_judge
 from memframe.audit.junk import find_junk
+from memframe.audit.languages import describe_languages
 from memframe.audit.merge import settle_proposals
 from memframe.audit.personal_data import find_personal_data
 from memframe.audit.planted import find_planted, without_hidden
@@ -166,7 +167,7 @@ def audit_memories(
         memories=memories,
         findings=_sort_worst_first(findings),
         checks=tuple(functions),
-        not_checked=tuple(_describe_unchecked(memories, parts)),
+        not_checked=(*_describe_unchecked(memories, parts), *_describe_languages(memories, parts)),
         counted=counted,
         made_at=moment,
         judgement=judgement,
@@ -368,6 +369,13 @@ def _run_own_check(check: OwnCheck, memories: pd.DataFrame) -> pd.DataFrame:
     return findings_frame(**{column: findings[column].tolist() for column in DTYPES if column in findings})
 
 
+_READ_BY_WORDING: Mapping[str, tuple[str, str]] = {
+    "stale": ("Times to come that have passed", "stale"),
+    "version": ("«No longer»", "superseded"),
+}
+"""Checks that know the words of some languages alone: what they look for, and the table of their rules."""
+
+
 def _describe_unchecked(memories: pd.DataFrame, parts: Mapping[str, pd.DataFrame]) -> Iterator[str]:
     """Say what was not looked for: silence must not be read as clean."""
     left_out = [check for check in CHECKS if check not in parts]
@@ -399,3 +407,9 @@ def _describe_unchecked(memories: pd.DataFrame, parts: Mapping[str, pd.DataFrame
         )
     for findings in parts.values():
         yield from findings.attrs.get("not_checked", ())
+
+
+def _describe_languages(memories: pd.DataFrame, checks: Container[str]) -> Iterator[str]:
+    if looked_for := dict(words for check, words in _READ_BY_WORDING.items() if check in checks):
+        texts = (text for text in memories["content"].tolist() if isinstance(text, str))
+        yield from describe_languages(texts, looked_for)

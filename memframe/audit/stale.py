@@ -10,6 +10,7 @@ import re
 from calendar import monthrange
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -24,9 +25,30 @@ from memframe.audit.text import first_characters, text_column
 
 _FAR_AHEAD_DAYS = 270
 """A day without a year that would be further off than that was meant as the last one, not as the next."""
-_THIS = frozenset({"this", "diese", "dieses", "cette", "ce", "esta", "este"})
-_WEEKS = frozenset({"week", "weekend", "woche", "wochenende", "semaine", "semana"})
-_MONTH = frozenset({"month", "monat", "mois", "mes"})
+_THIS = frozenset(
+    {
+        "this",
+        "diese",
+        "dieses",
+        "cette",
+        "ce",
+        "esta",
+        "este",
+        "nesta",
+        "neste",
+        "questa",
+        "questo",
+        "этой",
+        "этом",
+        "本",
+        "这",
+        "这个",
+    }
+)
+_WEEKS = frozenset(
+    {"week", "weekend", "woche", "wochenende", "semaine", "semana", "settimana", "неделе", "周", "星期"}
+)
+_MONTH = frozenset({"month", "monat", "mois", "mes", "mês", "mese", "месяце", "月"})
 _SEASON_ENDS = {"spring": 6, "summer": 9, "autumn": 12, "fall": 12, "winter": 3}
 
 
@@ -207,9 +229,8 @@ def _calendar_day(match: re.Match[str], day: date) -> date | None:
 def _day_in_digits(match: re.Match[str], day: date) -> date | None:
     """Read a day such as «15/04/2024»; of the two that it may be in Europe and in America the later one."""
     year, one, other = (int(match[name]) for name in ("year", "day", "month"))
-    may_be = (_date(year, other, str(one)), _date(year, one, str(other)))
-    found = max((one for one in may_be if one is not None), default=None)
-    return None if found == day else found
+    may_be = [found for found in (_date(year, other, str(one)), _date(year, one, str(other))) if found]
+    return None if day in may_be else max(may_be, default=None)
 
 
 def _end_of_month(year: int, month: int) -> date:
@@ -251,7 +272,7 @@ def _find_expiries(text: str, written: date, rules: Iterable[Rule]) -> Iterator[
     """
     table = load_rules("stale")
     begins, recurs, past, ahead = (
-        table.only(group).rules[0].regex for group in ("begins", "recurs", "past", "ahead")
+        partial(_any_matches, table.only(group).rules) for group in ("begins", "recurs", "past", "ahead")
     )
     for rule in rules:
         until = str(rule.options["until"])
@@ -262,17 +283,32 @@ def _find_expiries(text: str, written: date, rules: Iterable[Rule]) -> Iterator[
                 else _UNTIL[until](match, written)
             )
             before = text[max(0, match.start() - _REACH) : match.start()]
-            if day is None or day < written or _is_quoted(before) or begins.search(before[-20:]):
+            if day is None or day < written or _is_quoted(before) or begins(before[-20:]):
                 continue
             sentence = _sentence(before, match[0], text[match.end() : match.end() + _REACH])
-            is_ahead = ahead.search(sentence) is not None
-            if (
-                recurs.search(sentence)
-                or past.search(sentence)
-                or (rule.options.get("ahead") and not is_ahead)
-            ):
+            is_ahead = ahead(sentence)
+            if recurs(sentence) or past(sentence) or (rule.options.get("ahead") and not is_ahead):
+                continue
+            if not is_ahead and until in _DATES and _stands_as_day_of_writing(day, written, before):
                 continue
             yield Expiry(match.start(), match.end(), day, rule.weight * (1.0 if is_ahead else 0.9))
+
+
+def _any_matches(rules: Iterable[Rule], text: str) -> bool:
+    return any(rule.regex.search(text) for rule in rules)
+
+
+_DATES = ("calendar", "digits")
+_HEADING = re.compile(r"(?:\A|\n)#{1,6} [^\n]*\Z|\A[^\n]*\([^()\n]*\Z")
+
+
+def _stands_as_day_of_writing(day: date, written: date, before: str) -> bool:
+    """Return True for a date in brackets or a heading that is the day of writing, in a zone of its own.
+
+    >>> _stands_as_day_of_writing(date(2026, 3, 22), date(2026, 3, 21), "## Update 1:16 AM CST (")
+    True
+    """
+    return abs((day - written).days) <= 1 and _HEADING.search(before) is not None
 
 
 def _is_quoted(before: str) -> bool:

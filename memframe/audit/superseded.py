@@ -33,8 +33,12 @@ _MIN_OLD = 0.6
 _MIN_CORRECTED = 0.5
 _MAX_SHARE = 0.03
 """Share of the user's memories that may have a word which counts as rare; a few always may."""
+_FEW_TEXTS = 50
+"""Texts below which it tells little that two of them have a word."""
 _MAX_OTHERS, _MAX_NEW = 2, 0.5
 _CALENDAR = frozenset(map(class_of, CALENDAR))
+_ENDED = "ended"
+"""Cues of an end: two memories that both tell of one tell of two things, however alike they are."""
 
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
 _OPEN = re.compile(
@@ -72,7 +76,7 @@ class _Weights:
     """Weights of words: the more memories have a word, the less it weighs."""
 
     def __init__(self, words: Words) -> None:
-        n_classes, n_texts = len(words.classes), max(1, len(words))
+        n_classes, n_texts = len(words.classes), max(_FEW_TEXTS, len(words))
         having = distinct(words.rows() * n_classes + words.class_ids) % max(1, n_classes)
         n_having = np.bincount(having, minlength=n_classes)
         self._weights = dict(
@@ -120,7 +124,8 @@ def _describe_evidence(change: _Replacement, texts: pa.Array, sensitive: Sensiti
         return "the newer one says that something has changed"
     words = dict.fromkeys(SPLIT_WORD.findall(texts[change.older].as_py()))
     both = [word for word in words if class_of(without_accents(word.lower())) in change.shared][:3]
-    return f"the newer one says «{change.cue.quote}»; both speak of {quote_words(both, sensitive=False)}"
+    spoken_of = f"; both speak of {quote_words(both, sensitive=False)}" if both else ""
+    return f"the newer one says «{change.cue.quote}»{spoken_of}"
 
 
 def _name_lists(memories: pd.DataFrame) -> list[tuple[pd.Timestamp, str] | None]:
@@ -165,10 +170,12 @@ def _find_replacements(texts: pa.Array, age: Rows, pairs: SimilarPairs) -> Itera
         if oldest[older] != row and len(contents[older]) <= _MAX_CHARACTERS:
             terms, names = _heavy(words, older), find_names(contents[older])
             taken_back = frozenset().union(*(claim.old for claim in claims.get(older, ())))
+            has_ended = any(cue.kind == _ENDED for cue in cues.get(older, ()))
             found = [
                 _decide(claim, older, terms - taken_back, weights)
                 for claim in claims[row]
-                if not claim.names or not names or claim.names & names
+                if (not claim.names or not names or claim.names & names)
+                and not (has_ended and claim.cue.kind == _ENDED)
             ]
             yield from (one for one in found if one is not None)
 

@@ -30,9 +30,12 @@ from memframe.audit import audit_memories
 LABELS = Path(__file__).with_name("real_labels.csv")
 NOW = datetime(2026, 11, 23, tzinfo=UTC)
 SPANS = ("secret", "personal_data")
-PAIRS = ("near_duplicate", "changed_value", "superseded")
+PAIRS = ("near_duplicate", "version")
 CHECKS = ("junk", *PAIRS, "stale", *SPANS)
 """Checks whose proposals readers judge. Exact copies need no reader."""
+
+FORMER = {"version": ("superseded", "changed_value")}
+"""Checks that a check stands in place of, under whose names readers judged pairs."""
 
 QUESTIONS = {
     "is_junk": "junk",
@@ -87,6 +90,22 @@ def propose(memories: pd.DataFrame, checks: Iterable[str] | None = None) -> pd.D
     return kept
 
 
+def with_former(proposals: pd.DataFrame, labels: dict[str, Verdict]) -> pd.DataFrame:
+    """Proposals with the key of a former check where only that has a label."""
+    keys = [
+        next(
+            (
+                key
+                for name in (row.check, *FORMER.get(row.check, ()))
+                if (key := key_of(name, *claim_of(row))) in labels
+            ),
+            row.key,
+        )
+        for row in proposals.itertuples()
+    ]
+    return proposals.assign(key=keys)
+
+
 def text_of(memories: pd.DataFrame, finding) -> str | None:
     """The characters that a finding points at."""
     if finding.check not in SPANS or pd.isna(finding.start):
@@ -132,7 +151,7 @@ def count_missed(
 
 def count_updates(memories: pd.DataFrame, proposals: pd.DataFrame) -> dict[str, int]:
     """Memories that are known to replace an older one, and those of them that a proposal names with it."""
-    related = proposals[proposals["check"].isin(["superseded", "changed_value"])]
+    related = proposals[proposals["check"] == "version"]
     named = set(map(frozenset, zip(related["id"], related["related_id"], strict=True)))
     known = memories[memories["replaces"].notna()]
     pairs = list(map(frozenset, zip(known["id"], known["replaces"], strict=True)))
@@ -221,7 +240,7 @@ def main() -> None:
         if path.parent.name not in {"learn", "measure"}:
             continue
         memories = read_frame(path)
-        proposals = propose(memories)
+        proposals = with_former(propose(memories), labels)
         place = {"split": path.parent.name, "source": path.stem, "kind": kinds.get(path.stem, "-")}
         for check in CHECKS:
             figures = count_proposals(proposals[proposals["check"] == check], labels)
@@ -237,10 +256,10 @@ def main() -> None:
     show(proposed, ["memories", "proposals", "labelled", "right", "lost"])
     print("\nMemories drawn at random (and, as known, searched for): with a yes, and found by the check")
     show(missed, ["read", "yes", "found"])
-    print("\nMemories known to replace an older one, and named with it by superseded or changed_value")
+    print("\nMemories known to replace an older one, and named with it as versions")
     show(updates, ["known", "found"])
     print("\nTwo readers: labels, agreement, Cohen's kappa")
-    for check in (*CHECKS, *QUESTIONS):
+    for check in dict.fromkeys(checks.values()):
         verdicts = [verdict for key, verdict in labels.items() if checks[key] == check]
         print("{:18} {:5} {:.2f} {:.2f}".format(check, *agreement(verdicts)))
     if chosen.sheet:

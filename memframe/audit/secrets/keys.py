@@ -275,7 +275,7 @@ PHRASE_PREFILTER = r"(?i)(?:\b[a-z]{3,8}\b[\s,;|0-9.):]{1,8}){9}[a-z]{3,8}"
 
 def find_seed_phrases(text: str) -> Iterator[Span]:
     """Find a dozen words or more out of the 2,048 of BIP 39 in a row, whatever numbers and commas are between."""
-    listed = _seed_words()
+    listed = seed_words()
     for named in NAMED_PHRASE.finditer(text):  # with words of another list, or misspelt
         words = _WORD.findall(named["words"].lower())
         if sum(map(listed.__contains__, words)) >= _MIN_LISTED * len(words):
@@ -299,6 +299,6 @@ def find_seed_phrases(text: str) -> Iterator[Span]:
 
 
 @cache
-def _seed_words() -> frozenset[str]:
+def seed_words() -> frozenset[str]:
     """Read the English list, part of BIP 39 and free to use (MIT, Pavol Rusnak); hardly anybody uses another."""
     return frozenset(files("memframe.audit").joinpath("rules", "seed_words.txt").read_text("ascii").split())
