@@ -124,8 +124,11 @@ class Decisions:
 
     def key(self, check: str, kind: str, field: str, memory_id: str | None, text: str) -> str:
         """Return the key of a finding; it says nothing about the text to those who lack the file."""
-        parts = (check, kind, field, memory_id or "", text)
-        joined = "".join(f"{len(part)}:{part}" for part in parts)
+        of = memory_id or ""
+        # with their lengths, so that no two lists of parts read the same
+        joined = (
+            f"{len(check)}:{check}{len(kind)}:{kind}{len(field)}:{field}{len(of)}:{of}{len(text)}:{text}"
+        )
         return hmac.digest(self.salt, joined.encode("utf-8", "surrogatepass"), "sha256").hex()[
             :_KEY_CHARACTERS
         ]

@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
+from functools import cache
 from os import PathLike
 from typing import Any
 
@@ -17,6 +18,7 @@ from msgspec.structs import replace
 
 from memframe.access import Access
 from memframe.audit import Audit
+from memframe.audit.policy import Policy
 from memframe.audit.text import redaction_mark
 from memframe.cleanup import plan_cleanup
 from memframe.decisions import Decision, Decisions, Verdict, read_until, read_user_name
@@ -82,11 +84,21 @@ class Review:
     origin : Audit or Plan
     decisions : Decisions
         The lines of the file.
+    policy : Policy or None
+        What may never happen.
     """
 
-    def __init__(self, origin: Audit | Plan, decisions: Decisions, *, now: datetime | None = None) -> None:
+    def __init__(
+        self,
+        origin: Audit | Plan,
+        decisions: Decisions,
+        *,
+        policy: Policy | None = None,
+        now: datetime | None = None,
+    ) -> None:
         self.origin = origin
         self.decisions = decisions
+        self.policy = policy
         self._now = now
         self._apart: set[str] = set()
         self._calls: list[dict[str, Decision | None]] = []
@@ -110,8 +122,13 @@ class Review:
         return self._now or datetime.now(UTC)
 
     def _group(self) -> None:
-        states = {item.key: self._verdict(item.key) for item in self._items}
         with gc_paused():
+            at, last = self.now(), self.decisions.last
+            states = {
+                item.key: found.decision
+                for item in self._items
+                if item.key in last and (found := self.decisions.find(item.key, at))
+            }
             made = make_proposals(self._items, apart=self._apart, states=states)
         self._proposals = {one.id: one for one in made}
         self._sorted = sorted(self._proposals)
@@ -122,32 +139,30 @@ class Review:
     @property
     def proposals(self) -> list[Proposal]:
         """All proposals in the order of the queue: open ones by gain, then later, accepted and rejected ones."""
-        states = {one.id: self.state(one) for one in self._proposals.values()}
-        right, wrong = self._own_counts(states)
+        right: Counter[tuple[str, str]] = Counter()
+        wrong: Counter[tuple[str, str]] = Counter()
+        states = {one.id: state for one in self._proposals.values() if (state := self.state(one))}
+        for proposal, state in states.items():
+            item = self._proposals[proposal].first
+            (right if state == "accepted" else wrong)[item.check, item.kind] += state != "later"
+
+        @cache
+        def share_of(check: str, kind: str, proposed: str) -> float:
+            return share_right(check, proposed, right[check, kind], wrong[check, kind])
 
         def order(one: Proposal) -> tuple[Any, ...]:
-            item = one.first
-            kind = (item.check, item.kind)
-            share = share_right(item.check, item.proposed, right[kind], wrong[kind])
+            item = one.items[0]
             # ids are keyed digests: within a kind their order is random, and the same with the same file
             return (
-                _PLACE[states[one.id]],
+                _PLACE[states.get(one.id, "")],
                 one.action in COSMETIC,
-                -one.n_members * share,
-                *kind,
+                -one.n_members * share_of(item.check, item.kind, item.proposed),
+                item.check,
+                item.kind,
                 one.id,
             )
 
         return sorted(self._proposals.values(), key=order)
-
-    def _own_counts(self, states: Mapping[str, str]) -> tuple[Counter[Any], Counter[Any]]:
-        right: Counter[tuple[str, str]] = Counter()
-        wrong: Counter[tuple[str, str]] = Counter()
-        for one in self._proposals.values():
-            kind = (one.first.check, one.first.kind)
-            right[kind] += states[one.id] == "accepted"
-            wrong[kind] += states[one.id] in ("rejected", "edited")
-        return right, wrong
 
     def find(self, proposal: str) -> Proposal:
         """Return a proposal by an unambiguous beginning of its id.
@@ -174,6 +189,9 @@ class Review:
 
     def state(self, proposal: Proposal) -> str:
         """Return what was decided about a proposal, and holds; empty if it is open."""
+        last = self.decisions.last
+        if proposal.items[0].key not in last:
+            return ""
         first = self._verdict(proposal.first.key)
         return first if all(self._verdict(item.key) == first for item in proposal.items[1:]) else ""
 
@@ -182,8 +200,6 @@ class Review:
         return self.decisions.find(proposal.first.key, self.now()) if self.state(proposal) else None
 
     def _verdict(self, key: str) -> str:
-        if key not in self.decisions.last:
-            return ""
         found = self.decisions.find(key, self.now())
         return found.decision if found else ""
 
@@ -204,17 +220,16 @@ class Review:
         rows = []
         for one in self.proposals:
             found = self.decision(one)
-            item = one.first
-            held = (sources[places[i]] for i in one.ids if sources and i in places)
+            item = one.items[0]
+            held = [sources[places[i]] for i in one.ids if i in places] if sources else []
+            names = (source for source in dict.fromkeys(held) if isinstance(source, str))
             before, after = self._sides(one)
             rows.append(
-                (one.id, item.check, item.kind, one.n_members,
-                 tuple(dict.fromkeys(source for source in held if isinstance(source, str))),
-                 one.action, before, after, one.keeps, item.reason,
-                 found.decision if found else "", found.note if found else "")
+                (one.id, item.check, item.kind, one.n_members, tuple(names), one.action, before, after, one.keeps,
+                 item.reason, found.decision if found else "", found.note if found else "")
             )  # fmt: skip
-        frame = pd.DataFrame(rows, columns=list(QUEUE))
-        return frame.astype(QUEUE)
+        columns = zip(QUEUE.items(), zip(*rows, strict=True) if rows else [()] * len(QUEUE), strict=True)
+        return pd.DataFrame({name: pd.Series(list(cells), dtype=dtype) for (name, dtype), cells in columns})
 
     @property
     def progress(self) -> pd.DataFrame:
@@ -559,6 +574,8 @@ class Review:
         return list({one.id: one for memory_id in ids for one in self._by_memory.get(memory_id, ())}.values())
 
     def _mask(self, memory_id: str, text: str) -> str:
-        for value in sorted(self._hidden.get(memory_id, ()), key=len, reverse=True):
-            text = text.replace(value, MASK) if value else text
+        if memory_id not in self._hidden:
+            return text
+        for value in sorted(filter(None, self._hidden[memory_id]), key=len, reverse=True):
+            text = text.replace(value, MASK)
         return text
