@@ -511,7 +511,7 @@ class Review:
     @property
     def _place_of(self) -> dict[str, int]:
         if not hasattr(self, "_places"):
-            self._places = {memory_id: place for place, memory_id in enumerate(self._memories["id"])}
+            self._places = dict(zip(ids := self._memories["id"].tolist(), range(len(ids)), strict=True))
             self._contents: list[Any] = (
                 self._memories["content"].tolist() if "content" in self._memories.columns else []
             )
