@@ -11,7 +11,6 @@ from __future__ import annotations
 import hmac
 from collections import Counter
 from collections.abc import Sequence
-from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -64,8 +63,8 @@ def texts_judged(
     texts = []
     names = ("check", "kind", "id", "field", "start", "end", "group", "evidence")
     plain = [findings[name].astype(object).where(findings[name].notna(), None).tolist() for name in names]
-    spans = repeat(True) if is_span is None else is_span.tolist()
-    for check, kind, memory_id, field, start, end, group, evidence, is_own in zip(*plain, spans):
+    spans = [True] * len(findings) if is_span is None else is_span.tolist()
+    for check, kind, memory_id, field, start, end, group, evidence, is_own in zip(*plain, spans, strict=True):
         if check == "tags" and (tags := names_in(str(evidence))):
             texts.append(tags[0])
         elif memory_id is None:

@@ -14,9 +14,10 @@ import click
 
 from memframe.access import Access
 from memframe.audit import audit_memories
+from memframe.audit.policy import Policy, read_policy
 from memframe.cleanup import audit_again
 from memframe.cli.access import open_request, request_option
-from memframe.cli.options import FILE, LocalPath, as_json, example, remark, show, wants_json
+from memframe.cli.options import FILE, LocalPath, as_json, example, policy_option, remark, show, wants_json
 from memframe.display import escape_invisible, number_of, printable
 from memframe.errors import PlanError
 from memframe.load import load_memories, load_tags
@@ -50,6 +51,7 @@ ROLES = {"goes": "goes", "stays": "stays", "changes": "changes", "about": "is ab
     "--file", "foreign", type=LocalPath(exists=True), help="Review a file of another memory system."
 )
 @click.option("--decisions", type=FILE, help="File in which the decisions last; made by the first one.")
+@policy_option
 @click.option("--list", "is_list", is_flag=True, help="List the proposals, and decide nothing.")
 @click.option("--stats", is_flag=True, help="Show how often each check was right, by your own decisions.")
 @click.option(
@@ -73,6 +75,7 @@ def review_command(
     audit_path: Path | None,
     foreign: Path | None,
     decisions: Path | None,
+    policy: Path | None,
     is_list: bool,
     stats: bool,
     accept: tuple[str, ...],
@@ -98,7 +101,10 @@ def review_command(
     with ExitStack() as stack:
         is_needed = foreign is None and (plan_path is None or out is not None)
         access = stack.enter_context(open_request(request_id)) if request_id and is_needed else None
-        desk = review(_read_origin(access, plan_path, audit_path, foreign), decisions=decisions)
+        rules = read_policy(policy)
+        desk = review(
+            _read_origin(access, plan_path, audit_path, foreign, rules), decisions=decisions, policy=rules
+        )
         for call, given in ((desk.accept, accept), (desk.reject, reject)):
             if chosen := [one for text in given for one in _choose(desk, text)]:
                 call(chosen, note=note, until=until)
@@ -110,17 +116,21 @@ def review_command(
 
 
 def _read_origin(
-    access: Access | None, plan_path: Path | None, audit_path: Path | None, foreign: Path | None
+    access: Access | None,
+    plan_path: Path | None,
+    audit_path: Path | None,
+    foreign: Path | None,
+    rules: Policy | None,
 ) -> Any:
     if plan_path is not None:
         return Plan.load(plan_path)
     if foreign is not None:
-        return audit_memories(read_memories(foreign))
+        return audit_memories(read_memories(foreign), policy=rules)
     if access is None:
         raise click.UsageError("Give --request ID.")
     if audit_path is not None:
-        return audit_again(access, audit_path).audit
-    return audit_memories(load_memories(access), tags=load_tags(access))
+        return audit_again(access, audit_path, policy=rules).audit
+    return audit_memories(load_memories(access), tags=load_tags(access), policy=rules)
 
 
 def _choose(desk: Review, text: str) -> list[str]:

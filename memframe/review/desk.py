@@ -19,15 +19,18 @@ from msgspec.structs import replace
 from memframe.access import Access
 from memframe.audit import Audit
 from memframe.audit.policy import Policy
-from memframe.audit.text import redaction_mark
+from memframe.audit.text import redaction_mark, with_all_columns
 from memframe.cleanup import plan_cleanup
 from memframe.decisions import Decision, Decisions, Verdict, read_until, read_user_name
 from memframe.display import html_card, number_of, printable
 from memframe.errors import FrameError, PlanError, check_kind
+from memframe.fields import TEXT_FIELDS
 from memframe.files import write_own_file
 from memframe.frames import gc_paused
 from memframe.plan import Plan
-from memframe.plan.change import FIELDS, Value, list_some, mask
+from memframe.plan.change import FIELDS, Change, Value, list_some, mask
+from memframe.plan.losses import count_holders, find_keys, find_losses, texts_besides
+from memframe.plan.permitted import keep_policy
 from memframe.review.corrections import check_fields, correct_plan
 from memframe.review.progress import THRESHOLD, bound_wrong_share, share_right
 from memframe.review.proposals import (
@@ -71,6 +74,11 @@ class Edited(Struct, frozen=True):
 
     id: str
     fields: dict[str, Value]
+
+
+def _is_by_wording(one: Proposal) -> bool:
+    """Return True for a delete that the audit itself does not propose, as only the wording speaks for it."""
+    return one.action in LAST_EFFECTS and one.first.proposed == "review"
 
 
 class Review:
@@ -258,22 +266,59 @@ class Review:
     def remaining(self, check: str, kind: str, *, threshold: float = THRESHOLD) -> list[str]:
         """Return the open proposals of a kind that may be accepted at once; none while too many can be wrong.
 
-        They are of a single memory each, like those that the bound is of. What deletes a memory that no other one
-        repeats is never among them.
+        They are of a single memory each, like those that the bound is of. What the policy protects is never among
+        them, nor what holds a value that no memory would hold any more if all of them were accepted (see
+        `Plan.losses`). Deletes by wording alone are among them up to the ``delete_share`` of the policy; without
+        one, none is.
         """
         progress = self.progress
         row = progress[(progress["check"] == check) & (progress["kind"] == kind)]
         if not len(row) or not float(row["bound"].iloc[0]) <= threshold:
             return []
-        return [
-            one.id
+        chosen = [
+            one
             for one in self.proposals
             if (one.first.check, one.first.kind) == (check, kind)
             and one.n_members == 1
-            and not self.state(one)
             and one.action != "none"
-            and (one.action not in LAST_EFFECTS or one.first.proposed != "review")
+            and not self.state(one)
+            and not self._is_protected(one)
         ]
+        by_wording = [one for one in chosen if _is_by_wording(one)]
+        beyond = {one.id for one in by_wording[self._count_free_deletes() :]}
+        chosen = [one for one in chosen if one.id not in beyond]
+        lossy = self._find_lossy(chosen)
+        return [one.id for one in chosen if not lossy.intersection(one.ids)]
+
+    def _is_protected(self, one: Proposal) -> bool:
+        protect = self.policy.protect if self.policy else None
+        return protect is not None and any(protect.find_reason(i, self.fields_of(i)) for i in one.ids)
+
+    def _count_free_deletes(self) -> int:
+        """Count the deletes by wording that the policy still has room for."""
+        share = self.policy.limits.delete_share if self.policy else None
+        accepted = (one for one in self._proposals.values() if self.state(one) == "accepted")
+        n_taken = sum(one.n_members for one in accepted if _is_by_wording(one))
+        return max(0, int((share or 0) * len(self._memories)) - n_taken)
+
+    def _find_lossy(self, chosen: Sequence[Proposal]) -> set[str]:
+        """Find memories that hold what no other one would, if proposals were accepted beside those that are already."""
+        if isinstance(self.origin, Plan):
+            return {*self.origin.losses["id"]}
+        accepted = (one for one in self._proposals.values() if self.state(one) in ("accepted", "edited"))
+        gone = [one for one in (*chosen, *accepted) if one.action in LAST_EFFECTS]
+        ids = dict.fromkeys(memory_id for one in gone for memory_id in one.ids)
+        memories = with_all_columns(self._memories)
+        fields = (
+            memories.drop_duplicates("id")
+            .set_index("id")[list(TEXT_FIELDS)]
+            .astype(object)
+            .loc[list(ids)]
+            .to_dict("index")
+        )
+        records = [Change(action="delete", id=str(one), before=texts) for one, texts in fields.items()]  # type: ignore[arg-type]  # names of columns are text
+        held = count_holders(find_keys(records), texts_besides(memories, records))
+        return {loss.id for loss in find_losses(records, held)}
 
     # ---- decisions
 
@@ -437,12 +482,14 @@ class Review:
         Returns
         -------
         Plan
-            Its notes say what was accepted and cannot be carried out.
+            Its notes say how many proposals are not in it, and what was accepted and cannot be carried out. What the
+            policy protects is left out, and named in ``Plan.left``.
 
         Raises
         ------
         PlanError
-            A memory was changed since the audit, or edited in one proposal and deleted by another.
+            A memory was changed since the audit, or edited in one proposal and deleted by another; or the plan
+            exceeds the limits of the policy, or has a policy and no access.
         """
         self.decisions.refresh()
         taken: list[Point] = []
@@ -463,7 +510,19 @@ class Review:
             if access is None:
                 raise PlanError("an edited proposal needs the access: review.plan(access)")
             plan = correct_plan(plan, access, self._memories, edited.id, edited.fields)
-        return plan
+        if self.policy is not None:
+            if access is None:
+                raise PlanError("the policy needs what the service holds now: review.plan(access)")
+            plan = keep_policy(access, plan, self.policy)
+        note = self._describe_left()
+        return replace(plan, notes=(*plan.notes, note)) if note else plan
+
+    def _describe_left(self) -> str:
+        """Say how many proposals a plan does not have."""
+        counts = Counter(self.state(one) or "not decided" for one in self._proposals.values())
+        left = [f"{counts[name]:,} {name}" for name in ("not decided", "later", "rejected") if counts[name]]
+        n_all = number_of(len(self._proposals), "proposal", "proposals")
+        return f"Of {n_all} in the review this plan leaves out: {', '.join(left)}." if left else ""
 
     def _plan_of(self, taken: Sequence[Point], access: Access | None) -> Plan:
         if isinstance(self.origin, Plan):

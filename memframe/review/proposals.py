@@ -111,9 +111,9 @@ class Proposal(Struct, frozen=True):
         """Join items into a proposal."""
         first, *others = items
         if not others:  # by far the most
-            ids = () if first.id is None else (first.id,)
-            keeps = (first.keeps,) if first.keeps and first.keeps != first.id else ()
-            return Proposal(proposal, (first,), ids, keeps, first.action)
+            alone = () if first.id is None else (first.id,)
+            kept = (first.keeps,) if first.keeps and first.keeps != first.id else ()
+            return Proposal(proposal, (first,), alone, kept, first.action)
         ids = tuple(dict.fromkeys(item.id for item in items if item.id is not None))
         own = {*ids}
         keeps = tuple(dict.fromkeys(item.keeps for item in items if item.keeps and item.keeps not in own))
