@@ -387,6 +387,11 @@ class Review:
             raise PlanError(
                 f"proposal {one.id} does not name memory {memory_id!r}; it names {list_some(one.ids)}"
             )
+        if len(one.ids) > 1 and keys == {item.key for item in one.items}:
+            raise PlanError(
+                f"the memories of proposal {one.id} have the same text and no ids, as they are of a file: decide on "
+                "them as a whole"
+            )
         if isinstance(self.origin, Plan) and one.first.group is not None:
             raise PlanError(
                 f"the changes of proposal {one.id} hold together: accept, edit or reject it as a whole"
