@@ -126,6 +126,11 @@ class Proposal(Struct, frozen=True):
         return self.items[0]
 
     @property
+    def keys(self) -> frozenset[str]:
+        """Keys of the decisions about it."""
+        return frozenset(item.key for item in self.items)
+
+    @property
     def n_members(self) -> int:
         """Memories that accepting changes, deletes or creates."""
         return len(self.ids) or len(self.items)
