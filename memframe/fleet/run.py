@@ -184,7 +184,7 @@ class FleetFolder:
 
     @property
     def settled(self) -> Settled:
-        """Count the findings that the last audits have left out as settled, by decisions about memories that are there."""
+        """Count what the last audits left out as settled, by decisions about memories that are there."""
         each = [
             _read_metadata(folder / FINDINGS_FILE).metadata.get(SETTLED) for folder in self._folders(FINDINGS)
         ]
