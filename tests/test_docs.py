@@ -83,7 +83,7 @@ def test_python_runs(page, asked):
         names["panel"].close()
 
 
-STARTS = {"serve", "demo", "login", "service", "request"}
+STARTS = {"serve", "demo", "login", "service", "request", "review"}
 """Commands that wait for people, or for the service of the reader: their arguments are read, and no more."""
 
 

@@ -52,6 +52,7 @@ ROOM_OF_LIBRARY = {
     "dask": {"fleet"},
     "distributed": {"fleet"},
     "ipywidgets": {"panel", "progress"},
+    "anywidget": {"review"},
     "litestar": {"service"},
     "sqlalchemy": {"service"},
     "uvicorn": {"service"},
@@ -247,6 +248,7 @@ def test_importing_memframe_stays_light():
         "tqdm",
         "keyring",
         "ipywidgets",
+        "anywidget",
     ]
     code = f"import sys, memframe; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)

@@ -177,6 +177,9 @@ class Audit:
         Whether a service holds the memories; those of a file are in none, and a cleanup cannot be planned for them.
     settled : Settled
         How many findings a person has settled, by the decisions that were given; they are not among ``findings``.
+    answered : DataFrame
+        The findings about which a person's decision holds, with the column ``decision``. Rejected ones are here
+        alone; those that were accepted or edited and are not applied yet, or put off, are among ``findings``, too.
 
     Examples
     --------
@@ -203,6 +206,9 @@ class Audit:
     embed: Embed | None = None
     is_stored: bool = True
     settled: Settled = field(default_factory=Settled)
+    answered: pd.DataFrame = field(
+        default_factory=lambda: findings_frame(id=[]).assign(decision=pd.array([], "str"))
+    )
 
     def __post_init__(self) -> None:
         check_findings(self.findings)
@@ -266,7 +272,9 @@ class Audit:
 
     @property
     def _settled(self) -> list[str]:
-        return [f"{self.settled}."] if self.settled else []
+        n_accepted = int(self.answered["decision"].isin(("accepted", "edited")).sum())
+        waiting = [f"{n_accepted:,} accepted, and not applied yet."] if n_accepted else []
+        return [*([f"{self.settled}."] if self.settled else []), *waiting]
 
     @property
     def summary(self) -> pd.DataFrame:
@@ -329,21 +337,15 @@ class Audit:
             The file is not a saved audit.
         """
         check_kind("previous", previous, Audit, str, PathLike, error=FrameError)
-        judged = _texts_of(self, self.findings)
-        own: list[str] | None = judged
         if isinstance(previous, Audit):
-            earlier, texts, note = previous.findings, _texts_of(previous, previous.findings), ""
+            earlier, note = previous.findings, ""
+            keys = keys_of(self.findings, _texts_of(self, self.findings))
+            earlier_keys = keys_of(earlier, _texts_of(previous, earlier))
         else:
             path = expand_path(previous)
             saved = read_audit(path)
-            earlier, texts, key = findings_of(saved), None, _key_of(saved)
-            note = f"{path} {_NO_DIGESTS if saved.digests is None else _NO_KEY}: {_COARSE}"
-            if key is not None and saved.digests and len(saved.digests.texts) == len(earlier):
-                texts, note = saved.digests.texts, ""
-                own = [digest_text(key.digest_key, text) for text in judged]
-            else:
-                own = None
-        keys, earlier_keys = keys_of(self.findings, own), keys_of(earlier, texts)
+            earlier = findings_of(saved)
+            keys, earlier_keys, note = keys_beside(self, saved, path)
         return Comparison(*split_by_keys(self.findings, keys, earlier, earlier_keys), note=note)
 
     def to_json(self, path: str | PathLike[str]) -> None:
@@ -441,3 +443,16 @@ class Audit:
 
 def _texts_of(audit: Audit, findings: pd.DataFrame) -> list[str]:
     return texts_judged(findings, audit.memories, audit.counted)
+
+
+def keys_beside(audit: Audit, saved: SavedAudit, path: Path) -> tuple[list[Any], list[Any], str]:
+    """Return the keys of the findings of an audit and of a saved one, and why they are coarse, if they are.
+
+    Texts of a saved audit are known by their digests, if it has them and their key is here.
+    """
+    earlier, key = findings_of(saved), _key_of(saved)
+    if key is None or saved.digests is None or len(saved.digests.texts) != len(earlier):
+        note = f"{path} {_NO_DIGESTS if saved.digests is None else _NO_KEY}: {_COARSE}"
+        return keys_of(audit.findings, None), keys_of(earlier, None), note
+    own = [digest_text(key.digest_key, text) for text in _texts_of(audit, audit.findings)]
+    return keys_of(audit.findings, own), keys_of(earlier, saved.digests.texts), ""

@@ -30,6 +30,7 @@ from memframe.audit.junk import find_junk
 from memframe.audit.merge import settle_proposals
 from memframe.audit.personal_data import find_personal_data
 from memframe.audit.planted import find_planted, without_hidden
+from memframe.audit.policy import PolicyOption, read_policy
 from memframe.audit.result import Audit
 from memframe.audit.secrets import find_secrets
 from memframe.audit.similarity.cluster import similar_pairs
@@ -77,6 +78,7 @@ def audit_memories(
     judge_limit: int = JUDGE_LIMIT,
     embed: Embed | None = None,
     decisions: str | PathLike[str] | None = None,
+    policy: PolicyOption = None,
 ) -> Audit:
     """Find problems in memories. Nothing is changed, and nothing leaves this machine except through a
     ``judge``.
@@ -105,7 +107,9 @@ def audit_memories(
         Function from texts to vectors, for finding more candidates; it receives unmasked texts.
     decisions : str or path, optional
         File of decisions that a `memframe.review` wrote. What was rejected is counted in ``settled`` instead of
-        being listed, until its text changes or the decision ends.
+        being listed, until its text changes or the decision ends. What was accepted is listed until it is applied.
+    policy : Policy, path or None
+        A file such as ``memframe.toml``, whose rules run as the check ``policy``, also beside chosen ``checks``.
 
     Returns
     -------
@@ -116,7 +120,7 @@ def audit_memories(
     FrameError
         This is not a frame of memories.
     ConfigError
-        A check does not exist, or your own check did not return findings.
+        A check does not exist, your own check did not return findings, or the policy cannot be read.
     JournalError
         The file of decisions cannot be read, or one of its lines is damaged.
 
@@ -127,7 +131,7 @@ def audit_memories(
     >>> audit.findings.loc[audit.findings.severity == "high", "check"].unique().tolist()
     ['secret', ...]
     """
-    decided = Decisions(decisions)  # a damaged file stops before the work
+    decided, rules = Decisions(decisions), read_policy(policy)  # a damaged file stops before the work
     memories, is_stored = _ensure_ids(memories)
     memories = _check_columns(memories)
     given: tuple[Any, Any] = now, judge_limit
@@ -136,6 +140,8 @@ def audit_memories(
     moment = now or datetime.now(UTC)
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     functions = _choose_checks(memories, checks, tags=tags, now=moment)
+    if rules is not None and rules.rule:
+        functions |= {_name_of(rules.check): partial(_run_own_check, rules.check)}
     with gc_paused():
         parts = {check: find(memories) for check, find in functions.items()}
     findings = join_findings(parts.values())
@@ -155,7 +161,7 @@ def audit_memories(
     known = [check for check, find in FINDERS.items() if functions.get(check) is find]
     findings, counted = split_figures(withhold(findings, memories, known=known), len(memories))
     keys, _ = decision_keys(findings, memories, counted, decided, is_stored=is_stored)
-    findings, settled = _leave_out_settled(findings, keys, decided, functions)
+    findings, answered, settled = _leave_out_settled(findings, keys, decided, functions)
     return Audit(
         memories=memories,
         findings=_sort_worst_first(findings),
@@ -167,6 +173,7 @@ def audit_memories(
         embed=embed,
         is_stored=is_stored,
         settled=settled,
+        answered=answered,
     )
 
 
@@ -178,12 +185,14 @@ def _sort_worst_first(findings: pd.DataFrame) -> pd.DataFrame:
 
 def _leave_out_settled(
     findings: pd.DataFrame, keys: list[str], decided: Decisions, checks: Iterable[str]
-) -> tuple[pd.DataFrame, Settled]:
-    """Leave out what was rejected, and count what is settled."""
+) -> tuple[pd.DataFrame, pd.DataFrame, Settled]:
+    """Leave out what was rejected; return the rest, all findings with a decision that holds, and counts."""
     at = datetime.now(UTC)  # decisions end in the present, whatever "past" means for the checks
     holding = (decided.find(key, at) for key in keys)
-    is_rejected = [found is not None and found.decision == "rejected" for found in holding]
-    return findings[~np.array(is_rejected, bool)], count_settled(decided, keys, checks=checks, now=at)
+    decision = np.array([found.decision if found else "" for found in holding], dtype=object)
+    is_rejected = decision == "rejected"
+    answered = findings.assign(decision=pd.array(decision, "str"))[decision != ""].reset_index(drop=True)
+    return findings[~is_rejected], answered, count_settled(decided, keys, checks=checks, now=at)
 
 
 def all_checks(

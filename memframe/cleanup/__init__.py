@@ -36,7 +36,7 @@ def plan_cleanup(
     *,
     actions: Actions = None,
     on_conflict: OnConflict = "raise",
-    max_share: float = MAX_SHARE,
+    max_share: float | None = None,
     policy: PolicyOption = None,
 ) -> Plan:
     """Plan what an audit proposes. Nothing is written until `apply_plan`.
@@ -78,9 +78,10 @@ def plan_cleanup(
         How to treat memories that were changed or deleted since the audit: as an error, or as a change with
         action "conflict", which cannot be applied. "theirs" leaves them alone; "mine" is not allowed, because
         their current state was not audited.
-    max_share : float
-        The largest share of the user's audited memories, from 0 to 1, that may be deleted on wording alone. If
-        a plan exceeds it, the error states the ``max_share`` that confirms the plan.
+    max_share : float, optional
+        The largest share of the user's audited memories, from 0 to 1, that may be deleted on wording alone; by
+        default the ``delete_share`` of the policy, else 0.05. If a plan exceeds it, the error states the
+        ``max_share`` that confirms the plan.
     policy : Policy, path or None
         What may never happen. What it protects is left out with what holds together with it, and named in
         ``Plan.left``; a plan beyond its limits is refused.
@@ -118,6 +119,9 @@ def plan_cleanup(
         raise PlanError(
             "on_conflict='mine': the changes since the audit were not audited; give 'raise', 'mark' or 'theirs'"
         )
+    if max_share is None:
+        share = rules.limits.delete_share if rules else None
+        max_share = MAX_SHARE if share is None else share
     if not 0 <= max_share <= 1:
         raise ConfigError(f"max_share={max_share!r}: a share is a number from 0 to 1, such as 0.31")
     now = access.client.runtime.now()

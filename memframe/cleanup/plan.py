@@ -147,7 +147,9 @@ def _last_spelling(name: str, becomes: Mapping[str, str]) -> str:
     return passed[-1] if name == passed[-1] else min(passed[passed.index(name) :])
 
 
-HOLDING = tuple(field.name for field in MEMORY_FIELDS if field.is_editable and field.on_merge != "take highest")
+HOLDING = tuple(
+    field.name for field in MEMORY_FIELDS if field.is_editable and field.on_merge != "take highest"
+)
 """Fields in which a memory holds what it says; scores are not among them."""
 
 

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from os import PathLike
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
 
 from memframe.access import Access
 from memframe.audit import Audit, audit_memories
-from memframe.audit.fields import names_in
 from memframe.audit.findings import CHECKS, PROPOSALS, Check, Proposal
 from memframe.audit.judge import JUDGED
 from memframe.audit.junk import ACTIONS
-from memframe.audit.merge import COPYING
-from memframe.audit.result import findings_of, read_audit
+from memframe.audit.policy import PolicyOption
+from memframe.audit.result import findings_of, keys_beside, read_audit
 from memframe.display import number_of
 from memframe.errors import ConfigError, Hint, PlanError
 from memframe.files import expand_path
@@ -147,32 +146,35 @@ class Renewal(NamedTuple):
 
     audit: Audit
     n_left_out: int
-    """Findings with a proposal that are no longer found, or found with other evidence."""
+    """Findings with a proposal that are no longer found, or judge another text by now."""
+    note: str = ""
+    """Why findings could only be known again by check, kind, memory and field, if so."""
 
 
-def audit_again(access: Access, path: str | PathLike[str]) -> Renewal:
+def audit_again(access: Access, path: str | PathLike[str], *, policy: PolicyOption = None) -> Renewal:
     """Load the memories, audit them again, and keep the findings that the saved audit has.
 
     A saved audit holds no texts, and its offsets may be outdated, so only the set of its findings is used: those that
-    are no longer found, or differ, are left out, and so are new ones. A finding that the saved audit has for review
+    are no longer found, or whose text has changed, are left out, and so are new ones. A finding that the saved audit has for review
     alone, because a judge objected to its proposal, remains for review. The file is one of `Audit.to_json` or
     ``memframe audit --json``; raises `FrameError` if it is no saved audit.
     """
-    saved = read_audit(expand_path(path))
+    path = expand_path(path)
+    saved = read_audit(path)
     if not saved.is_stored:
         raise unstored_error()
-    earlier = findings_of(saved)
     memories = load_memories(access, progress=False)
     checks = [check for check in CHECKS if check in saved.checks]
-    again = audit_memories(memories, tags=load_tags(access), checks=checks)
-    left: dict[tuple[Any, ...], list[str]] = {}
-    for key, action in zip(_iter_keys(earlier), earlier["action"], strict=True):
-        left.setdefault(key, []).append(action)
-    keys = zip(_iter_keys(again.findings), again.findings["action"], strict=True)
-    actions = [_choose_milder(left[key].pop(0), action) if left.get(key) else None for key, action in keys]
-    n_gone = sum(action in PLANNED for rest in left.values() for action in rest)
+    again = audit_memories(memories, tags=load_tags(access), checks=checks, policy=policy)
+    keys, earlier_keys, note = keys_beside(again, saved, path)
+    left = dict(zip(earlier_keys, findings_of(saved)["action"], strict=True))
+    actions = [
+        _choose_milder(left.pop(key), action) if key in left else None
+        for key, action in zip(keys, again.findings["action"], strict=True)
+    ]
+    n_gone = sum(action in PLANNED for action in left.values())
     findings = again.findings.assign(action=pd.array(actions, dtype="str")).dropna(subset=["action"])
-    return Renewal(dataclasses.replace(again, findings=findings.reset_index(drop=True)), n_gone)
+    return Renewal(dataclasses.replace(again, findings=findings.reset_index(drop=True)), n_gone, note)
 
 
 def unstored_error() -> PlanError:
@@ -188,12 +190,3 @@ def unstored_error() -> PlanError:
 
 def _choose_milder(saved: str, action: str) -> str:
     return saved if saved in ("review", "none") else action
-
-
-def _iter_keys(findings: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
-    """Return what makes two findings one: their places move when a text is edited."""
-    names = ("check", "kind", "id", "field", "related_id", "evidence")
-    plain = findings[list(names)].astype(object).where(findings[list(names)].notna(), None)
-    for check, kind, memory_id, field, related, evidence in plain.itertuples(index=False, name=None):
-        part = None if check in COPYING else names_in(evidence) if check == "tags" else evidence
-        yield check, kind, memory_id, field, related, part

@@ -232,22 +232,11 @@ def _act(desk: Review, shown: Detail, key: str) -> None:
             raise PlanError("the text was not saved: nothing was edited")
         desk.edit(shown.id, content=text.rstrip("\n"))
     elif key == "g":
-        open_group(desk, shown.id)
+        desk.split(shown.id)
     elif key == "u":
         desk.undo()
     elif call := {"y": desk.accept, "n": desk.reject, "l": desk.later}.get(key):
         call(shown.id)
-
-
-def open_group(desk: Review, proposal: str) -> None:
-    """Take all memories of a group apart."""
-    rest = desk.find(proposal)
-    while len(rest.ids) > 1:
-        first, others = rest.ids[0], {*rest.ids[1:]}
-        desk.split(rest.id, first)
-        rest = next(
-            one for one in desk.proposals if others <= {*one.ids} and one.first.check == rest.first.check
-        )
 
 
 def _print(shown: Detail) -> None:

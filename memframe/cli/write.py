@@ -17,7 +17,7 @@ from memframe.apply import Run, apply_plan, resume_run
 from memframe.archive import is_sealed, load_archive
 from memframe.archive.formats import OPENERS, open_file, parts_of
 from memframe.archive.table import ARCHIVE_SCHEMA
-from memframe.audit.policy import Policy, read_policy
+from memframe.audit.policy import read_policy
 from memframe.cleanup import audit_again, plan_cleanup
 from memframe.cleanup.proposals import MAX_SHARE, Actions, read_actions
 from memframe.cli.access import access_required, open_request, request_option
@@ -44,10 +44,9 @@ from memframe.errors import AccessError, AuthError, ConfigError
 from memframe.journal import STATUSES, list_runs, purge_runs
 from memframe.load import iter_memories
 from memframe.plan import Plan, plan_changes, plan_deletes
-from memframe.plan.change import FIELDS, format_counts
+from memframe.plan.change import format_counts
 from memframe.plan.changes import OnConflict, OnNull, check_size
-from memframe.plan.current import count_current, read_current
-from memframe.plan.permitted import check_limits, leave_out_protected
+from memframe.plan.permitted import keep_policy
 from memframe.plan.render import on_one_line
 from memframe.restore import check_archive, plan_restore
 from memframe.secret import Secret
@@ -169,7 +168,7 @@ def plan_command(
             plan = plan_changes(access, rows, on_null=on_null, on_conflict=settling)
         plan = _compare_with_all(access, plan)
         if rules is not None and edited is not None:
-            plan = _keep_policy(access, plan, rules)
+            plan = keep_policy(access, plan, rules)
     check_size(plan.records, max_changes)
     _show(plan, full=full)
     n_conflicts = plan.counts.get("conflict", 0)
@@ -272,19 +271,6 @@ def _compare_with_all(access: Access, plan: Plan) -> Plan:
     if plan.losses.empty or plan.n_compared:
         return plan
     return plan.compare_with(pd.concat(iter_memories(access, progress=False)))
-
-
-def _keep_policy(access: Access, plan: Plan, policy: Policy) -> Plan:
-    """Leave out what a policy protects; raise an error for a plan beyond its limits."""
-    current = read_current(access, [change.id for change in plan.writes if change.id], with_content=False)
-
-    def states(memory_id: str) -> tuple[dict[str, Any], ...]:
-        memory = current.get(memory_id)
-        return () if memory is None else ({name: memory.value(name) for name in FIELDS},)
-
-    plan = leave_out_protected(plan, policy, states)
-    check_limits(plan, policy.limits, lambda: count_current(access))
-    return plan
 
 
 def _parse_actions(text: str | None) -> Actions:

@@ -526,6 +526,7 @@ def _loaded_html(memories: pd.DataFrame, tags: pd.DataFrame | None) -> str:
     n_tags = number_of(0 if tags is None else len(tags), "tag", "tags")
     loaded = number_of(len(memories), "memory", "memories")
     counts = widgets.paragraph(f"{loaded}{span} in `panel.memories`, and {n_tags} in `panel.tags`.")
+    counts += widgets.paragraph("Audit and review them: `mf.review(mf.audit_memories(panel.memories))`.")
     n_damaged = int(memories.content_error.notna().sum())
     if not n_damaged:
         return counts

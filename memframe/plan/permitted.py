@@ -6,11 +6,13 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+from memframe.access import Access
 from memframe.audit.policy import Allow, Limits, Policy, Protect, Step
 from memframe.display import number_of
 from memframe.errors import Hint, PlanError
 from memframe.plan.change import FIELDS, Change, list_some, same_value
 from memframe.plan.corrections import key_of
+from memframe.plan.current import count_current, read_current
 from memframe.plan.losses import count_redactions
 from memframe.plan.plan import Plan
 
@@ -40,6 +42,19 @@ def leave_out_protected(plan: Plan, policy: Policy, states: States) -> Plan:
             plan = plan.leave_out(
                 memory_id, reason=f"protected by {reason}, or in one merge with such a memory"
             )
+    return plan
+
+
+def keep_policy(access: Access, plan: Plan, policy: Policy) -> Plan:
+    """Leave out what a policy protects, as the service holds it now; raise `PlanError` for a plan beyond its limits."""
+    current = read_current(access, [change.id for change in plan.writes if change.id], with_content=False)
+
+    def states(memory_id: str) -> tuple[Fields, ...]:
+        memory = current.get(memory_id)
+        return () if memory is None else ({name: memory.value(name) for name in FIELDS},)
+
+    plan = leave_out_protected(plan, policy, states)
+    check_limits(plan, policy.limits, lambda: count_current(access))
     return plan
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from os import PathLike
 from typing import Any
@@ -64,6 +65,12 @@ MAX_QUEUE_CHARS = 200
 """Characters of a text that the queue shows; `memframe.review.detail` has all of it."""
 
 
+def has_kernel() -> bool:
+    """Return True in a notebook: a terminal has IPython at most."""
+    shell = sys.modules.get("IPython")
+    return getattr(shell.get_ipython() if shell else None, "kernel", None) is not None
+
+
 class Edited(Struct, frozen=True):
     """Fields that a person wrote in place of a proposal."""
 
@@ -90,6 +97,8 @@ class Review:
         self._now = now
         self._apart: set[str] = set()
         self._calls: list[dict[str, Decision | None]] = []
+        self._desk: Any = None
+        self._followers: list[Callable[[], None]] = []
         is_plan = isinstance(origin, Plan)
         with gc_paused():
             self._items = items_of_plan(origin, decisions) if is_plan else items_of_audit(origin, decisions)  # type: ignore[arg-type]  # it is told apart
@@ -104,6 +113,26 @@ class Review:
     def _repr_html_(self) -> str:
         counts = Counter(self.state(one) or "open" for one in self._proposals.values())
         return html_card("Review", {"proposals": len(self._proposals), **counts})
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
+        """Show the desk where a notebook can; what else is shown, the card, IPython adds."""
+        if not has_kernel():
+            return {}
+        bundle = self._display_()._repr_mimebundle_() or {}
+        data = bundle[0] if isinstance(bundle, tuple) else bundle
+        return {name: shown for name, shown in data.items() if name != "text/plain"}
+
+    def _display_(self) -> Any:
+        """Return the desk as a widget, for marimo."""
+        if self._desk is None:
+            from memframe.review.widget import Desk  # noqa: PLC0415 - a script needs no widgets
+
+            self._desk = Desk(self)
+        return self._desk
+
+    def on_change(self, follow: Callable[[], None]) -> None:
+        """Call a function after each decision, and after proposals were grouped anew."""
+        self._followers.append(follow)
 
     def now(self) -> datetime:
         """Return the time as of which decisions are made."""
@@ -139,6 +168,11 @@ class Review:
             )
 
         return sorted(self._proposals.values(), key=order)
+
+    @property
+    def proposals_by_id(self) -> Mapping[str, Proposal]:
+        """All proposals in no order; another mapping once they are grouped anew."""
+        return self._proposals
 
     def _own_counts(self, states: Mapping[str, str]) -> tuple[Counter[Any], Counter[Any]]:
         right: Counter[tuple[str, str]] = Counter()
@@ -206,7 +240,7 @@ class Review:
             found = self.decision(one)
             item = one.first
             held = (sources[places[i]] for i in one.ids if sources and i in places)
-            before, after = self._sides(one)
+            before, after = self.sides(one)
             rows.append(
                 (one.id, item.check, item.kind, one.n_members,
                  tuple(dict.fromkeys(source for source in held if isinstance(source, str))),
@@ -252,7 +286,7 @@ class Review:
             return []
         return [
             one.id
-            for one in self.proposals
+            for one in map(self._proposals.__getitem__, self._sorted)
             if (one.first.check, one.first.kind) == (check, kind)
             and one.n_members == 1
             and not self.state(one)
@@ -319,10 +353,13 @@ class Review:
             )
         self._decide([one], "edited", note, until, Edited(targets[0], values))
 
-    def split(self, proposal: str, memory_id: str) -> str:
-        """Take a memory out of a proposal, to decide on it apart; return the id of its own proposal."""
+    def split(self, proposal: str, memory_id: str | None = None) -> str:
+        """Take a memory out of a proposal, to decide on it apart; without one, take all of them apart.
+
+        Return the id of the memory's own proposal, or of the first one's.
+        """
         one = self.find(proposal)
-        keys = {item.key for item in one.items if item.id == memory_id}
+        keys = {item.key for item in one.items if memory_id in (None, item.id)}
         if not keys:
             raise PlanError(
                 f"proposal {one.id} does not name memory {memory_id!r}; it names {list_some(one.ids)}"
@@ -333,12 +370,13 @@ class Review:
             )
         self._apart |= keys
         self._group()
+        self._tell()
         return next(
             other.id for other in self._proposals.values() if {item.key for item in other.items} & keys
         )
 
-    def undo(self) -> None:
-        """Take back the last call on this desk.
+    def undo(self) -> list[str]:
+        """Take back the last call on this desk; return the proposals that it was about.
 
         Raises
         ------
@@ -357,6 +395,12 @@ class Review:
             )
         self.decisions.write(lines)
         self._calls.pop()
+        self._tell()
+        return [one.id for one in self._proposals.values() if not before.keys().isdisjoint(one.keys)]
+
+    def _tell(self) -> None:
+        for follow in self._followers:
+            follow()
 
     def _select(self, which: Any) -> list[Proposal]:
         """Find the proposals that `which` names: rows of the queue, a mask over it, or ids."""
@@ -408,6 +452,7 @@ class Review:
         self.decisions.write(lines.values())
         if lines:
             self._calls.append(before)
+            self._tell()
 
     # ---- the plan
 
@@ -432,12 +477,8 @@ class Review:
         self.decisions.refresh()
         taken: list[Point] = []
         edits: list[tuple[Point, Edited]] = []
-        for item in self._items:
-            found = self.decisions.find(item.key, self.now())
-            if found is None or found.decision not in ("accepted", "edited"):
-                continue
-            is_kept = found.decision == "edited" and item.action in LAST_EFFECTS and item.keeps is None
-            if item.action != "none" and not is_kept:
+        for item, found, is_done in self._find_accepted():
+            if is_done:
                 taken.append(item)
             if found.edited is not None:
                 fields = self.decisions.open(found)
@@ -449,6 +490,26 @@ class Review:
                 raise PlanError("an edited proposal needs the access: review.plan(access)")
             plan = correct_plan(plan, access, self._memories, edited.id, edited.fields)
         return plan
+
+    def _find_accepted(self) -> Iterator[tuple[Point, Decision, bool]]:
+        """Find what was accepted or edited, and if its own action is carried out."""
+        now = self.now()
+        for item in self._items:
+            found = self.decisions.find(item.key, now)
+            if found is not None and found.decision in ("accepted", "edited"):
+                is_kept = found.decision == "edited" and item.action in LAST_EFFECTS and item.keeps is None
+                yield item, found, item.action != "none" and not is_kept
+
+    def count_effects(self) -> tuple[int, int]:
+        """Return how many memories would go, and how many others would change, by what is accepted now."""
+        gone: set[str] = set()
+        changed: set[str] = set()
+        for item, found, is_done in self._find_accepted():
+            is_last = is_done and item.action in LAST_EFFECTS
+            (gone if is_last else changed).add(item.id or item.key)
+            if item.keeps and (found.decision == "edited" or item.action == "merge"):
+                changed.add(item.keeps)
+        return len(gone), len(changed - gone)
 
     def _plan_of(self, taken: Sequence[Point], access: Access | None) -> Plan:
         if isinstance(self.origin, Plan):
@@ -490,6 +551,15 @@ class Review:
     # ---- texts
 
     @property
+    def judged(self) -> pd.DataFrame:
+        """The audited memories; none of the review of a plan."""
+        return self._memories
+
+    def place_of(self, memory_id: str) -> int | None:
+        """Return the row of a memory among those that were judged."""
+        return self._place_of.get(memory_id)
+
+    @property
     def _memories(self) -> pd.DataFrame:
         return self.origin.memories if isinstance(self.origin, Audit) else pd.DataFrame({"id": []})
 
@@ -508,7 +578,7 @@ class Review:
                     self._hidden[item.id].add(item.text)
         return self._places
 
-    def _sides(self, one: Proposal) -> tuple[str, str]:
+    def sides(self, one: Proposal) -> tuple[str, str]:
         """Return the first memory's text before and after, shortened and masked."""
         if isinstance(self.origin, Plan):
             change = mask(self.origin.records[one.first.row])

@@ -33,6 +33,7 @@ ACCEPTING = {
     "delete": "Accepting deletes {n}.",
     "merge": "Accepting merges {n} into the one that stays, and deletes the rest.",
     "redact": "Accepting replaces the value by a mark in {n}.",
+    "strip": "Accepting removes characters that nobody sees from {n}.",
     "retag": "Accepting changes tags of {n}.",
     "rescale": "Accepting converts the importance of {n} to the scale from 0 to 1.",
     "none": "Accepting would do nothing: edit or reject.",

@@ -104,6 +104,11 @@ class Proposal(Struct, frozen=True, dict=True):
         return self.items[0]
 
     @cached_property
+    def keys(self) -> frozenset[str]:
+        """Keys of the decisions about it."""
+        return frozenset(item.key for item in self.items)
+
+    @cached_property
     def ids(self) -> tuple[str, ...]:
         """Memories that accepting changes or deletes."""
         return tuple(dict.fromkeys(item.id for item in self.items if item.id is not None))

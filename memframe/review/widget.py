@@ -1,0 +1,446 @@
+"""The review desk in a notebook, on anywidget: answers what the page in `desk.js` asks.
+
+Texts of memories travel as custom messages only and are never state of the widget, which a notebook may save. The
+page sends ``{ask, view, to, ...}``, and gets ``{view, to, answer}`` or ``{view, to, error}``; ``{changed}`` goes to all
+pages, and names the one that made the change.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from threading import RLock
+from typing import Any
+from weakref import WeakSet
+
+import pandas as pd
+from anywidget import AnyWidget
+from msgspec import Struct
+
+from memframe.display import escape_invisible, number_of, printable
+from memframe.errors import MemframeError, PlanError
+from memframe.plan import Plan
+from memframe.plan.change import FIELDS, Value
+from memframe.report import words_of
+from memframe.review.desk import MAX_QUEUE_CHARS, Review
+from memframe.review.detail import Detail, Piece, show_proposal
+from memframe.review.progress import THRESHOLD
+from memframe.review.proposals import Proposal
+
+MAX_CHARS = 5_000
+"""Characters of a field that are shown before somebody asks for the whole."""
+
+MAX_PIECES = 5_000
+"""Pieces of a field that a page draws without delay; the rest follows as one."""
+
+MAX_VALUES = 12
+"""Values of a facet that are listed, those of the most proposals first."""
+
+MAX_VIEWS = 20
+"""Pages that are remembered: each reload is a new one."""
+
+ASKS = (
+    *("settle", "summary", "page", "show", "fields"),
+    *("accept", "reject", "later", "reset", "edit", "split", "undo", "accept_rest"),
+)
+"""Requests of a page: each is a method of the desk."""
+
+STATES = {"": "open", "accepted": "accepted", "edited": "edited", "rejected": "rejected", "later": "later"}
+"""Values of the facet of decisions."""
+
+_DONE = {"accept": "Accepted.", "reject": "Rejected.", "later": "Put off.", "reset": "Open again."}
+
+_logger = logging.getLogger(__name__)
+
+_OPEN: WeakSet[Desk] = WeakSet()
+"""Desks of this process: those on the same file of decisions follow each other."""
+
+
+class _Lists(dict[str, list[Proposal]]):
+    """The proposals that each page lists: their order stays until the page asks for another."""
+
+    def __setitem__(self, view: str, listed: list[Proposal]) -> None:
+        super().__setitem__(view, listed)
+        while len(self) > MAX_VIEWS:
+            del self[next(iter(self))]
+
+    def __missing__(self, view: str) -> list[Proposal]:
+        raise PlanError("this page is not known any more: reload it")
+
+
+class _FilterColumns(Struct):
+    """Columns of the audited memories by which proposals are filtered."""
+
+    source: list[Any]
+    tag: list[tuple[str, ...]]
+    year: list[str]
+    searched: list[str]
+
+
+class Desk(AnyWidget):
+    """The desk of a review, as a widget.
+
+    Parameters
+    ----------
+    review : Review
+    """
+
+    _esm = Path(__file__).with_name("desk.js").read_text("utf-8")
+    _css = Path(__file__).with_name("desk.css").read_text("utf-8")
+
+    def __init__(self, review: Review) -> None:
+        super().__init__()
+        self._review = review
+        self._lists = _Lists()
+        self._grouped = review.proposals_by_id
+        self._known: dict[str, dict[str, set[str]]] = {}
+        self._asked_by = ""
+        self._lock = RLock()  # some kernels handle messages in threads of their own
+        review.on_change(self._follow)
+        self.on_msg(self._receive)
+        _OPEN.add(self)
+
+    # ---- messages
+
+    def _receive(self, _: Any, content: Mapping[str, Any], __: Any) -> None:
+        back = {"view": content.get("view"), "to": content.get("to")}
+        try:
+            with self._lock:
+                self.send({**back, "answer": self._answer(content)})
+        except MemframeError as error:
+            self.send({**back, "error": escape_invisible(str(error))})
+        except Exception as error:  # a notebook shows no error of a callback
+            _logger.debug("the desk could not answer", exc_info=True)
+            self.send({**back, "error": f"An unexpected error occurred ({type(error).__name__})."})
+
+    def _answer(self, content: Mapping[str, Any]) -> Any:
+        details = {name: value for name, value in content.items() if name not in ("ask", "view", "to")}
+        self.catch_up()
+        ask = content.get("ask")
+        if ask not in ASKS:
+            raise PlanError(f"the desk cannot answer {printable(str(ask))!r}: reload the page")
+        self._asked_by = str(content["view"])
+        try:
+            return getattr(self, f"_{ask}")(self._asked_by, **details)
+        finally:
+            self._asked_by = ""
+
+    def follows(self, path: Path) -> bool:
+        """Return True if decisions are read from this file."""
+        return self._review.decisions.path == path
+
+    def catch_up(self) -> None:
+        """Read what others have decided in the same file, and tell the pages."""
+        if self._review.decisions.refresh():
+            self._tell()
+
+    def _follow(self) -> None:
+        """Take over a change of the review, whoever made it: this desk, or a cell."""
+        with self._lock:
+            proposals = self._review.proposals_by_id
+            if proposals is not self._grouped:
+                self._grouped = proposals
+                self._known.clear()
+                owners = {key: one for one in proposals.values() for key in one.keys}
+                for listed in self._lists.values():
+                    listed[:] = {(own := owners[i.key]).id: own for one in listed for i in one.items}.values()
+            self._tell()
+        path = self._review.decisions.path
+        for other in list(_OPEN):
+            if other is not self and path is not None and other.follows(path):
+                other.catch_up()
+
+    def _tell(self) -> None:
+        self.__dict__.pop("_progress", None)
+        self.send({"changed": self._asked_by or "elsewhere"})
+
+    # ---- the list
+
+    def _settle(self, view: str, filter: Mapping[str, list[str]], search: str) -> dict[str, Any]:  # noqa: A002 - a word of the page
+        """List the proposals anew, in the order of the queue as it is now."""
+        words = search.casefold().split()
+        listed = [
+            one
+            for one in self._review.proposals
+            if not self._misses(one, filter) and (not words or self._has_words(one, words))
+        ]
+        self._lists.pop(view, None)
+        self._lists[view] = listed
+        return self._summary(view, filter, search, listed[0].id if listed else "")
+
+    def _summary(
+        self,
+        view: str,
+        filter: Mapping[str, list[str]],  # noqa: A002 - a word of the page
+        search: str,
+        proposal: str,
+    ) -> dict[str, Any]:
+        review = self._review
+        counts = Counter(review.state(one) for one in review.proposals_by_id.values())
+        n_total = counts.total()
+        n_decided = n_total - counts[""] - counts["later"]
+        said = [
+            f"{counts[name]:,} {name}" for name in ("accepted", "edited", "rejected", "later") if counts[name]
+        ]
+        return {
+            "n_total": n_total,
+            "n_decided": n_decided,
+            "n_shown": len(self._lists[view]),
+            "progress": f"{n_decided:,} of {n_total:,} decided" + (f": {', '.join(said)}" if said else ""),
+            "preview": [self._preview()],
+            "facets": self._count_values(filter, search.casefold().split()),
+            **self._bound(proposal),
+        }
+
+    def _preview(self) -> str:
+        gone, changed = self._review.count_effects()
+        if not gone and not changed:
+            return "The plan would change nothing yet."
+        n_all = len(self._review.judged) or None
+        of_all = f" of {number_of(n_all, 'memory', 'memories')}" if n_all else ""
+        return f"The plan would now delete {gone:,} and change {changed:,}{of_all}."
+
+    @cached_property
+    def _progress(self) -> dict[tuple[str, str], float]:
+        frame = self._review.progress
+        return {
+            (check, kind): bound
+            for check, kind, bound in zip(frame["check"], frame["kind"], frame["bound"], strict=True)
+            if not pd.isna(bound)
+        }
+
+    def _bound(self, proposal: str) -> dict[str, Any]:
+        """Tell how many of the kind of a proposal can be wrong, and offer the rest of it once these are few."""
+        item = self._review.find(proposal).first if proposal else None
+        bound = self._progress.get((item.check, item.kind)) if item else None
+        if item is None or bound is None:
+            return {"bound": "", "offer": None}
+        sentence = (
+            f"At most {100 * bound:.1f} % of this kind are wrong, by what you decided so far (at 95 %)."
+        )
+        rest = self._review.remaining(item.check, item.kind) if bound <= THRESHOLD else []
+        offer = {
+            "check": item.check,
+            "kind": item.kind,
+            "n": len(rest),
+            "label": f"Accept the remaining {len(rest):,} of {self._kind_of(item.check)} ({item.kind})",
+            "warning": "A bound on the share is no bound on the harm.",
+        }
+        return {"bound": sentence, "offer": offer if rest else None}
+
+    def _kind_of(self, check: str) -> str:
+        return "Planned" if isinstance(self._review.origin, Plan) else words_of(check).title
+
+    # ---- filters
+
+    @cached_property
+    def _texts(self) -> _FilterColumns:
+        frame = self._review.judged
+
+        def column(name: str) -> list[Any]:
+            return frame[name].tolist() if name in frame.columns else [None] * len(frame)
+
+        times = (str(time)[:4] if not pd.isna(time) else "" for time in column("created_at"))
+        texts = zip(*(column(name) for name in ("title", "summary", "content")), strict=True)
+        return _FilterColumns(
+            [source if isinstance(source, str) else "" for source in column("source")],
+            [tuple(map(str, tags)) if isinstance(tags, Sequence) and not isinstance(tags, str) else ()
+             for tags in column("tags")],
+            list(times),
+            [" ".join(text for text in row if isinstance(text, str)).casefold() for row in texts],
+        )  # fmt: skip
+
+    def _values(self, one: Proposal) -> dict[str, set[str]]:
+        """Return the values by which a proposal is filtered, by facet."""
+        known = self._known.get(one.id)
+        if known is None:
+            places = [place for i in one.ids if (place := self._review.place_of(i)) is not None]
+            texts = self._texts
+            known = self._known[one.id] = {
+                "check": {one.first.check},
+                "kind": {one.first.kind},
+                "source": {texts.source[place] for place in places} - {""},
+                "tag": {tag for place in places for tag in texts.tag[place]},
+                "year": {texts.year[place] for place in places} - {""},
+            }
+        return known | {"decision": {STATES[self._review.state(one)]}}
+
+    def _misses(self, one: Proposal, chosen: Mapping[str, list[str]]) -> list[str]:
+        """Return the facets by which a proposal is left out."""
+        if not chosen:
+            return []
+        values = self._values(one)
+        return [name for name, wanted in chosen.items() if values[name].isdisjoint(wanted)]
+
+    def _has_words(self, one: Proposal, words: Iterable[str]) -> bool:
+        texts = [
+            self._texts.searched[place]
+            for i in (*one.ids, *one.keeps)
+            if (place := self._review.place_of(i)) is not None
+        ] or [" ".join(self._review.sides(one)).casefold()]
+        return all(any(word in text for text in texts) for word in words)
+
+    def _count_values(self, chosen: Mapping[str, list[str]], words: list[str]) -> list[dict[str, Any]]:
+        """Count proposals by value: of each facet, among those that the other facets let through."""
+        counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        for one in self._review.proposals_by_id.values():
+            values = self._values(one)
+            missed = [name for name, wanted in chosen.items() if values[name].isdisjoint(wanted)]
+            if len(missed) > 1 or (words and not self._has_words(one, words)):
+                continue
+            for name in missed or values:
+                counts[name].update(values[name])
+        groups = []
+        for name in ("decision", "check", "kind", "source", "tag", "year"):
+            most = [value for value, _ in counts[name].most_common(MAX_VALUES)]
+            listed = list(dict.fromkeys([*chosen.get(name, ()), *most]))
+            rows = [
+                {
+                    "value": value,
+                    "label": self._kind_of(value) if name == "check" else escape_invisible(value),
+                    "n": counts[name][value],
+                    "chosen": value in chosen.get(name, ()),
+                }
+                for value in (sorted(listed) if name == "year" else listed)
+                if value
+            ]
+            if rows:
+                groups.append({"name": name, "values": rows})
+        return groups
+
+    # ---- what is shown
+
+    def _page(self, view: str, start: int, n: int) -> dict[str, Any]:
+        return {"rows": [self._row(one) for one in self._lists[view][start : start + n]]}
+
+    def _row(self, one: Proposal) -> dict[str, str]:
+        before, after = self._review.sides(one)
+        n = number_of(one.n_members, "memory", "memories")
+        label = f"{self._kind_of(one.first.check)} ({one.first.kind}), {n}"
+        return {
+            "id": one.id,
+            "title": before or after or printable(one.first.reason, MAX_QUEUE_CHARS),
+            "label": escape_invisible(label),
+            "decision": self._review.state(one),
+        }
+
+    def _show(self, view: str, place: int, *, reveal: bool = False, whole: bool = False) -> dict[str, Any]:
+        one = self._lists[view][place]
+        return self._describe(one, show_proposal(self._review, one.id, reveal=reveal), whole)
+
+    def _describe(self, one: Proposal, shown: Detail, whole: bool) -> dict[str, Any]:
+        is_bound = isinstance(self._review.origin, Plan) and one.first.group is not None
+        said = {"": "", "later": "Put off."}.get(shown.decision, f"You have {shown.decision} this.")
+        return {
+            "id": shown.id,
+            "heading": shown.heading,
+            "reason": shown.reason,
+            "accepting": shown.accepting,
+            "decision": said,
+            "note": shown.note,
+            "others": [*([f"And {shown.n_more:,} more memories."] if shown.n_more else []),
+                       *(f"Also: {other}" for other in shown.others)],
+            "has_secrets": shown.has_secrets,
+            "can_edit": bool(shown.editable),
+            "can_split": len(one.ids) > 1 and not is_bound,
+            "members": [
+                {
+                    "id": member.id,
+                    "role": member.role,
+                    "facts": member.facts,
+                    "fields": [
+                        {"name": field.name, **fold_pieces(field.pieces, None if whole else MAX_CHARS)}
+                        for field in member.fields
+                    ],
+                }
+                for member in shown.members
+            ],
+        }  # fmt: skip
+
+    def _fields(self, view: str, place: int) -> dict[str, Any]:
+        """Return the fields that an edit would write, as texts: one tag on a line."""
+        shown = show_proposal(self._review, self._lists[view][place].id)
+        values = {name: value for name, value in shown.editable.items() if name in FIELDS}
+        return {"fields": [{"name": name, "value": _write(value)} for name, value in values.items()]}
+
+    # ---- decisions
+
+    def _accept(self, view: str, place: int, note: str) -> dict[str, Any]:
+        return self._decide(view, place, "accept", lambda one: self._review.accept(one, note))
+
+    def _reject(self, view: str, place: int, note: str) -> dict[str, Any]:
+        return self._decide(view, place, "reject", lambda one: self._review.reject(one, note))
+
+    def _later(self, view: str, place: int, note: str) -> dict[str, Any]:
+        return self._decide(view, place, "later", lambda one: self._review.later(one, note))
+
+    def _reset(self, view: str, place: int, note: str) -> dict[str, Any]:  # noqa: ARG002 - all take a note
+        return self._decide(view, place, "reset", self._review.reset)
+
+    def _decide(self, view: str, place: int, what: str, call: Callable[[str], None]) -> dict[str, Any]:
+        one = self._lists[view][place]
+        call(one.id)
+        return {"sentence": _DONE[what], "moves": what != "reset", "row": self._row(one)}
+
+    def _edit(self, view: str, place: int, note: str, values: Mapping[str, str]) -> dict[str, Any]:
+        one = self._lists[view][place]
+        fields: dict[str, Any] = {name: _read(name, text) for name, text in values.items()}
+        self._review.edit(one.id, note=note, **fields)
+        return {"sentence": "Edited and accepted.", "moves": True, "row": self._row(one)}
+
+    def _split(self, view: str, place: int, note: str, memory: str | None = None) -> dict[str, Any]:  # noqa: ARG002 - all take a note
+        self._review.split(self._lists[view][place].id, memory)
+        return self._regrouped(view, "Taken out." if memory else "Opened: decide one by one.")
+
+    def _undo(self, view: str, note: str) -> dict[str, Any]:  # noqa: ARG002 - all take a note
+        taken_back = {*self._review.undo()}
+        found = next((n for n, one in enumerate(self._lists[view]) if one.id in taken_back), None)
+        return self._regrouped(view, "Took back the last decision.") | {"place": found}
+
+    def _accept_rest(self, view: str, note: str, check: str, kind: str, n: int) -> dict[str, Any]:
+        rest = self._review.remaining(check, kind)
+        if len(rest) != n:
+            raise PlanError(f"it would accept {len(rest):,} and not {n:,} now: look at the offer again")
+        self._review.accept(rest, note)
+        return self._regrouped(view, f"Accepted {len(rest):,}.")
+
+    def _regrouped(self, view: str, sentence: str) -> dict[str, Any]:
+        return {"sentence": sentence, "moves": False, "row": None, "n": len(self._lists[view])}
+
+
+def fold_pieces(pieces: Sequence[Piece], max_chars: int | None) -> dict[str, Any]:
+    """Return pieces as a page takes them, and how many characters were left out.
+
+    >>> fold_pieces([Piece("Likes tea"), Piece(" and rain", "added")], 12)
+    {'pieces': [{'text': 'Likes tea', 'as': 'same'}, {'text': ' an', 'as': 'added'}], 'n_more': 6}
+    """
+    shown: list[dict[str, str]] = []
+    left = max_chars if max_chars is not None else sum(len(piece.text) for piece in pieces)
+    n_more = 0
+    for piece in pieces:
+        text = piece.text[:left]
+        n_more += len(piece.text) - len(text)
+        left -= len(text)
+        if text and len(shown) < MAX_PIECES:
+            shown.append({"text": text, "as": piece.kind})
+        elif text:  # a page draws a hundred thousand pieces for many seconds
+            shown[-1]["text"] += text
+    return {"pieces": shown, "n_more": n_more}
+
+
+def _write(value: Value) -> str:
+    return "\n".join(value) if isinstance(value, tuple) else "" if value is None else str(value)
+
+
+def _read(name: str, text: str) -> Value:
+    if name == "tags":
+        return tuple(line.strip() for line in text.splitlines() if line.strip())
+    if name in ("importance", "confidence"):
+        try:
+            return float(text)
+        except ValueError:
+            raise PlanError(f"{name} is no number: {printable(text)!r}") from None
+    return text

@@ -1,0 +1,83 @@
+"""The desk's answers to its page, without a browser."""
+
+import pandas as pd
+import pytest
+
+import memframe as mf
+from memframe.cleanup.proposals import PLANNED
+from memframe.review.detail import ACCEPTING
+from memframe.review.widget import Desk
+
+CANARY = "Canary 81"
+
+
+@pytest.fixture
+def review():
+    contents = [
+        f"{CANARY} likes tea",
+        f"{CANARY} likes tea",
+        f"{CANARY} likes tea",
+        "Door code: 2580#",
+        "mail a@b.example",
+    ]
+    return mf.review(mf.audit_memories(pd.DataFrame({"id": list("abcde"), "content": contents})))
+
+
+@pytest.fixture
+def ask(review):
+    """Send what a page would send; return the answer to it, or the error."""
+    desk = Desk(review)
+    sent = []
+    desk.send = sent.append
+
+    def make(what, **details):
+        desk._receive(desk, {"ask": what, "view": "v", "to": 1, **details}, [])
+        (back,) = (each for each in sent if each.get("to") == 1)
+        sent.clear()
+        return back.get("answer") or back["error"]
+
+    make.desk = desk
+    make("settle", filter={}, search="")
+    return make
+
+
+def test_what_accepting_does_is_said_of_every_action():
+    assert {*PLANNED, "none"} <= ACCEPTING.keys()
+
+
+def test_a_list_keeps_its_order_until_it_is_settled(review, ask):
+    rows = ask("page", start=0, n=50)["rows"]
+    ask("accept", place=0, note="")
+    again = ask("page", start=0, n=50)["rows"]
+    assert [row["id"] for row in again] == [row["id"] for row in rows]
+    assert again[0]["decision"] == "accepted"
+    ask("settle", filter={}, search="")
+    assert ask("page", start=0, n=50)["rows"][-1]["id"] == rows[0]["id"]
+
+
+def test_a_group_that_is_opened_takes_its_place_in_the_list(review, ask):
+    rows = ask("page", start=0, n=50)["rows"]
+    place = next(n for n, row in enumerate(rows) if "2 memories" in row["label"])
+    assert ask("split", place=place, note="")["n"] == len(rows) + 1
+    again = ask("page", start=0, n=50)["rows"]
+    assert [row["label"][-8:] for row in again[place : place + 2]] == ["1 memory"] * 2
+
+
+def test_filters_and_words_find_and_count(ask):
+    summary = ask("settle", filter={"check": ["secret"]}, search="")
+    assert summary["n_shown"] == 1
+    checks = next(group for group in summary["facets"] if group["name"] == "check")
+    assert sum(value["n"] for value in checks["values"]) == summary["n_total"]
+    assert ask("settle", filter={}, search="DOOR code")["n_shown"] == 1
+
+
+def test_secrets_are_masked_until_they_are_asked_for_and_texts_are_no_state(ask):
+    ask("settle", filter={"check": ["secret"]}, search="")
+    assert "2580" not in str(ask("show", place=0))
+    assert "2580" in str(ask("show", place=0, reveal=True))
+    assert CANARY not in str(ask.desk.get_state())
+
+
+def test_errors_are_sentences(ask):
+    assert "nothing to undo" in ask("undo", note="")
+    assert "reload the page" in ask("dance")
