@@ -126,6 +126,15 @@ def test_links_lead_to_files(page):
     assert missing == []
 
 
+def test_the_page_of_the_api_has_every_public_name():
+    page = (ROOT / "docs/reference/api.md").read_text("utf-8")
+    names = [
+        name for name in memframe.__all__ if not name.endswith(("Error", "Timeout"))
+    ]  # errors: a page of modules
+    assert "automodule:: memframe.errors" in page
+    assert [name for name in names if not re.search(rf":: memframe\.(\w+\.)?{name}\b", page)] == []
+
+
 @pytest.mark.campaign  # ten seconds, and .ci/run runs it
 @pytest.mark.filterwarnings("ignore")  # of its libraries; what it says itself fails the build
 def test_the_site_builds_without_a_warning(tmp_path, monkeypatch, capsys):

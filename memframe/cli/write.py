@@ -145,10 +145,10 @@ def plan_command(
     service. Rows that are not in EDITED are left alone; --delete plans to delete the rows of EDITED, which may then
     also be a text file of ids or their beginnings, one a line, or - for standard input.
 
-    Instead of EDITED, --from-audit plans the proposals of an audit that still apply: delete, merge, redact, retag,
-    rescale. Personal data is redacted only with --actions personal_data=redact, and memories that only their wording
-    makes suspicious are deleted only with --actions junk=delete or the like. With --decisions the plan holds what was
-    accepted, and nothing else; it says how many proposals it leaves out as undecided.
+    Instead of EDITED, --from-audit plans the proposals of an audit that still apply: delete, merge, redact, strip,
+    retag, rescale. Personal data is redacted only with --actions personal_data=redact, and memories that only their
+    wording makes suspicious are deleted only with --actions junk=delete or the like. With --decisions the plan holds
+    what was accepted, and nothing else; it says how many proposals it leaves out as undecided.
 
     Ends with 3 if there are conflicts.
     """
