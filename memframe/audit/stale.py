@@ -168,8 +168,10 @@ def _find_declared(memories: pd.DataFrame, now: pd.Timestamp) -> pd.DataFrame:
 def _find_never_updated(memories: pd.DataFrame, now: pd.Timestamp, old_after_days: float) -> pd.DataFrame:
     """Find memories that are older than that and as they were written; a second of difference is the service's."""
     readable = memories["content"].notna().to_numpy()
-    age = (now - memories["created_at"]).dt.total_seconds().to_numpy() / 86_400
-    touched = (memories["updated_at"] - memories["created_at"]).dt.total_seconds().to_numpy() > 1
+    # nanoseconds, which a frame of one's own may have, end within three centuries of each other
+    created, updated = (memories[name].dt.as_unit("us") for name in ("created_at", "updated_at"))
+    age = (now.as_unit("us") - created).dt.total_seconds().to_numpy() / 86_400
+    touched = (updated - created).dt.total_seconds().to_numpy() > 1
     rows = np.flatnonzero(readable & (age > old_after_days) & ~touched)
     return findings_frame(
         check="stale",

@@ -240,3 +240,9 @@ def test_headings_do_not_make_bullets_alike():
         "cache keys hold the user",
     ]
     assert find_versions(memories(*(f"{heading}: {bullet}" for bullet in bullets))).empty
+
+
+def test_times_at_both_ends_of_nanoseconds_are_read():
+    far = [pd.Timestamp.max.tz_localize("UTC"), pd.Timestamp.min.tz_localize("UTC") + pd.Timedelta(days=1)]
+    frame = memories("Likes tea").assign(created_at=far[0], updated_at=far[1])
+    assert find_stale(frame, now=NOW).empty
