@@ -14,7 +14,7 @@ import hmac
 import os
 import secrets
 from base64 import b64decode, b64encode
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from os import PathLike
@@ -124,8 +124,9 @@ class Decisions:
 
     def key(self, check: str, kind: str, field: str, memory_id: str | None, text: str) -> str:
         """Return the key of a finding; it says nothing about the text to those who lack the file."""
-        parts = (check, kind, field, memory_id or "", text)
-        joined = "".join(f"{len(part)}:{part}" for part in parts)
+        of = memory_id or ""
+        # with their lengths, so that no two lists of parts read the same
+        joined = f"{len(check)}:{check}{len(kind)}:{kind}{len(field)}:{field}{len(of)}:{of}{len(text)}:{text}"
         return hmac.digest(self.salt, joined.encode("utf-8", "surrogatepass"), "sha256").hex()[
             :_KEY_CHARACTERS
         ]
@@ -259,6 +260,37 @@ class Decisions:
 
 
 _LINES = msgspec.json.Decoder(Decision)
+
+
+class DecisionsByMemory(Struct, frozen=True):
+    """Decisions about the memories of many users, from which those of one are taken; they travel to workers."""
+
+    salt: bytes
+    by_id: dict[str, tuple[Decision, ...]]
+
+    @staticmethod
+    def read(decisions: DecisionsOption) -> DecisionsByMemory:
+        """Read the decisions of a file by the ids of memories."""
+        found = read_decisions(decisions)
+        by_id: defaultdict[str, list[Decision]] = defaultdict(list)
+        for one in found.last.values():
+            by_id[one.id or ""].append(one)
+        return DecisionsByMemory(found.salt, {name: tuple(some) for name, some in by_id.items()})
+
+    def of(self, ids: Iterable[str]) -> Decisions:
+        """Return the decisions about memories of one user, apart from any file."""
+        decisions = Decisions()
+        decisions.salt = self.salt
+        decisions.last = {one.key: one for name in ids for one in self.by_id.get(name, ())}
+        return decisions
+
+
+DecisionsOption = Decisions | str | PathLike[str] | None
+
+
+def read_decisions(decisions: DecisionsOption) -> Decisions:
+    """Return decisions that were given as such, by the path of their file, or not at all."""
+    return decisions if isinstance(decisions, Decisions) else Decisions(decisions)
 
 
 class Settled(Struct, frozen=True):

@@ -45,6 +45,8 @@ def escape_invisible(text: str) -> str:
     >>> print(escape_invisible("done\x1b[2J, \u202eeman"))
     done\x1b[2J, \u202eeman
     """
+    if text.isascii() and text.isprintable():
+        return text
     return _INVISIBLE.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 

@@ -12,6 +12,7 @@ SMALL = {
     "load": "--memories 20 --rounds 1 --page-size 10 --delay-ms 0 --way libraries",
     "write": "--rounds 1",
     "calls": "",
+    "review": "--findings 400",
     "scale": "--memories 60000 --rounds 1",
     "fleet": "--rounds 1",
     "audit_whole": "--rows 300 --rounds 1",

@@ -83,7 +83,7 @@ def test_python_runs(page, asked):
         names["panel"].close()
 
 
-STARTS = {"serve", "demo", "login", "service", "request", "review"}
+STARTS = {"serve", "demo", "login", "service", "request"}
 """Commands that wait for people, or for the service of the reader: their arguments are read, and no more."""
 
 
@@ -124,6 +124,15 @@ def test_links_lead_to_files(page):
         and not (ROOT / "notebooks" / link.partition("tutorials/")[2]).is_file()
     ]
     assert missing == []
+
+
+def test_the_page_of_the_api_has_every_public_name():
+    page = (ROOT / "docs/reference/api.md").read_text("utf-8")
+    names = [
+        name for name in memframe.__all__ if not name.endswith(("Error", "Timeout"))
+    ]  # errors: a page of modules
+    assert "automodule:: memframe.errors" in page
+    assert [name for name in names if not re.search(rf":: memframe\.(\w+\.)?{name}\b", page)] == []
 
 
 @pytest.mark.campaign  # ten seconds, and .ci/run runs it

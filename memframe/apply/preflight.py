@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from memframe.access import Access
 from memframe.address import same_service
-from memframe.audit.policy import Policy
+from memframe.audit.policy import Limits, Policy
 from memframe.client.responses import same_id
 from memframe.client.validation import refuse_unsendable
 from memframe.display import number_of
 from memframe.envelope import Envelope
 from memframe.errors import ConfigError, Hint, JournalError, PlanError, StalePlanError, resume_hint
-from memframe.journal import Journal, RunDirectory, RunNote
+from memframe.journal import WRITTEN, Header, Journal, Operation, RunDirectory, RunNote
 from memframe.keystore import LocalCipher
 from memframe.plan import Plan
 from memframe.plan.change import FIELDS, Change, format_counts, list_some
@@ -227,6 +227,27 @@ def check_policy(access: Access, plan: Plan, policy: Policy, current: Mapping[st
 
     refuse_forbidden(plan, policy, states)
     check_limits(plan, policy.limits, lambda: count_current(access))
+
+
+def check_rest(access: Access, operations: Sequence[Operation], policy: Policy, header: Header) -> None:
+    """Raise `PlanError` if what is left of a run breaks a policy; its limits are of the whole run."""
+    every = tuple(operation.change for operation in operations)
+    rest = tuple(one.change for one in operations if one.status in {"planned", "unknown"})
+    if not rest:
+        return
+    plan = Plan(
+        records=rest,
+        base_url=header.base_url,
+        user_id=header.user_id,
+        key_version=header.key_version,
+        created_at=header.created_at,
+    )
+    current = read_current(access, [change.id for change in rest if change.id], with_content=False)
+    n_gone = sum(one.action == "delete" and one.state in WRITTEN for one in operations)
+    check_policy(access, plan, msgspec.structs.replace(policy, limits=Limits()), current)
+    check_limits(
+        msgspec.structs.replace(plan, records=every), policy.limits, lambda: count_current(access) + n_gone
+    )
 
 
 def refuse_rekeyed(access: Access, key_version: int) -> None:

@@ -21,6 +21,7 @@ from memframe.apply.preflight import (
     check_options,
     check_plan,
     check_policy,
+    check_rest,
     freeze_body,
     read_service_state,
     refuse_elsewhere,
@@ -167,6 +168,7 @@ def resume_run(
     access: Access,
     journal: StrPath | Run,
     *,
+    policy: PolicyOption = None,
     workers: int = 4,
     progress: ProgressOption = "auto",
     settle_s: float = 2.0,
@@ -182,6 +184,8 @@ def resume_run(
         To the same user's memories.
     journal : path or Run
         The journal of the run: ``run.journal``, or a path from `list_runs`.
+    policy : Policy, path or None
+        As in `apply_plan`, of the changes that are not done yet; limits are of the whole run.
     workers, progress, settle_s
         As in `apply_plan`.
 
@@ -195,7 +199,9 @@ def resume_run(
     JournalError
         The journal is damaged, in use, or sealed with a key that is not here.
     PlanError
-        The run belongs to another user or service.
+        The run belongs to another user or service, or the rest of it breaks the policy.
+    ConfigError
+        The policy cannot be read.
     AccessError
         The user's approval is gone.
 
@@ -208,6 +214,7 @@ def resume_run(
     """
     check_kind("access", access, Access)
     check_options(workers, settle_s)
+    rules = read_policy(policy)
     runtime = access.client.runtime
     path = journal_path(journal)
     directory, cipher = RunDirectory(runtime.folder), runtime.open_local_cipher()
@@ -216,8 +223,11 @@ def resume_run(
         Journal.open(path, cipher, writes=True, connect=runtime.connect) as record,
     ):
         refuse_elsewhere(access, "journal", record.header.base_url, record.header.user_id)
-        engine = partial(Engine, access.renew(), workers=workers, settle_s=settle_s)
-        return _carry_out(engine, access, directory, record, record.operations(), progress)
+        renewed, operations = access.renew(), record.operations()
+        if rules is not None:
+            check_rest(renewed, operations, rules, record.header)
+        engine = partial(Engine, renewed, workers=workers, settle_s=settle_s)
+        return _carry_out(engine, access, directory, record, operations, progress)
 
 
 def journal_path(journal: StrPath | Run) -> Path:

@@ -96,6 +96,7 @@ _SAME = {
     "order": "the same words in another order",
     "typing": "the same words but for typing errors",
     "truncated": "the beginning of the kept text, which goes on",
+    "shortened": "all of it stands in the other text, which says more",
 }
 
 
@@ -115,7 +116,9 @@ def find_near_duplicates(memories: pd.DataFrame, *, pairs: SimilarPairs | None =
     One row a memory. The keeper, which says most (then: is a plain text, neither wrapped nor mistyped, has most fields
     and tags filled, is the plainest, was updated last, has the smallest id), has the kind ``keeper``, the action
     ``none`` and no ``related_id``; the others have the keeper as ``related_id`` and the action ``merge``. Their kinds
-    are ``spelling``, ``order``, ``typing`` and ``truncated`` (the keeper goes on). Of memories with the very same text
+    are ``spelling``, ``order``, ``typing`` and ``truncated`` (the keeper goes on). A text that is no such copy, but
+    of which all words with a value stand in the keeper, has the kind ``shortened`` and the action ``review``: it says
+    nothing new, but what it leaves out may be meant. Of memories with the very same text
     only the keeper of `find_exact_duplicates` takes part. ``score`` is the share of words that both have, by weight.
 
     It finds copies that differ in case, punctuation, accents, spelling, common abbreviations and synonyms, typing
@@ -147,8 +150,9 @@ def find_near_duplicates(memories: pd.DataFrame, *, pairs: SimilarPairs | None =
     """
     pairs = similar_pairs(memories) if pairs is None else pairs
     ids, rows = memories["id"].iloc[pairs.rows].tolist(), pairs.rows.tolist()
+    copies = list(_find_members(memories, pairs))
     members = sorted(
-        _find_members(memories, pairs),
+        [*copies, *_find_repetitions(copies, pairs)],
         key=lambda one: (rows[one.keeper], one.kind != "keeper", -one.score, rows[one.place]),
     )
     kinds = [member.kind for member in members]
@@ -162,7 +166,9 @@ def find_near_duplicates(memories: pd.DataFrame, *, pairs: SimilarPairs | None =
         group=[n - 1 for n in accumulate(kind == "keeper" for kind in kinds)],
         score=[member.score for member in members],
         evidence=[_SAME[member.kind].format(n=member.n_members) for member in members],
-        action=["none" if kind == "keeper" else "merge" for kind in kinds],
+        action=[
+            "none" if kind == "keeper" else "review" if kind == "shortened" else "merge" for kind in kinds
+        ],
     )
 
 
@@ -197,3 +203,20 @@ def _find_members(memories: pd.DataFrame, pairs: SimilarPairs) -> Iterator[_Memb
                     difference = best.get(place, difference)
                 kind = difference.kind if difference.relation == "near" else "spelling"
                 yield _Member(place, keeper, len(group), kind, difference.score)
+
+
+def _find_repetitions(copies: Sequence[_Member], pairs: SimilarPairs) -> Iterator[_Member]:
+    """Yield the texts that a person may find to repeat another one, and those of these others that have no copies."""
+    keeper_of = {member.place: member.keeper for member in copies}
+    repeated: dict[int, list[_Member]] = {}
+    for place, pair in pairs.repeats.items():
+        whole = pair.left
+        while whole in pairs.repeats:  # each step leads to a fuller text
+            whole = pairs.repeats[whole].left
+        keeper = keeper_of.get(whole, whole)
+        member = _Member(place, keeper, 0, pair.difference.kind, pair.difference.score)
+        repeated.setdefault(keeper, []).append(member)
+    for keeper, members in repeated.items():
+        if keeper not in keeper_of:
+            yield _Member(keeper, keeper, len(members) + 1, "keeper", 1.0)
+        yield from members

@@ -56,18 +56,15 @@ def texts_judged(
     ['2580#']
     """
     first = ~memories["id"].duplicated().to_numpy()
-    place_of = dict(zip(memories["id"][first], np.flatnonzero(first).tolist(), strict=True))
+    place_of = dict(zip(memories["id"][first].tolist(), np.flatnonzero(first).tolist(), strict=True))
     fields = [name for name in findings["field"].dropna().unique() if name in memories.columns]
     columns = {name: memories[name].tolist() for name in {"content", *fields} if name in memories.columns}
     source_of = _sources_of(counted, memories)
     texts = []
     names = ("check", "kind", "id", "field", "start", "end", "group", "evidence")
-    plain = findings[list(names)].astype(object).where(findings[list(names)].notna(), None)
-    if is_span is not None:
-        plain.loc[~is_span, ["start", "end"]] = None
-    for check, kind, memory_id, field, start, end, group, evidence in plain.itertuples(
-        index=False, name=None
-    ):
+    plain = [findings[name].astype(object).where(findings[name].notna(), None).tolist() for name in names]
+    spans = [True] * len(findings) if is_span is None else is_span.tolist()
+    for check, kind, memory_id, field, start, end, group, evidence, is_own in zip(*plain, spans, strict=True):
         if check == "tags" and (tags := names_in(str(evidence))):
             texts.append(tags[0])
         elif memory_id is None:
@@ -75,7 +72,10 @@ def texts_judged(
         else:
             column, place = columns.get(field or "content"), place_of.get(memory_id)
             cell = None if column is None or place is None else column[place]
-            texts.append(cell[start:end] if isinstance(cell, str) else repr(cell))
+            if not isinstance(cell, str):
+                texts.append(repr(cell))
+            else:
+                texts.append(cell[start:end] if is_own else cell)
     return texts
 
 

@@ -362,7 +362,12 @@ class Merging:
         if not holder.members.keys().isdisjoint(self._apart_from[member]):
             return "the two differ in a value"
         beside, kept = self._beside[member], self._beside[holder.id]
-        if beside.day != kept.day and None not in (beside.day, kept.day) and may_recur(values["content"]):
+        if (
+            beside.day != kept.day
+            and None not in (beside.day, kept.day)
+            and len(self._texts.statements((member, "content")).words) < _LONG
+            and may_recur(values["content"])
+        ):
             return "it may be another event, of another day"
         grown = {**holder.values, **gains}
         differing = [name for name, cell in beside.cells.items() if cell not in (None, kept.cells[name])]
@@ -457,16 +462,13 @@ _LONG = 25
 
 
 def may_recur(text: str) -> bool:
-    """Return True for a text that may tell of another event if it was written on another day.
+    """Return True for a short text that may tell of another event if it was written on another day.
 
-    A text that is long, names its own day or tells what holds for long is the same on any day; when in doubt it may
-    recur.
+    A text that names its own day or tells what holds for long is the same on any day; when in doubt it may recur.
 
     >>> [may_recur(text) for text in ("Took 400 mg ibuprofen.", "Ada likes tea.", "Took a pill on 3 May 2026.")]
     [True, False, False]
     """
-    if len(words_of(pa.array([text], pa.large_string())).tokens) >= _LONG:
-        return False
     groups = {match.rule.group for match in _STANDING.find(text)}
     return "day" not in groups and ("standing" not in groups or "passing" in groups)
 

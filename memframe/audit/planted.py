@@ -20,22 +20,16 @@ from numpy.typing import NDArray
 from memframe.audit.evidence import is_sensitive
 from memframe.audit.findings import Proposal, Severity, findings_frame
 from memframe.audit.rules import load_rules, prefilter_of
-from memframe.audit.text import mask_text, text_column, texts_with
+from memframe.audit.text import BIDI, SELECTORS, TAGS, ZERO_WIDTH, mask_text, text_column, texts_with
 from memframe.display import number_of
 from memframe.fields import MEMORY_FIELDS
 
 # ---- characters that nobody sees
 
-_TAGS = "\U000e0000-\U000e007f"
-_SELECTORS = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
 _OVERRIDES = "\u202d\u202e"
-_BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
-_ZERO_WIDTH = (
-    "\xad\u034f\u115f\u1160\u180e\u200b-\u200d\u2060-\u2065\u206a-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb"
-)
 _PRIVATE = "\ue000-\uf8ff\U000f0000-\U000ffffd\U00100000-\U0010fffd"
 _CONTROLS = "\x00-\x08\x0e-\x1f\x7f"
-_HIDDEN = re.compile(f"[{_TAGS}{_SELECTORS}{_BIDI}{_ZERO_WIDTH}{_PRIVATE}{_CONTROLS}]")
+_HIDDEN = re.compile(f"[{TAGS}{SELECTORS}{BIDI}{ZERO_WIDTH}{_PRIVATE}{_CONTROLS}]")
 _MAY_HIDE = prefilter_of(_HIDDEN)
 _NOT_PLAIN = r"[^\t-\r -~]"
 """A pattern of RE2: all else is ASCII that is seen."""
@@ -60,8 +54,8 @@ _ORDINARY = re.compile(
         (
             "\\A\ufeff",  # a byte-order mark
             _FLAG,  # of England, Scotland and Wales
-            f"(?<=[{_PICTURE}{_SELECTORS}])\u200d(?=[{_PICTURE}])",  # families, professions
-            f"(?<=[^\\s{_LATIN}{_SELECTORS}])[{_SELECTORS}](?![{_SELECTORS}])",
+            f"(?<=[{_PICTURE}{SELECTORS}])\u200d(?=[{_PICTURE}])",  # families, professions
+            f"(?<=[^\\s{_LATIN}{SELECTORS}])[{SELECTORS}](?![{SELECTORS}])",
             f"(?<=[{_JOINING}])[\u200c\u200d]{{1,2}}|[\u200c\u200d](?=[{_JOINING}])",
             f"(?<=[{_UNSPACED}])\u200b|\u200b(?=[{_UNSPACED}])",  # where a line may break
             "(?<=[^\\W\\d_])\xad(?=[^\\W\\d_])",  # shows only at the end of a line
@@ -70,7 +64,7 @@ _ORDINARY = re.compile(
     )
 )
 """What scripts and pictures need, and what no reader of a text would miss."""
-_ORDINARY_MARKS = re.compile(f"(?![{_OVERRIDES}])[{_BIDI}]")
+_ORDINARY_MARKS = re.compile(f"(?![{_OVERRIDES}])[{BIDI}]")
 _HAS_RIGHT_TO_LEFT = re.compile(f"[{_RIGHT_TO_LEFT}]")
 
 
@@ -140,9 +134,9 @@ _KINDS: dict[str, tuple[Severity, Proposal, float]] = {
 
 _INSIDE = r"(?<=[^\W_])[{0}]+(?=[^\W_])"
 _SHAPES = (
-    ("tag_characters", re.compile(f"[{_TAGS}]+|[{_SELECTORS}]{{3,}}")),
-    ("bidirectional", re.compile(f"[{_OVERRIDES}]|{_INSIDE.format(_BIDI)}")),
-    ("zero_width", re.compile(f"{_INSIDE.format(_ZERO_WIDTH)}|[{_ZERO_WIDTH}]{{4,}}|{_INSIDE.format(_SELECTORS)}")),
+    ("tag_characters", re.compile(f"[{TAGS}]+|[{SELECTORS}]{{3,}}")),
+    ("bidirectional", re.compile(f"[{_OVERRIDES}]|{_INSIDE.format(BIDI)}")),
+    ("zero_width", re.compile(f"{_INSIDE.format(ZERO_WIDTH)}|[{ZERO_WIDTH}]{{4,}}|{_INSIDE.format(SELECTORS)}")),
     ("private_use", re.compile(_INSIDE.format(_PRIVATE))),
 )  # fmt: skip
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cache, partial
-from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -38,7 +37,7 @@ from memframe.audit.similarity.cluster import similar_pairs
 from memframe.audit.stale import find_stale
 from memframe.audit.text import MAX_CHARACTERS, are_too_long, text_column, with_all_columns
 from memframe.audit.versions import find_versions
-from memframe.decisions import Decisions, Settled, count_settled
+from memframe.decisions import Decisions, DecisionsOption, Settled, count_settled, read_decisions
 from memframe.display import number_of
 from memframe.errors import ConfigError, FrameError, check_kind
 from memframe.fields import TEXT_FIELDS
@@ -78,7 +77,7 @@ def audit_memories(
     judge: JudgeFunction | None = None,
     judge_limit: int = JUDGE_LIMIT,
     embed: Embed | None = None,
-    decisions: str | PathLike[str] | None = None,
+    decisions: DecisionsOption = None,
     policy: PolicyOption = None,
 ) -> Audit:
     """Find problems in memories. Nothing is changed, and nothing leaves this machine except through a
@@ -106,7 +105,7 @@ def audit_memories(
         Maximum number of questions, the most promising first.
     embed : callable, optional
         Function from texts to vectors, for finding more candidates; it receives unmasked texts.
-    decisions : str or path, optional
+    decisions : str, path or Decisions, optional
         File of decisions that a `memframe.review` wrote. What was rejected is counted in ``settled`` instead of
         being listed, until its text changes or the decision ends. What was accepted is listed until it is applied.
     policy : Policy, path or None
@@ -132,7 +131,7 @@ def audit_memories(
     >>> audit.findings.loc[audit.findings.severity == "high", "check"].unique().tolist()
     ['secret', ...]
     """
-    decided, rules = Decisions(decisions), read_policy(policy)  # a damaged file stops before the work
+    decided, rules = read_decisions(decisions), read_policy(policy)  # a damaged file stops before the work
     memories, is_stored = _ensure_ids(memories)
     memories = _check_columns(memories)
     given: tuple[Any, Any] = now, judge_limit

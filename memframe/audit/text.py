@@ -45,14 +45,21 @@ class Text(NamedTuple):
     """Text as it stands in the frame, where folding has changed it."""
 
 
-_INVISIBLE = (
-    # format characters (Cf): soft hyphen, zero-width and bidirectional ones, tags
-    r"\u00ad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
-    r"\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
-    # fillers, and what chooses between variants of a letter
-    r"\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u3164\ufe00-\ufe0f\uffa0"
+TAGS = "\U000e0000-\U000e007f"
+SELECTORS = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
+"""What chooses between variants of a letter or a picture."""
+BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+ZERO_WIDTH = (
+    "\xad\u034f\u115f\u1160\u180e\u200b-\u200d\u2060-\u2065\u206a-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb"
 )
-"""Characters that take no place on a line: within a word they keep it from being found."""
+_OF_SCRIPTS = (
+    "\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\u17b4\u17b5\u180b-\u180d\u180f\U000110bd\U000110cd"
+    "\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0080-\U000e00ff\U000e01f0-\U000e0fff"
+)
+"""Format characters that some script needs, or that mean nothing yet: they hide nothing, but may part a word."""
+
+_INVISIBLE = TAGS + SELECTORS + BIDI + ZERO_WIDTH + _OF_SCRIPTS
+"""Ranges of characters that take no place on a line: within a word they keep it from being found."""
 
 _INVISIBLE_CHARACTERS = re.compile(f"[{_INVISIBLE}]")
 
@@ -73,7 +80,7 @@ _FOLDED = {
     if (folded := unicodedata.normalize("NFKC", chr(code))) in _WRITTEN
 } | {zero + digit: str(digit) for zero in _FOREIGN_ZEROS for digit in range(10)}
 
-_FOLDABLE = "[" + re.sub(r"\\[uU]0*([0-9a-f]+)", r"\\x{\1}", _INVISIBLE) + "".join(map(chr, _FOLDED)) + "]"
+_FOLDABLE = "[" + _INVISIBLE + "".join(map(chr, _FOLDED)) + "]"
 """A pattern of RE2 for the texts that folding changes."""
 
 

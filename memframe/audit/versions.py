@@ -161,14 +161,14 @@ def _find_rewritten(chosen: pd.DataFrame, pairs: SimilarPairs) -> Iterator[Link]
     n_heavy = _count_heavy(words)
     is_long = np.minimum(n_heavy[near.newer], n_heavy[near.older]) >= _MIN_HEAVY
     is_later = created[near.newer] - created[near.older] >= _MIN_APART  # no time is never later
-    cluster_of = np.array([pairs.clusters.of(place) for place in range(len(chosen))], np.int64)
-    is_copy = cluster_of[near.newer] == cluster_of[near.older]
     heavy, contents = words.heavy_classes(), chosen["content"].tolist()
     kept = np.array(
         [
             place
-            for place in np.flatnonzero(is_long & is_later & ~is_copy).tolist()
-            if _share_of_words(words, heavy, near.newer[place], near.older[place]) >= _MIN_SHARED
+            for place in np.flatnonzero(is_long & is_later).tolist()
+            if not pairs.is_repeated(int(near.newer[place]), int(near.older[place]))
+            and int(near.older[place]) not in pairs.repeats
+            and _share_of_words(words, heavy, near.newer[place], near.older[place]) >= _MIN_SHARED
             and not _name_others(contents[near.newer[place]], contents[near.older[place]])
         ],
         np.int64,

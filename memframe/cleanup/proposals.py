@@ -155,9 +155,9 @@ def audit_again(access: Access, path: str | PathLike[str], *, policy: PolicyOpti
     """Load the memories, audit them again, and keep the findings that the saved audit has.
 
     A saved audit holds no texts, and its offsets may be outdated, so only the set of its findings is used: those that
-    are no longer found, or whose text has changed, are left out, and so are new ones. A finding that the saved audit has for review
-    alone, because a judge objected to its proposal, remains for review. The file is one of `Audit.to_json` or
-    ``memframe audit --json``; raises `FrameError` if it is no saved audit.
+    are no longer found, or whose text has changed, are left out, and so are new ones. A finding that the saved audit
+    has for review alone, because a judge objected to its proposal, remains for review. The file is one of
+    `Audit.to_json` or ``memframe audit --json``; raises `FrameError` if it is no saved audit.
     """
     path = expand_path(path)
     saved = read_audit(path)

@@ -13,8 +13,9 @@ import pandas as pd
 
 from memframe.audit import SEVERITIES, Comparison
 from memframe.audit.findings import Severity
+from memframe.audit.policy import read_policy
 from memframe.cli.options import FOUND, Group, LocalPath, as_json, combine, example, remark, show, wants_json
-from memframe.cli.read import at_least, fail_on_option
+from memframe.cli.read import at_least, choose_fail, fail_on_option, rules_option
 from memframe.client import Client, connect
 from memframe.display import number_of, printable
 from memframe.fleet import FleetFolder, audit_fleet, export_fleet
@@ -66,19 +67,39 @@ fleet_options = combine(
 )
 @click.option("--full", is_flag=True, help="Audit all users again, changed or not.")
 @fail_on_option
+@click.option(
+    "--decisions",
+    type=LocalPath(exists=True, dir_okay=False),
+    help="Count what `memframe review` settled in this file, for any user, instead of keeping it as a finding.",
+)
+@rules_option
 @example("memframe fleet audit fleet-2026-11 --fail-on high")
-def fleet_audit(path: Path, archives: bool, full: bool, fail_on: Severity | None, **cluster: Any) -> None:
+def fleet_audit(
+    path: Path,
+    archives: bool,
+    full: bool,
+    fail_on: Severity | None,
+    decisions: Path | None,
+    policy: Path | None,
+    **cluster: Any,
+) -> None:
     """Audit the memories of every user separately, and write the findings to PATH.
 
     Of users whose memories have not changed since their audit in PATH, its findings are taken over. --fail-on counts
     the findings of all users whom this run reached.
     """
+    rules = read_policy(policy)
+    fail = choose_fail(fail_on, rules)
     with _connect(path, **cluster) as (client, how):
-        folder = audit_fleet(client, path, archives=archives, full=full, **how)
+        folder = audit_fleet(
+            client, path, archives=archives, full=full, decisions=decisions, policy=rules, **how
+        )
     outcomes = folder.outcomes
     severities = folder.severities(outcomes["user_id"][outcomes["status"] == "done"])
     _print_result(folder, n_findings=severities.total(), n_unchanged=folder.n_before)
-    if fail_on and any(severities[severity] for severity in at_least(fail_on)):
+    if decisions is not None:
+        remark(f"{folder.settled}.")
+    if fail.severity and any(severities[severity] for severity in at_least(fail.severity)):
         sys.exit(FOUND)
 
 

@@ -53,6 +53,12 @@ COUNT = click.IntRange(min=0)
 SECONDS = click.FloatRange(min=0)
 FILE = LocalPath(dir_okay=False)
 
+policy_option = click.option(
+    "--policy",
+    type=FILE,
+    help="A file of what may never happen (memframe.toml), such as memories that are protected and limits of a plan.",
+)
+
 _JSON = "memframe.json"
 
 as_json = click.option(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import partial, wraps
 from pathlib import Path
 from typing import Any
@@ -11,12 +11,14 @@ from typing import Any
 import click
 import pandas as pd
 from click.core import ParameterSource
+from msgspec.structs import replace
 
 from memframe.archive import export_memories, load_archive, refresh_archive
 from memframe.archive.sealing import Reader
 from memframe.audit import CHECKS, SEVERITIES, Audit, ChatJudge, audit_memories
 from memframe.audit.findings import Check, Severity
 from memframe.audit.judge import JUDGE_LIMIT, JUDGED
+from memframe.audit.policy import Fail, Policy, read_policy
 from memframe.cli.access import open_request, request_option
 from memframe.cli.options import (
     COUNT,
@@ -53,6 +55,13 @@ fail_on_option = click.option(
     "--fail-on",
     type=click.Choice(list(reversed(SEVERITIES))),
     help=f"End with exit code {FOUND} if there is a finding of this severity or worse.",
+)
+
+
+rules_option = click.option(
+    "--policy",
+    type=FILE,
+    help="A file (memframe.toml) whose rules are looked for as well, and whose [fail] stands for --fail-on.",
 )
 
 
@@ -103,6 +112,7 @@ _judging = combine(
         type=LocalPath(exists=True, dir_okay=False),
         help="Count what `memframe review` settled in this file, instead of listing it.",
     ),
+    rules_option,
     click.option(
         "--judge-limit",
         metavar="N",
@@ -137,6 +147,7 @@ def audit_options(command: Command) -> Command:
         judge_key: Secret | None,
         send: bool,
         decisions: Path | None,
+        policy: Path | None,
         **others: Any,
     ) -> None:
         if archive is None and foreign is None and request_id is None:
@@ -148,8 +159,16 @@ def audit_options(command: Command) -> Command:
         if key is not None and archive is None:
             raise click.UsageError("--key-file opens a sealed archive: name it with --archive PATH.")
         judge = _make_judge(judge_url, model, judge_key, send=send)
+        rules = read_policy(policy)
+        if "fail_on" in others:
+            others["fail"] = choose_fail(others.pop("fail_on"), rules)
         run = partial(
-            audit_memories, judge=judge, judge_limit=judge_limit, checks=checks or None, decisions=decisions
+            audit_memories,
+            judge=judge,
+            judge_limit=judge_limit,
+            checks=checks or None,
+            decisions=decisions,
+            policy=rules,
         )
         if foreign is None:
             audit = _run_audit(request_id, archive, key, run)
@@ -161,6 +180,12 @@ def audit_options(command: Command) -> Command:
         command(audit=audit, **others)
 
     return with_audit
+
+
+def choose_fail(severity: Severity | None, policy: Policy | None) -> Fail:
+    """Return what makes an audit fail: what was asked for, else what a policy says."""
+    fail = policy.fail if policy else Fail()
+    return fail if severity is None else replace(fail, severity=severity)
 
 
 def _make_judge(
@@ -238,7 +263,7 @@ force_option = click.option(
 )
 def audit_command(
     audit: Audit,
-    fail_on: Severity | None,
+    fail: Fail,
     count_judged: bool,
     previous: Path | None,
     html: Path | None,
@@ -263,9 +288,11 @@ def audit_command(
         lines.append(f"Compared with {previous}: {counts}." + (f" {compared.note}." if compared.note else ""))
     show(audit.json(), lines)
     found = audit.findings if compared is None else compared.new
+    if compared is None and not fail.only_open:
+        found = pd.concat([found, audit.answered[audit.answered["decision"] == "rejected"]])
     if not count_judged:
         found = found[~found["kind"].str.startswith(JUDGED).fillna(False).astype(bool)]
-    if fail_on is not None and found["severity"].isin(at_least(fail_on)).any():
+    if fail.severity is not None and found["severity"].isin(at_least(fail.severity)).any():
         click.get_current_context().exit(FOUND)
 
 
@@ -290,7 +317,7 @@ def _lines_of(audit: Audit) -> Iterator[str]:
     yield from audit.verdict
     if len(worst := audit.worst(MAX_WORST)):
         yield "\nTo decide first:"
-        yield from _lines_of_findings(worst, audit.labels(worst))
+        yield from _lines_of_findings(worst, audit)
     if counts:
         yield "\nMemories by check, each counted at its worst severity:"
     for count in counts:
@@ -311,13 +338,18 @@ def _lines_of(audit: Audit) -> Iterator[str]:
             yield from (f"- {sentence}" for sentence in sentences)
 
 
-def _lines_of_findings(worst: pd.DataFrame, labels: Mapping[str, str]) -> Iterator[str]:
-    """Yield two lines for each finding: what it is and says, and of which memory."""
+def _lines_of_findings(worst: pd.DataFrame, audit: Audit) -> Iterator[str]:
+    """Yield two lines for each finding: what it is and says, and of which memory, with a decision not yet applied."""
+    labels, names = audit.labels(worst), ("check", "kind", "id", "field", "decision")
+    decided = {
+        tuple(one): decision for *one, decision in zip(*(audit.answered[n] for n in names), strict=True)
+    }
     for finding in worst.astype(object).to_dict("records"):
         ids, check = finding["ids"], str(finding["check"])
         kind = str(finding["kind"]).replace("_", " ")
         times = describe_times(finding["n_times"], len(ids))
-        said = " · ".join(filter(None, [str(finding["evidence"]), times]))
+        decision = decided.get(tuple(finding[name] for name in names[:-1]))
+        said = " · ".join(filter(None, [str(finding["evidence"]), times, decision]))
         yield f"{finding['severity']:<7} {printable(f'{words_of(check).title}, {kind}: {said}', MAX_COLUMNS)}"
         if ids:
             yield "        " + printable(f"{ids[0]}  {labels.get(ids[0], '')}", MAX_COLUMNS)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -14,22 +17,25 @@ import click
 
 from memframe.access import Access
 from memframe.audit import audit_memories
+from memframe.audit.policy import Policy, read_policy
 from memframe.cleanup import audit_again
 from memframe.cli.access import open_request, request_option
-from memframe.cli.options import FILE, LocalPath, as_json, example, remark, show, wants_json
+from memframe.cli.options import FILE, LocalPath, as_json, example, policy_option, remark, show, wants_json
 from memframe.display import escape_invisible, number_of, printable
 from memframe.errors import PlanError
 from memframe.load import load_memories, load_tags
 from memframe.plan import Plan
 from memframe.readers import read_memories
 from memframe.review import Review, review
-from memframe.review.detail import Detail, show_proposal
+from memframe.review.detail import Detail, Piece, show_proposal
+from memframe.review.progress import MIN_OWN, THRESHOLD
 
 KEYS = {
     "y": "accept",
     "n": "reject, and never ask again while the text stays as it is",
     "e": "edit the text that stays, in $EDITOR",
     "l": "later: ask again at the end",
+    "a": "accept all that remain of this kind, as so few were wrong",
     "g": "open the group, and decide on its memories one by one",
     "s": "show the secrets of this proposal",
     "u": "undo the last decision",
@@ -38,6 +44,8 @@ KEYS = {
 }
 
 COLORS = {"removed": "red", "added": "green", "masked": "yellow", "invisible": "magenta", "same": None}
+
+MAX_WIDTH, INDENT = 120, "    "
 
 ROLES = {"goes": "goes", "stays": "stays", "changes": "changes", "about": "is about"}
 
@@ -50,6 +58,7 @@ ROLES = {"goes": "goes", "stays": "stays", "changes": "changes", "about": "is ab
     "--file", "foreign", type=LocalPath(exists=True), help="Review a file of another memory system."
 )
 @click.option("--decisions", type=FILE, help="File in which the decisions last; made by the first one.")
+@policy_option
 @click.option("--list", "is_list", is_flag=True, help="List the proposals, and decide nothing.")
 @click.option("--stats", is_flag=True, help="Show how often each check was right, by your own decisions.")
 @click.option(
@@ -73,6 +82,7 @@ def review_command(
     audit_path: Path | None,
     foreign: Path | None,
     decisions: Path | None,
+    policy: Path | None,
     is_list: bool,
     stats: bool,
     accept: tuple[str, ...],
@@ -98,7 +108,10 @@ def review_command(
     with ExitStack() as stack:
         is_needed = foreign is None and (plan_path is None or out is not None)
         access = stack.enter_context(open_request(request_id)) if request_id and is_needed else None
-        desk = review(_read_origin(access, plan_path, audit_path, foreign), decisions=decisions)
+        rules = read_policy(policy)
+        desk = review(
+            _read_origin(access, plan_path, audit_path, foreign, rules), decisions=decisions, policy=rules
+        )
         for call, given in ((desk.accept, accept), (desk.reject, reject)):
             if chosen := [one for text in given for one in _choose(desk, text)]:
                 call(chosen, note=note, until=until)
@@ -110,17 +123,21 @@ def review_command(
 
 
 def _read_origin(
-    access: Access | None, plan_path: Path | None, audit_path: Path | None, foreign: Path | None
+    access: Access | None,
+    plan_path: Path | None,
+    audit_path: Path | None,
+    foreign: Path | None,
+    rules: Policy | None,
 ) -> Any:
     if plan_path is not None:
         return Plan.load(plan_path)
     if foreign is not None:
-        return audit_memories(read_memories(foreign))
+        return audit_memories(read_memories(foreign), policy=rules)
     if access is None:
         raise click.UsageError("Give --request ID.")
     if audit_path is not None:
-        return audit_again(access, audit_path).audit
-    return audit_memories(load_memories(access), tags=load_tags(access))
+        return audit_again(access, audit_path, policy=rules).audit
+    return audit_memories(load_memories(access), tags=load_tags(access), policy=rules)
 
 
 def _choose(desk: Review, text: str) -> list[str]:
@@ -179,30 +196,68 @@ def _stat(row: dict[Any, Any]) -> str:
 
 
 def _decide_all(desk: Review) -> None:
-    """Ask about each open proposal, until none is left or the person quits."""
+    """Ask about each open proposal, until none is left or the person quits.
+
+    The queue is sorted once for some proposals, not at each key; then a person's own share of right ones may have
+    changed the order, and what remains of a kind may be offered.
+    """
     if desk.decisions.path is None:
         remark("Without --decisions FILE, what you decide is only in the plan of --out.")
-    while one := next((one.id for one in desk.proposals if desk.state(one) == ""), None):
-        answer = _ask(desk, one)
-        if answer == "q":
-            return
+    asked: list[str] = []
+    answer = ""
+    while answer != "q" and (queue := [one for one in desk.proposals if not desk.state(one)]):
+        n_left = len(queue)
+        ids = [one.id for one in queue]
+        last = asked.pop() if answer == "u" and asked else None
+        due = [one for one in reversed(ids[:MIN_OWN]) if one != last] + ([last] if last in ids else [])
+        offers = _find_offers(desk, due)
+        answer = ""
+        while due and answer not in ("q", "g", "a", "u"):
+            one = due.pop()
+            shown = show_proposal(desk, one)
+            click.echo(f"\n{number_of(n_left, 'proposal', 'proposals')} left")
+            kind = desk.find(one).first
+            answer = _ask(desk, shown, offers.get((kind.check, kind.kind), ()))
+            asked += [] if answer in ("u", "g", "a") else [one]
+            n_left -= 1
 
 
-def _ask(desk: Review, proposal: str) -> str:
+def _find_offers(desk: Review, due: Iterable[str]) -> dict[tuple[str, str], list[str]]:
+    """Find what may be accepted at once of the kinds that are asked about."""
+    kinds = {(one.first.check, one.first.kind) for one in map(desk.find, due)}
+    bounds = desk.progress.set_index(["check", "kind"])["bound"]
+    return {kind: desk.remaining(*kind) for kind in kinds if bounds.get(kind, 1.0) <= THRESHOLD}
+
+
+def _ask(desk: Review, shown: Detail, remaining: Sequence[str]) -> str:
     """Show a proposal, and ask until it is decided; return the key."""
-    shown = show_proposal(desk, proposal)
-    n_left = sum(desk.state(one) == "" for one in desk.proposals)
-    click.echo(f"\n{number_of(n_left, 'proposal', 'proposals')} left")
     _print(shown)
-    while True:
-        keys = [key for key in KEYS if key not in _idle_keys(shown)]
-        answer = click.prompt(
-            click.style(f"[{','.join(keys)}]", bold=True), prompt_suffix=" ", default="?", show_default=False
+    if remaining:
+        n = number_of(len(remaining), "remaining one", "remaining ones")
+        click.echo(
+            f"At most {THRESHOLD:.0%} of this kind are wrong, at 95 %; that is no bound of the harm. a: {n}"
         )
+    while True:
+        idle = {*_idle_keys(shown), *([] if remaining else ["a"])}
+        keys = [key for key in KEYS if key not in idle]
+        try:
+            answer = click.prompt(
+                click.style(f"[{','.join(keys)}]", bold=True),
+                prompt_suffix=" ",
+                default="?",
+                show_default=False,
+            )
+        except click.Abort:
+            if sys.stdin.isatty():
+                raise
+            return "q"  # the end of piped keys
         key = str(answer).strip()[:1].lower()
         try:
             if key == "s" and "s" in keys:
-                _print(show_proposal(desk, proposal, reveal=True))
+                _print(show_proposal(desk, shown.id, reveal=True))
+            elif key == "a" and "a" in keys:
+                desk.accept(remaining)
+                return key
             elif key in keys and key != "?":
                 _act(desk, shown, key)
                 return key
@@ -241,29 +296,53 @@ def _act(desk: Review, shown: Detail, key: str) -> None:
 
 def _print(shown: Detail) -> None:
     """Print a proposal; texts of memories are in pieces whose invisible characters are spelled out."""
-    width = max(20, min(shutil.get_terminal_size().columns, 120))
-    click.echo(click.style(shown.heading, bold=True) + f"  {shown.id}")
+    width = max(20, min(shutil.get_terminal_size().columns, MAX_WIDTH))
+    click.echo(click.style(click.wrap_text(f"{shown.heading}  {shown.id}", width), bold=True))
     click.echo(click.wrap_text(shown.reason, width))
     for member in shown.members:
         click.echo(
-            click.style(f"  {ROLES[member.role]}: {printable(' · '.join(member.facts), width)}", dim=True)
+            click.style(
+                f"  {ROLES[member.role]}: {printable(' · '.join(member.facts), width - len(ROLES[member.role]) - 4)}",
+                dim=True,
+            )
         )
         for field in member.fields:
-            text = "".join(
-                click.style(
-                    _marked(piece.kind, piece.text),
-                    fg=COLORS[piece.kind],
-                    strikethrough=piece.kind == "removed",
-                )
-                for piece in field.pieces
-            )
-            for line in text.split("\n"):
-                click.echo(f"    {line}")
+            for line in _wrap(field.pieces, width - len(INDENT)):
+                click.echo(INDENT + line)
     if shown.n_more:
         click.echo(f"  and {shown.n_more:,} more")
     for sentence in shown.others:
-        click.echo(f"  also: {printable(sentence, width)}")
-    click.echo(shown.accepting)
+        click.echo(f"  also: {printable(sentence, width - 8)}")
+    click.echo(click.wrap_text(shown.accepting, width))
+
+
+def _wrap(pieces: Iterable[Piece], width: int) -> Iterator[str]:
+    """Break pieces into lines between words; a word that is longer than a line is broken within."""
+    line: list[tuple[str, str]] = []
+    n = 0
+    for piece in pieces:
+        for part in re.findall(r"\n|[^\S\n]+|\S+", _marked(piece.kind, piece.text)):
+            if part == "\n" or (n and n + len(part) > width):
+                yield _color(line)
+                line, n = [], 0
+                if part.isspace():
+                    continue
+            for start in range(0, len(part), width):
+                if start:
+                    yield _color(line)
+                    line, n = [], 0
+                line.append((piece.kind, part[start : start + width]))
+                n += len(line[-1][1])
+    yield _color(line)
+
+
+def _color(line: Iterable[tuple[str, str]]) -> str:
+    """Join the parts of a line, those of one kind in one colour."""
+    parts = ((kind, "".join(text for _, text in some)) for kind, some in groupby(line, key=itemgetter(0)))
+    return "".join(
+        click.style(text, fg=COLORS[kind], strikethrough=kind == "removed") if COLORS[kind] else text
+        for kind, text in parts
+    )
 
 
 def _marked(kind: str, text: str) -> str:

@@ -33,12 +33,14 @@ from memframe.cli.options import (
     combine,
     example,
     key_file_option,
+    policy_option,
     read_keys,
     remark,
     show,
     wants_json,
 )
 from memframe.client.responses import full_id, is_uuid
+from memframe.decisions import read_decisions
 from memframe.display import number_of
 from memframe.errors import AccessError, AuthError, ConfigError
 from memframe.journal import STATUSES, list_runs, purge_runs
@@ -49,6 +51,7 @@ from memframe.plan.changes import OnConflict, OnNull, check_size
 from memframe.plan.permitted import keep_policy
 from memframe.plan.render import on_one_line
 from memframe.restore import check_archive, plan_restore
+from memframe.review import review
 from memframe.secret import Secret
 from memframe.undo import plan_id_of, plan_reseal, plan_undo
 
@@ -62,11 +65,6 @@ out_option = click.option(
     "--out", type=LocalPath(), help="Save the plan in this file, encrypted for you on this machine."
 )
 full_option = click.option("--full", is_flag=True, help=f"Print all changes, not only the first {MAX_SHOWN}.")
-policy_option = click.option(
-    "--policy",
-    type=FILE,
-    help="A file of what may never happen (memframe.toml), such as memories that are protected and limits of a plan.",
-)
 max_changes_option = click.option(
     "--max-changes", metavar="N", type=COUNT, help="Refuse to plan more changes."
 )
@@ -105,12 +103,17 @@ max_changes_option = click.option(
 @click.option(
     "--max-share",
     type=click.FloatRange(0, 1),
-    default=MAX_SHARE,
     metavar="SHARE",
-    help="The largest share of all memories that --actions may delete by wording alone.",
+    help="The largest share of all memories that --actions may delete by wording alone; by default the delete_share "
+    f"of the --policy, else {MAX_SHARE:g}.",
 )
 @max_changes_option
 @policy_option
+@click.option(
+    "--decisions",
+    type=LocalPath(exists=True, dir_okay=False),
+    help="Plan exactly what `memframe review` accepted in this file, of the audit of --from-audit.",
+)
 @full_option
 @as_json
 @example(
@@ -128,9 +131,10 @@ def plan_command(
     actions: str | None,
     on_null: OnNull,
     on_conflict: OnConflict,
-    max_share: float,
+    max_share: float | None,
     max_changes: int | None,
     policy: Path | None,
+    decisions: Path | None,
     out: Path | None,
     full: bool,
 ) -> None:
@@ -141,9 +145,10 @@ def plan_command(
     service. Rows that are not in EDITED are left alone; --delete plans to delete the rows of EDITED, which may then
     also be a text file of ids or their beginnings, one a line, or - for standard input.
 
-    Instead of EDITED, --from-audit plans the proposals of an audit that still apply: delete, merge, redact, retag,
-    rescale. Personal data is redacted only with --actions personal_data=redact, and memories that only their wording
-    makes suspicious are deleted only with --actions junk=delete or the like.
+    Instead of EDITED, --from-audit plans the proposals of an audit that still apply: delete, merge, redact, strip,
+    retag, rescale. Personal data is redacted only with --actions personal_data=redact, and memories that only their
+    wording makes suspicious are deleted only with --actions junk=delete or the like. With --decisions the plan holds
+    what was accepted, and nothing else; it says how many proposals it leaves out as undecided.
 
     Ends with 3 if there are conflicts.
     """
@@ -154,12 +159,16 @@ def plan_command(
         raise click.UsageError("give --request and EDITED or --from-audit, or --show a saved plan")
     if audit is None and actions is not None:
         raise click.UsageError("--actions chooses among the proposals of --from-audit")
+    if decisions is not None and (audit is None or actions is not None or max_share is not None):
+        raise click.UsageError(
+            "--decisions says of each proposal of --from-audit what to do: give both, without --actions and --max-share"
+        )
     settling: OnConflict = "mark" if on_conflict == "raise" else on_conflict
     rules = read_policy(policy)
     with open_request(request_id) as access:
         if edited is None:
             plan = _plan_proposals(
-                access, audit, actions, on_conflict=settling, max_share=max_share, policy=rules
+                access, audit, actions, decisions, on_conflict=settling, max_share=max_share, policy=rules
             )
         elif is_delete:
             plan = plan_deletes(access, _rows_to_delete(edited, access, key), on_conflict=settling)
@@ -184,13 +193,20 @@ def plan_command(
     _save_and_exit(plan, out, request_id, "conflict")
 
 
-def _plan_proposals(access: Access, audit: Path, actions: str | None, **options: Any) -> Plan:
+def _plan_proposals(
+    access: Access, audit: Path, actions: str | None, decisions: Path | None, **options: Any
+) -> Plan:
     chosen = _parse_actions(actions)
     read_actions(chosen)  # before anything is read
-    renewal = audit_again(access, audit)
+    read_decisions(decisions)
+    renewal = audit_again(access, audit, policy=options["policy"])
     if renewal.n_left_out:
         n_gone = number_of(renewal.n_left_out, "finding is", "findings are")
         remark(f"{n_gone} no longer to be found, and left out.")
+    if renewal.note:
+        remark(f"{renewal.note}.")
+    if decisions is not None:
+        return review(renewal.audit, decisions=decisions, policy=options["policy"]).plan(access)
     return plan_cleanup(access, renewal.audit, actions=chosen, **options)
 
 
@@ -382,6 +398,7 @@ def apply_command(plan: Path, request_id: str, plaintext: bool, **options: Any) 
 @click.command("resume")
 @click.argument("journal", type=LocalPath())
 @access_required
+@policy_option
 @writing_options
 @example("memframe resume cleanup.journal --request 7c9e6679")
 def resume_command(access: Access, journal: Path, **options: Any) -> None:

@@ -221,6 +221,11 @@ class _Tour:
         self._say(
             "Merging loses nothing: where a name, a number or a source would be lost, both memories stay."
         )
+        self._say(
+            f"The plan leaves {number_of(len(plan.left), 'proposal', 'proposals')} out; `plan.left` says why of each."
+            if len(plan.left)
+            else "`plan.left` is empty: the plan does all that the audit proposes and a rule can decide."
+        )
         junk = audit.findings[(audit.findings["check"] == "junk") & (audit.findings["action"] == "review")]
         n_junk = len({*junk["id"]} - {change.id for change in plan.records if change.action == "delete"})
         self._say(

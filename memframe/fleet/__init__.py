@@ -19,7 +19,9 @@ import pyarrow as pa
 from memframe.archive.table import ARCHIVE_SCHEMA, frame_of
 from memframe.audit import audit_memories
 from memframe.audit.findings import Check
+from memframe.audit.policy import PolicyOption, read_policy
 from memframe.client import Client
+from memframe.decisions import DecisionsByMemory
 from memframe.display import html_card, number_of
 from memframe.errors import check_kind
 from memframe.fleet.run import FleetFolder, deduplicate, describe_outcomes, fill_folder, process_users
@@ -115,6 +117,8 @@ def audit_fleet(
     workers: int = 8,
     archives: bool = True,
     checks: Sequence[Check] | None = None,
+    decisions: str | PathLike[str] | None = None,
+    policy: PolicyOption = None,
     now: datetime | None = None,
     full: bool = False,
     progress: ProgressOption = "auto",
@@ -122,7 +126,8 @@ def audit_fleet(
     """Audit the memories of every approved user separately, and write the results to a folder.
 
     Another run on the same folder lists every user again, and audits those whose memories, tags or dates have changed
-    since, with the same checks and version; of all others it takes over the findings. The audit before stays, for
+    since, or about whom was decided, with the same checks, rules and version; of all others it takes over the
+    findings. The audit before stays, for
     `FleetFolder.compare`. A run that was interrupted goes on.
 
     Parameters
@@ -136,8 +141,12 @@ def audit_fleet(
     archives : bool
         Also archive the audited memories, sealed with the key of each user (see `load_archive`).
     checks : sequence of str, optional
+    decisions : str or path, optional
+        One file for all users. What was rejected is counted, in ``settled``.
+    policy : Policy, path or None
+        Its rules run as the check ``policy``.
     now : datetime, optional
-        As in `audit_memories`.
+        All as in `audit_memories`.
     full : bool
         Audit all users again, changed or not.
 
@@ -149,9 +158,12 @@ def audit_fleet(
     Raises
     ------
     ConfigError
-        There is no such check, the cluster uses a network without TLS, or its workers have no API key.
+        There is no such check, the policy cannot be read, the cluster uses a network without TLS, or its workers have
+        no API key.
     FrameError
         The folder holds other files, or cannot be written.
+    JournalError
+        The file of decisions cannot be read, or one of its lines is damaged.
 
     Examples
     --------
@@ -167,6 +179,8 @@ def audit_fleet(
         archive="sealed" if archives else None,
         findings=True,
         checks=None if checks is None else tuple(checks),
+        decisions=None if decisions is None else DecisionsByMemory.read(decisions),
+        policy=read_policy(policy),
         now=now,
     )
     return fill_folder(client, path, work, full=full, scheduler=scheduler, workers=workers, progress=progress)

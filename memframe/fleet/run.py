@@ -31,6 +31,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 from urllib.parse import quote, unquote
 
+import msgspec
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -44,6 +45,7 @@ from memframe.audit.result import Comparison
 from memframe.client import Client
 from memframe.client.responses import canonical_id
 from memframe.client.retry import RateLimiter, SharedRateLimiter
+from memframe.decisions import Settled
 from memframe.display import html_card, number_of
 from memframe.errors import ConfigError, FrameError, check_kind
 from memframe.files import atomic_file, atomic_folder, expand_path
@@ -55,6 +57,7 @@ from memframe.fleet.work import (
     LISTING,
     MEMORIES,
     NIGHT,
+    SETTLED,
     TEXT_DIGEST,
     FleetUser,
     UserResult,
@@ -178,6 +181,16 @@ class FleetFolder:
             with open_by_bytes(folder / FINDINGS_FILE) as file:
                 counts.update(pq.ParquetFile(file).read(["severity"])["severity"].to_pylist())
         return counts
+
+    @property
+    def settled(self) -> Settled:
+        """Count what the last audits left out as settled, by decisions about memories that are there."""
+        each = [
+            _read_metadata(folder / FINDINGS_FILE).metadata.get(SETTLED) for folder in self._folders(FINDINGS)
+        ]
+        counts = [msgspec.json.decode(one, type=Settled) for one in each if one is not None]
+        names = Settled.__struct_fields__
+        return Settled(**{name: sum(getattr(one, name) for one in counts) for name in names})
 
     def compare(self, night: datetime | str | None = None) -> Comparison:
         """Compare the last audit of each user with the one before: new, gone and remaining findings.

@@ -27,10 +27,12 @@ from memframe.archive.table import ARCHIVE_SCHEMA, frame_of
 from memframe.audit import audit_memories
 from memframe.audit.findings import Check
 from memframe.audit.identity import digest_text, texts_judged
+from memframe.audit.policy import Policy
 from memframe.audit.stale import find_stale
 from memframe.audit.text import with_all_columns
 from memframe.client import Client
 from memframe.client.responses import canonical_id
+from memframe.decisions import DecisionsByMemory
 from memframe.display import number_of
 from memframe.errors import AccessError, MemframeError
 from memframe.load import load_tags
@@ -136,6 +138,9 @@ N_ROWS = b"memframe.n_rows"
 LISTING, NIGHT = b"memframe.listing", b"memframe.night"
 """Metadata of findings: the digest of what was audited, and when the run began."""
 
+SETTLED = b"memframe.settled"
+"""Metadata of findings: the counts of those that a person has settled, which are not among them."""
+
 TEXT_DIGEST = "text_digest"
 """Column of stored findings: a digest of the text that each judges, under a key that is made of the user's own."""
 
@@ -154,6 +159,8 @@ class Work(Struct, frozen=True):
     findings: bool = False
     """Audit them by `checks`, as of `now`."""
     checks: tuple[Check, ...] | None = None
+    decisions: DecisionsByMemory | None = None
+    policy: Policy | None = None
     now: datetime | None = None
     night: str = ""
     """When the run began, which names it."""
@@ -224,7 +231,8 @@ def digest_listing(access: Access, memories: pa.Table, tags: pd.DataFrame, work:
     """Return a digest of all that the audit of a user depends on: if it is the same, so are the findings.
 
     This is every field of the memories, with content decrypted, as some services seal it anew for each answer; the
-    tags; the checks, and the version, whose rules may be others; and what is stale by now, as days pass as well.
+    tags; the checks, decisions and rules of a policy, and the version, whose own rules may be others; and what is stale
+    by now, as days pass as well.
     """
     stale: list[Any] = []
     if work.checks is None or "stale" in work.checks:
@@ -232,7 +240,21 @@ def digest_listing(access: Access, memories: pa.Table, tags: pd.DataFrame, work:
             with_all_columns(frame_of(memories)), now=pd.Timestamp(work.now or datetime.now(UTC))
         )
         stale = list(zip(each["kind"], each["id"], each["start"].fillna(-1).tolist(), strict=True))
-    listed = [package_version(), work.checks, stale, memories.to_pydict(), tags.to_dict("list")]
+    ids, at = memories["id"].to_pylist(), datetime.now(UTC)
+    decided = [
+        (one.key, one.decision, one.holds(at))
+        for one in (work.decisions.of(ids).last.values() if work.decisions else ())
+    ]
+    rules = work.policy.rule if work.policy else ()
+    listed = [
+        package_version(),
+        work.checks,
+        stale,
+        decided,
+        rules,
+        memories.to_pydict(),
+        tags.to_dict("list"),
+    ]
     digest = hmac.new(_digest_key(access), digestmod="sha256")
     digest.update(msgspec.json.encode(listed, enc_hook=str))
     return digest.hexdigest()
@@ -242,13 +264,21 @@ def _findings_file(
     access: Access, table: pa.Table, tags: pd.DataFrame | None, work: Work, listing: str
 ) -> bytes:
     """Return the findings of one user as a Parquet file, whose metadata say of what and when they are."""
-    audit = audit_memories(frame_of(table), tags=tags, checks=work.checks, now=work.now)
+    audit = audit_memories(
+        frame_of(table),
+        tags=tags,
+        checks=work.checks,
+        now=work.now,
+        decisions=None if work.decisions is None else work.decisions.of(table["id"].to_pylist()),
+        policy=work.policy,
+    )
     key = _digest_key(access)
     texts = texts_judged(audit.findings, audit.memories, audit.counted)
     stored = audit.findings.assign(**{TEXT_DIGEST: pd.array([digest_text(key, one) for one in texts], "str")})
     found = pa.Table.from_pandas(stored, preserve_index=False)
     file = io.BytesIO()
-    about = {N_ROWS: str(len(table)), LISTING: listing, NIGHT: work.night}
+    settled = msgspec.json.encode(audit.settled).decode()
+    about = {N_ROWS: str(len(table)), LISTING: listing, NIGHT: work.night, SETTLED: settled}
     metadata = {**found.schema.metadata, **{name: text.encode() for name, text in about.items()}}
     pq.write_table(found.replace_schema_metadata(metadata), file, compression="zstd")
     return file.getvalue()

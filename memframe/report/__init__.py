@@ -73,8 +73,8 @@ CHECKS = {
     "version": CheckWords(
         "Versions",
         "Older wordings and states of a memory, with the newest of each; never merged.",
-        "has a newer version",
-        "have newer versions",
+        "has an older or newer version",
+        "have older or newer versions",
     ),
     "stale": CheckWords(
         "Stale memories",

@@ -8,6 +8,7 @@ from os import PathLike
 from types import ModuleType
 
 from memframe.audit import Audit
+from memframe.audit.policy import PolicyOption, read_policy
 from memframe.decisions import Decision, Decisions
 from memframe.errors import PlanError, check_kind
 from memframe.plan import Plan
@@ -21,6 +22,7 @@ def review(
     audit_or_plan: Audit | Plan,
     *,
     decisions: str | PathLike[str] | None = None,
+    policy: PolicyOption = None,
     now: datetime | None = None,
 ) -> Review:
     """Review what an audit proposes, or what a plan would do. Nothing is written until `apply_plan`.
@@ -30,6 +32,9 @@ def review(
     audit_or_plan : Audit or Plan
     decisions : str or path, optional
         File in which decisions last; it is made if there is none. Without it they end with the process.
+    policy : Policy, path or None
+        What may never happen, whatever is accepted. `Review.plan` leaves out what it protects, and is refused beyond
+        its limits.
     now : datetime, optional
         As of when decisions are made and end; by default the present.
 
@@ -39,6 +44,8 @@ def review(
 
     Raises
     ------
+    ConfigError
+        The policy cannot be read.
     JournalError
         The file of decisions cannot be read, or one of its lines is damaged.
 
@@ -56,7 +63,8 @@ def review(
     ['accepted', 'rejected']
     """
     check_kind("audit_or_plan", audit_or_plan, Audit, Plan, error=PlanError)
-    return Review(audit_or_plan, Decisions(decisions, make=True), now=now)
+    rules = read_policy(policy)
+    return Review(audit_or_plan, Decisions(decisions, make=True), policy=rules, now=now)
 
 
 class _CallableModule(ModuleType):
@@ -67,9 +75,10 @@ class _CallableModule(ModuleType):
         audit_or_plan: Audit | Plan,
         *,
         decisions: str | PathLike[str] | None = None,
+        policy: PolicyOption = None,
         now: datetime | None = None,
     ) -> Review:
-        return review(audit_or_plan, decisions=decisions, now=now)
+        return review(audit_or_plan, decisions=decisions, policy=policy, now=now)
 
 
 sys.modules[__name__].__class__ = _CallableModule

@@ -8,6 +8,7 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
+from functools import cache
 from os import PathLike
 from typing import Any
 
@@ -18,15 +19,19 @@ from msgspec.structs import replace
 
 from memframe.access import Access
 from memframe.audit import Audit
-from memframe.audit.text import redaction_mark
+from memframe.audit.policy import Policy
+from memframe.audit.text import redaction_mark, with_all_columns
 from memframe.cleanup import plan_cleanup
 from memframe.decisions import Decision, Decisions, Verdict, read_until, read_user_name
 from memframe.display import html_card, number_of, printable
 from memframe.errors import FrameError, PlanError, check_kind
+from memframe.fields import TEXT_FIELDS
 from memframe.files import write_own_file
 from memframe.frames import gc_paused
 from memframe.plan import Plan
-from memframe.plan.change import FIELDS, Value, list_some, mask
+from memframe.plan.change import FIELDS, Change, Value, list_some, mask
+from memframe.plan.losses import count_holders, find_keys, find_losses, texts_besides
+from memframe.plan.permitted import keep_policy
 from memframe.review.corrections import check_fields, correct_plan
 from memframe.review.progress import THRESHOLD, bound_wrong_share, share_right
 from memframe.review.proposals import (
@@ -78,6 +83,11 @@ class Edited(Struct, frozen=True):
     fields: dict[str, Value]
 
 
+def _is_by_wording(one: Proposal) -> bool:
+    """Return True for a delete that the audit itself does not propose, as only the wording speaks for it."""
+    return one.action in LAST_EFFECTS and one.first.proposed == "review"
+
+
 class Review:
     """The proposals of an audit or of a plan, and what was decided about them.
 
@@ -89,11 +99,21 @@ class Review:
     origin : Audit or Plan
     decisions : Decisions
         The lines of the file.
+    policy : Policy or None
+        What may never happen.
     """
 
-    def __init__(self, origin: Audit | Plan, decisions: Decisions, *, now: datetime | None = None) -> None:
+    def __init__(
+        self,
+        origin: Audit | Plan,
+        decisions: Decisions,
+        *,
+        policy: Policy | None = None,
+        now: datetime | None = None,
+    ) -> None:
         self.origin = origin
         self.decisions = decisions
+        self.policy = policy
         self._now = now
         self._apart: set[str] = set()
         self._calls: list[dict[str, Decision | None]] = []
@@ -139,8 +159,13 @@ class Review:
         return self._now or datetime.now(UTC)
 
     def _group(self) -> None:
-        states = {item.key: self._verdict(item.key) for item in self._items}
         with gc_paused():
+            at, last = self.now(), self.decisions.last
+            states = {
+                item.key: found.decision
+                for item in self._items
+                if item.key in last and (found := self.decisions.find(item.key, at))
+            }
             made = make_proposals(self._items, apart=self._apart, states=states)
         self._proposals = {one.id: one for one in made}
         self._sorted = sorted(self._proposals)
@@ -151,19 +176,26 @@ class Review:
     @property
     def proposals(self) -> list[Proposal]:
         """All proposals in the order of the queue: open ones by gain, then later, accepted and rejected ones."""
-        states = {one.id: self.state(one) for one in self._proposals.values()}
-        right, wrong = self._own_counts(states)
+        right: Counter[tuple[str, str]] = Counter()
+        wrong: Counter[tuple[str, str]] = Counter()
+        states = {one.id: state for one in self._proposals.values() if (state := self.state(one))}
+        for proposal, state in states.items():
+            item = self._proposals[proposal].first
+            (right if state == "accepted" else wrong)[item.check, item.kind] += state != "later"
+
+        @cache
+        def share_of(check: str, kind: str, proposed: str) -> float:
+            return share_right(check, proposed, right[check, kind], wrong[check, kind])
 
         def order(one: Proposal) -> tuple[Any, ...]:
-            item = one.first
-            kind = (item.check, item.kind)
-            share = share_right(item.check, item.proposed, right[kind], wrong[kind])
+            item = one.items[0]
             # ids are keyed digests: within a kind their order is random, and the same with the same file
             return (
-                _PLACE[states[one.id]],
+                _PLACE[states.get(one.id, "")],
                 one.action in COSMETIC,
-                -one.n_members * share,
-                *kind,
+                -one.n_members * share_of(item.check, item.kind, item.proposed),
+                item.check,
+                item.kind,
                 one.id,
             )
 
@@ -173,15 +205,6 @@ class Review:
     def proposals_by_id(self) -> Mapping[str, Proposal]:
         """All proposals in no order; another mapping once they are grouped anew."""
         return self._proposals
-
-    def _own_counts(self, states: Mapping[str, str]) -> tuple[Counter[Any], Counter[Any]]:
-        right: Counter[tuple[str, str]] = Counter()
-        wrong: Counter[tuple[str, str]] = Counter()
-        for one in self._proposals.values():
-            kind = (one.first.check, one.first.kind)
-            right[kind] += states[one.id] == "accepted"
-            wrong[kind] += states[one.id] in ("rejected", "edited")
-        return right, wrong
 
     def find(self, proposal: str) -> Proposal:
         """Return a proposal by an unambiguous beginning of its id.
@@ -208,6 +231,9 @@ class Review:
 
     def state(self, proposal: Proposal) -> str:
         """Return what was decided about a proposal, and holds; empty if it is open."""
+        last = self.decisions.last
+        if proposal.items[0].key not in last:
+            return ""
         first = self._verdict(proposal.first.key)
         return first if all(self._verdict(item.key) == first for item in proposal.items[1:]) else ""
 
@@ -216,8 +242,6 @@ class Review:
         return self.decisions.find(proposal.first.key, self.now()) if self.state(proposal) else None
 
     def _verdict(self, key: str) -> str:
-        if key not in self.decisions.last:
-            return ""
         found = self.decisions.find(key, self.now())
         return found.decision if found else ""
 
@@ -238,17 +262,16 @@ class Review:
         rows = []
         for one in self.proposals:
             found = self.decision(one)
-            item = one.first
-            held = (sources[places[i]] for i in one.ids if sources and i in places)
+            item = one.items[0]
+            held = [sources[places[i]] for i in one.ids if i in places] if sources else []
+            names = (source for source in dict.fromkeys(held) if isinstance(source, str))
             before, after = self.sides(one)
             rows.append(
-                (one.id, item.check, item.kind, one.n_members,
-                 tuple(dict.fromkeys(source for source in held if isinstance(source, str))),
-                 one.action, before, after, one.keeps, item.reason,
-                 found.decision if found else "", found.note if found else "")
+                (one.id, item.check, item.kind, one.n_members, tuple(names), one.action, before, after, one.keeps,
+                 item.reason, found.decision if found else "", found.note if found else "")
             )  # fmt: skip
-        frame = pd.DataFrame(rows, columns=list(QUEUE))
-        return frame.astype(QUEUE)
+        columns = zip(QUEUE.items(), zip(*rows, strict=True) if rows else [()] * len(QUEUE), strict=True)
+        return pd.DataFrame({name: pd.Series(list(cells), dtype=dtype) for (name, dtype), cells in columns})
 
     @property
     def progress(self) -> pd.DataFrame:
@@ -277,22 +300,59 @@ class Review:
     def remaining(self, check: str, kind: str, *, threshold: float = THRESHOLD) -> list[str]:
         """Return the open proposals of a kind that may be accepted at once; none while too many can be wrong.
 
-        They are of a single memory each, like those that the bound is of. What deletes a memory that no other one
-        repeats is never among them.
+        They are of a single memory each, like those that the bound is of. What the policy protects is never among
+        them, nor what holds a value that no memory would hold any more if all of them were accepted (see
+        `Plan.losses`). Deletes by wording alone are among them up to the ``delete_share`` of the policy; without
+        one, none is.
         """
         progress = self.progress
         row = progress[(progress["check"] == check) & (progress["kind"] == kind)]
         if not len(row) or not float(row["bound"].iloc[0]) <= threshold:
             return []
-        return [
-            one.id
+        chosen = [
+            one
             for one in map(self._proposals.__getitem__, self._sorted)
             if (one.first.check, one.first.kind) == (check, kind)
             and one.n_members == 1
-            and not self.state(one)
             and one.action != "none"
-            and (one.action not in LAST_EFFECTS or one.first.proposed != "review")
+            and not self.state(one)
+            and not self._is_protected(one)
         ]
+        by_wording = [one for one in chosen if _is_by_wording(one)]
+        beyond = {one.id for one in by_wording[self._count_free_deletes() :]}
+        chosen = [one for one in chosen if one.id not in beyond]
+        lossy = self._find_lossy(chosen)
+        return [one.id for one in chosen if not lossy.intersection(one.ids)]
+
+    def _is_protected(self, one: Proposal) -> bool:
+        protect = self.policy.protect if self.policy else None
+        return protect is not None and any(protect.find_reason(i, self.fields_of(i)) for i in one.ids)
+
+    def _count_free_deletes(self) -> int:
+        """Count the deletes by wording that the policy still has room for."""
+        share = self.policy.limits.delete_share if self.policy else None
+        accepted = (one for one in self._proposals.values() if self.state(one) == "accepted")
+        n_taken = sum(one.n_members for one in accepted if _is_by_wording(one))
+        return max(0, int((share or 0) * len(self._memories)) - n_taken)
+
+    def _find_lossy(self, chosen: Sequence[Proposal]) -> set[str]:
+        """Find memories that hold what no other one would, if proposals were accepted beside those that are already."""
+        if isinstance(self.origin, Plan):
+            return {*self.origin.losses["id"]}
+        accepted = (one for one in self._proposals.values() if self.state(one) in ("accepted", "edited"))
+        gone = [one for one in (*chosen, *accepted) if one.action in LAST_EFFECTS]
+        ids = dict.fromkeys(memory_id for one in gone for memory_id in one.ids)
+        memories = with_all_columns(self._memories)
+        fields = (
+            memories.drop_duplicates("id")
+            .set_index("id")[list(TEXT_FIELDS)]
+            .astype(object)
+            .loc[list(ids)]
+            .to_dict("index")
+        )
+        records = [Change(action="delete", id=str(one), before=texts) for one, texts in fields.items()]  # type: ignore[arg-type]  # names of columns are text
+        held = count_holders(find_keys(records), texts_besides(memories, records))
+        return {loss.id for loss in find_losses(records, held)}
 
     # ---- decisions
 
@@ -363,6 +423,11 @@ class Review:
         if not keys:
             raise PlanError(
                 f"proposal {one.id} does not name memory {memory_id!r}; it names {list_some(one.ids)}"
+            )
+        if len(one.ids) > 1 and len({item.key for item in one.items if item.check == one.first.check}) == 1:
+            raise PlanError(
+                f"the memories of proposal {one.id} have the same text and no ids, as they are of a file: decide on "
+                "them as a whole"
             )
         if isinstance(self.origin, Plan) and one.first.group is not None:
             raise PlanError(
@@ -467,12 +532,14 @@ class Review:
         Returns
         -------
         Plan
-            Its notes say what was accepted and cannot be carried out.
+            Its notes say how many proposals are not in it, and what was accepted and cannot be carried out. What the
+            policy protects is left out, and named in ``Plan.left``.
 
         Raises
         ------
         PlanError
-            A memory was changed since the audit, or edited in one proposal and deleted by another.
+            A memory was changed since the audit, or edited in one proposal and deleted by another; or the plan
+            exceeds the limits of the policy, or has a policy and no access.
         """
         self.decisions.refresh()
         taken: list[Point] = []
@@ -489,7 +556,19 @@ class Review:
             if access is None:
                 raise PlanError("an edited proposal needs the access: review.plan(access)")
             plan = correct_plan(plan, access, self._memories, edited.id, edited.fields)
-        return plan
+        if self.policy is not None:
+            if access is None:
+                raise PlanError("the policy needs what the service holds now: review.plan(access)")
+            plan = keep_policy(access, plan, self.policy)
+        note = self._describe_left()
+        return replace(plan, notes=(*plan.notes, note)) if note else plan
+
+    def _describe_left(self) -> str:
+        """Say how many proposals a plan does not have."""
+        counts = Counter(self.state(one) or "not decided" for one in self._proposals.values())
+        left = [f"{counts[name]:,} {name}" for name in ("not decided", "later", "rejected") if counts[name]]
+        n_all = number_of(len(self._proposals), "proposal", "proposals")
+        return f"Of {n_all} in the review this plan leaves out: {', '.join(left)}." if left else ""
 
     def _find_accepted(self) -> Iterator[tuple[Point, Decision, bool]]:
         """Find what was accepted or edited, and if its own action is carried out."""
@@ -566,7 +645,7 @@ class Review:
     @property
     def _place_of(self) -> dict[str, int]:
         if not hasattr(self, "_places"):
-            self._places = {memory_id: place for place, memory_id in enumerate(self._memories["id"])}
+            self._places = dict(zip(ids := self._memories["id"].tolist(), range(len(ids)), strict=True))
             self._contents: list[Any] = (
                 self._memories["content"].tolist() if "content" in self._memories.columns else []
             )
@@ -629,6 +708,8 @@ class Review:
         return list({one.id: one for memory_id in ids for one in self._by_memory.get(memory_id, ())}.values())
 
     def _mask(self, memory_id: str, text: str) -> str:
-        for value in sorted(self._hidden.get(memory_id, ()), key=len, reverse=True):
-            text = text.replace(value, MASK) if value else text
+        if memory_id not in self._hidden:
+            return text
+        for value in sorted(filter(None, self._hidden[memory_id]), key=len, reverse=True):
+            text = text.replace(value, MASK)
         return text

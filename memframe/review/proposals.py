@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from functools import cached_property
 from types import MappingProxyType
 
 import msgspec
@@ -84,7 +83,7 @@ class Point(Struct, frozen=True):
     severity: str = ""
 
 
-class Proposal(Struct, frozen=True, dict=True):
+class Proposal(Struct, frozen=True):
     """Unit of a decision.
 
     Attributes
@@ -93,42 +92,48 @@ class Proposal(Struct, frozen=True, dict=True):
         Beginning of the smallest key of its items; unambiguous among the proposals of a review.
     items : tuple of Point
         What it consists of; those after the first of a memory are what other checks say against it.
+    ids : tuple of str
+        Memories that accepting changes or deletes.
+    keeps : tuple of str
+        Memories that stay, and say what those that go said.
+    action : str
+        Of the whole: a merge if one of the items is one.
     """
 
     id: str
     items: tuple[Point, ...]
+    ids: tuple[str, ...]
+    keeps: tuple[str, ...]
+    action: str
+
+    @staticmethod
+    def of(proposal: str, items: Sequence[Point]) -> Proposal:
+        """Join items into a proposal."""
+        first, *others = items
+        if not others:  # by far the most
+            alone = () if first.id is None else (first.id,)
+            kept = (first.keeps,) if first.keeps and first.keeps != first.id else ()
+            return Proposal(proposal, (first,), alone, kept, first.action)
+        ids = tuple(dict.fromkeys(item.id for item in items if item.id is not None))
+        own = {*ids}
+        keeps = tuple(dict.fromkeys(item.keeps for item in items if item.keeps and item.keeps not in own))
+        is_merge = any(item.action == "merge" for item in items)
+        return Proposal(proposal, tuple(items), ids, keeps, "merge" if is_merge else first.action)
 
     @property
     def first(self) -> Point:
         """The item that gives it check, kind and action."""
         return self.items[0]
 
-    @cached_property
+    @property
     def keys(self) -> frozenset[str]:
         """Keys of the decisions about it."""
         return frozenset(item.key for item in self.items)
 
-    @cached_property
-    def ids(self) -> tuple[str, ...]:
-        """Memories that accepting changes or deletes."""
-        return tuple(dict.fromkeys(item.id for item in self.items if item.id is not None))
-
-    @cached_property
+    @property
     def n_members(self) -> int:
         """Memories that accepting changes, deletes or creates."""
         return len(self.ids) or len(self.items)
-
-    @cached_property
-    def keeps(self) -> tuple[str, ...]:
-        """Memories that stay, and say what those that go said."""
-        own = {*self.ids}
-        return tuple(dict.fromkeys(item.keeps for item in self.items if item.keeps and item.keeps not in own))
-
-    @cached_property
-    def action(self) -> str:
-        """Action of the whole: a merge if one of the items is one."""
-        actions = {item.action for item in self.items}
-        return "merge" if "merge" in actions else self.first.action
 
 
 def items_of_audit(audit: Audit, decisions: Decisions) -> list[Point]:
@@ -186,13 +191,12 @@ def make_proposals(
         groups[item.check, kind, effect_class(item), same, alone, states.get(item.key, "")].append(item)
     by_key: defaultdict[str, list[Point]] = defaultdict(list)  # equal texts of a file have equal keys
     for group in groups.values():
-        by_key[min(item.key for item in group)] += [
-            one for item in group for one in (item, *besides[item.row])
-        ]
+        key = min(item.key for item in group) if len(group) > 1 else group[0].key
+        by_key[key] += [one for item in group for one in (item, *besides.get(item.row, ()))]
     length = MIN_ID
     while len({key[:length] for key in by_key}) < len(by_key):
         length += 2
-    return [Proposal(key[:length], tuple(group)) for key, group in by_key.items()]
+    return [Proposal.of(key[:length], group) for key, group in by_key.items()]
 
 
 def effect_class(item: Point) -> str:

@@ -35,7 +35,7 @@ def judged(pairs):
     frame = of_one_user_each(pairs)
     similar = similar_pairs(frame)
     near, changed = (find(frame, pairs=similar) for find in (find_near_duplicates, value_changes))
-    return list(zip(pairs, verdicts(pairs, near, changed), strict=True))
+    return list(zip(pairs, verdicts(pairs, scoring.copies(near), changed), strict=True))
 
 
 def clusters(frame):
@@ -76,6 +76,23 @@ def test_the_same_is_merged_in_whichever_way_it_is_said(said):
 def test_two_facts_of_one_form_are_two_facts(voice):
     two = [pair for pair in pairs_of_voice(voice, 11) if pair.verdict == "apart"]
     assert [pair for pair, found in judged(two) if found != "apart"] == []
+
+
+def test_a_text_of_which_all_stands_in_another_one_is_named_for_review_and_never_a_version():
+    whole = "Ada cancelled the gym in the Rue Blanche and the insurance of the car, in March, by letter to Mr Bell."
+    part = "Ada cancelled the gym in the Rue Blanche and the insurance of the car, by letter to Mr Bell."
+    other = "Ada cancelled the gym in the Rue Verte and the insurance of the boat."
+    found = find_near_duplicates(frame_of([part, whole]))
+    assert found[["kind", "id", "action"]].values.tolist() == [
+        ["keeper", "m1", "none"],
+        ["shortened", "m0", "review"],
+    ]
+    assert find_versions(frame_of([part, whole])).empty
+    assert find_near_duplicates(frame_of([other, whole])).empty
+    denied = whole.replace("cancelled", "has never cancelled")
+    assert find_near_duplicates(frame_of([part, denied])).empty
+    short = ["Emil is allergic to nuts.", "Emil's teacher is allergic to nuts."]
+    assert find_near_duplicates(frame_of(short)).empty
 
 
 CHANGED = """

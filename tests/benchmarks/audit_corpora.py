@@ -118,22 +118,25 @@ def report_junk():
 
 def report_store(half, n):
     """Print figures of duplicates and changed values in stores of ``n`` memories, of all seeds together."""
-    near, values = ([Counter(), Counter(), Counter()] for _ in range(2))
+    near, named, values = ([Counter(), Counter(), Counter()] for _ in range(3))
     made, lost, n_changed, n_merged = Counter(), Counter(), 0, 0
     for seed in SEEDS if n < 10_000 else SEEDS[:1]:
         store = corpus(n, seed, half)
         similar = similar_pairs(store.memories)
         duplicates = find_near_duplicates(store.memories, pairs=similar)
-        merged = scoring.merged(store, find_exact_duplicates(store.memories), duplicates)
+        exact = find_exact_duplicates(store.memories)
+        merged = scoring.merged(store, exact, scoring.copies(duplicates))
+        repeated = scoring.merged(store, exact, duplicates)
         changed, _ = scoring.changed(store, scoring.value_changes(store.memories, pairs=similar))
-        for sums, figures in ((near, merged.figures), (values, changed)):
+        for sums, figures in ((near, merged.figures), (named, repeated.figures), (values, changed)):
             for total, part in zip(sums, figures, strict=True):
                 total.update(part)
         made.update(store.made)
         lost.update(merged.lost)
         n_changed += len(store.changed)
         n_merged += merged.n_changed_merged
-    row_of("near_duplicate", f"{half}, {n:,}", Figures(*near))
+    row_of("near_duplicate", f"{half}, {n:,}", Figures(*near), "merged")
+    row_of("", "", Figures(*named), "merged or for review")
     row_of("version, a value", f"{half}, {n:,}", Figures(*values))
     print(f"  changed values merged: {n_merged} of {n_changed}")
     print("  copies lost: " + (", ".join(f"{kind} {lost[kind]} of {made[kind]}" for kind in lost) or "none"))

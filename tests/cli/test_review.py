@@ -1,6 +1,7 @@
 """`memframe review`: one by one in a terminal, and by ids in a script."""
 
 import json
+import re
 import sys
 
 import pexpect
@@ -34,6 +35,7 @@ def test_a_script_lists_decides_and_resumes(foreign):
     queue = queue_of(*options)["queue"]
     (copy,) = [row["proposal"] for row in queue if row["check"] == "exact_duplicate"]
     invoke("review", *options, "--accept", copy, "--reject", "secret/password", "--note", "ours")
+    invoke("review", *options, "--reject", "planted/bidirectional")
     again = {row["proposal"]: (row["decision"], row["note"]) for row in queue_of(*options)["queue"]}
     assert again[copy] == ("accepted", "ours")
     assert sorted({decision for decision, _ in again.values()}) == ["accepted", "rejected"]
@@ -72,21 +74,21 @@ def test_a_person_decides_by_keys_in_a_terminal(foreign):
     with pexpect.spawn(
         sys.executable, command, encoding="utf-8", timeout=60, env=env, dimensions=(50, 200)
     ) as terminal:
-        terminal.expect(r"3 proposals left")
+        terminal.expect(r"4 proposals left")
         terminal.expect(r"\?\]")
         assert "since 2019" in terminal.before
         terminal.sendline("?")
         terminal.expect("explain the keys")
         terminal.sendline("y")
-        terminal.expect(r"2 proposals left")
+        terminal.expect(r"3 proposals left")
         terminal.expect(r"\?\]")
         assert "hunter2" not in terminal.before
         assert "7Hk" not in terminal.before
         assert "\x1b[2J" not in terminal.before
         terminal.sendline("n")
-        terminal.expect(r"1 proposal left")
-        terminal.sendline("u")
         terminal.expect(r"2 proposals left")
+        terminal.sendline("u")
+        terminal.expect(r"3 proposals left")
         terminal.expect(r"\?\]")
         terminal.sendline("s")
         terminal.expect(r"hunter2!xQ9|7Hk%9wQe!")
@@ -97,7 +99,7 @@ def test_a_person_decides_by_keys_in_a_terminal(foreign):
     decisions = [
         row["decision"] for row in queue_of("--file", foreign, "--decisions", "ilka.decisions")["queue"]
     ]
-    assert sorted(decisions) == ["", "", "accepted"]
+    assert sorted(decisions) == ["", "", "", "accepted"]
 
 
 def test_the_page_names_decisions_and_no_text(foreign):
@@ -118,3 +120,83 @@ def test_the_page_names_decisions_and_no_text(foreign):
     assert "&lt;b&gt;ours&lt;/b&gt;" in page
     for text in ("hunter2", "green tea", "<script"):
         assert text not in page
+
+
+@pytest.mark.parametrize("columns", [50, 80])
+def test_editing_opening_a_group_and_putting_off_by_keys_in_a_narrow_terminal(folder, columns):
+    said = "Key {n} of the bridge is ssh password: 7Hk%9wQe! as Ada said\x1b[2J, {n} times in the long year of the lake"
+    path = folder / "memories.json"
+    path.write_text(json.dumps([{"id": f"x{n}", "memory": said.format(n=n)} for n in range(3)]))
+    editor = folder / "editor"
+    editor.write_text("#!/bin/sh\necho Corrected > $1\n")
+    editor.chmod(0o700)
+    command = ["-m", "memframe", "review", "--file", str(path), "--decisions", "ilka.decisions"]
+    env = {
+        "TERM": "xterm",
+        "HOME": str(folder),
+        "XDG_STATE_HOME": str(folder / "state"),
+        "EDITOR": str(editor),
+    }
+    env["PATH"] = "/usr/bin:/bin"
+    size = {"encoding": "utf-8", "timeout": 60, "env": env, "dimensions": (60, columns)}
+    with pexpect.spawn(sys.executable, command, **size) as terminal:
+        seen = ""
+        for key in ("g", "l", "e", "u", "e", "q"):
+            terminal.expect(r"\?\]\x1b\[0m ")
+            seen += terminal.before
+            terminal.sendline(key)
+        terminal.expect(pexpect.EOF)
+        seen += terminal.before
+    plain = re.sub(r"\x1b\[[\d;]*m", "", seen)
+    assert "\x1b" not in plain  # colours alone
+    assert r"\x1b[2J" in plain
+    assert max(map(len, plain.splitlines())) <= columns
+    queue = queue_of("--file", path, "--decisions", "ilka.decisions")["queue"]
+    assert sorted(row["decision"] for row in queue)[-2:] == ["edited", "later"]
+
+
+def test_a_plan_from_an_audit_holds_what_was_accepted_and_says_what_was_left(on_request, access, folder):
+    rows = [*ROWS[:3], {"memory": "Likes rowing"}, {"memory": "Likes rowing"}]
+    mf.create_memories(access, mf.read_memories(json.dumps(rows)), progress=False)
+    on_request("audit", "--out", "audit.json")
+    on_request("review", "--audit", "audit.json", "--decisions", "d", "--reject", "secret/password")
+    (first, _) = [
+        row["proposal"]
+        for row in json.loads(on_request("review", "--decisions", "d", "--json").stdout)["queue"]
+        if row["check"] == "exact_duplicate"
+    ]
+    on_request("review", "--decisions", "d", "--accept", first)
+    shown = on_request("plan", "--from-audit", "audit.json", "--decisions", "d", "--out", "cleanup.plan")
+    assert "leaves out: 1 not decided, 1 rejected" in shown.stdout
+    assert mf.Plan.load("cleanup.plan").counts == {"delete": 1}
+    (folder / "memframe.toml").write_text(
+        f'[protect]\nids = ["{mf.Plan.load("cleanup.plan").records[0].id}"]\n'
+    )
+    shown = on_request(
+        "plan",
+        "--from-audit",
+        "audit.json",
+        "--decisions",
+        "d",
+        "--policy",
+        "memframe.toml",
+        "--out",
+        "p.plan",
+    )
+    assert "protected by its id" in shown.stdout
+    assert not mf.Plan.load("p.plan").records
+    on_request("plan", "--from-audit", "audit.json", "--decisions", "d", "--actions", "delete", code=2)
+    audited = on_request("audit", "--decisions", "d", "--fail-on", "high")
+    assert "1 settled: 1 rejected" in audited.stdout
+    assert "1 accepted, and not applied yet." in audited.stdout
+
+
+def test_a_policy_makes_an_audit_fail_for_what_is_open_or_for_all(foreign, folder):
+    policy = folder / "memframe.toml"
+    policy.write_text('[fail]\nseverity = "high"\n')
+    options = ("--file", foreign, "--check", "secret", "--policy", policy)
+    invoke("audit", *options, code=6)
+    invoke("review", "--file", foreign, "--decisions", "d", "--reject", "secret/password")
+    invoke("audit", *options, "--decisions", "d")
+    policy.write_text('[fail]\nseverity = "high"\nonly_open = false\n')
+    invoke("audit", *options, "--decisions", "d", code=6)

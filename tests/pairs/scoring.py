@@ -31,6 +31,12 @@ def related(findings):
     }
 
 
+def copies(near):
+    """Those of the findings of `find_near_duplicates` that are merged, without those that a person decides on."""
+    groups = near["group"][near["action"] == "merge"]
+    return near[(near["action"] != "review") & near["group"].isin(groups)].reset_index(drop=True)
+
+
 def labels_of(*findings):
     """For each id that is in any cluster the name of its cluster, over all the checks."""
     parent = {}

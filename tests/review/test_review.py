@@ -1,5 +1,6 @@
 """A review: the plan holds exactly what a person decided, and the queue asks first what gains most."""
 
+import dataclasses
 import random
 from datetime import UTC, datetime, timedelta
 from math import comb
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import asdict
 
 import memframe as mf
-from memframe.audit.findings import CHECKS, PROPOSALS
+from memframe.audit.findings import CHECKS, PROPOSALS, findings_frame
 from memframe.cleanup.proposals import POSSIBLE
 from memframe.review.progress import bound_wrong_share
 from memframe.review.proposals import REVIEWED, effect_of
@@ -315,6 +316,58 @@ def test_the_remaining_are_offered_once_few_of_them_can_be_wrong():
     assert desk.progress["bound"].tolist() == [pytest.approx(1 - 0.05 ** (1 / 59))]
     desk.reject(rest[0])
     assert desk.remaining("exact_duplicate", "copy") == []
+
+
+def reviewed(audit, tmp_path, policy):
+    path = tmp_path / "memframe.toml"
+    path.write_text(policy)
+    desk = mf.review(audit, policy=path)
+    rows = desk.queue[desk.queue.n_memories == 1]
+    check, kind = rows[["check", "kind"]].value_counts().index[0]
+    return desk, check, kind, rows.proposal[(rows.check == check) & (rows.kind == kind)]
+
+
+@pytest.mark.parametrize(("share", "n"), [(None, 0), (0.4, 21), (0.31, 3), (1, 141)])
+def test_deletes_by_wording_are_offered_up_to_the_share_of_the_policy(tmp_path, share, n):
+    memories = rows_of(*["Likes tea"] * 200)
+    audit = mf.audit_memories(memories, checks=["junk"])
+    found = findings_frame(
+        id=memories.id, check="junk", kind="status_report", severity="low", field="content", action="review",
+        group=range(200),
+    )  # fmt: skip
+    audit = dataclasses.replace(audit, findings=found)
+    policy = "" if share is None else f"[limits]\ndelete_share = {share}\n[protect]\nids = ['m7']\n"
+    desk, check, kind, ids = reviewed(audit, tmp_path, policy)
+    desk.accept([one for one in ids if desk.find(one).ids != ("m7",)][:59])
+    assert len(desk.remaining(check, kind)) == min(n, 140 if share == 1 else n)
+
+
+def test_what_holds_a_value_that_no_other_memory_holds_is_not_offered(tmp_path):
+    memories = rows_of(*["Likes tea"] * 69, "The rent is 1,250 euros")
+    audit = mf.audit_memories(memories, checks=["junk"])
+    found = findings_frame(
+        id=memories.id, check="junk", kind="status_report", severity="low", field="content", action="delete",
+        group=range(70),
+    )  # fmt: skip
+    desk = mf.review(dataclasses.replace(audit, findings=found))
+    ids = [one.id for one in desk.proposals if one.ids != ("m69",)]
+    desk.accept(ids[:59])
+    assert set(desk.remaining("junk", "status_report")) == set(ids[59:])
+
+
+def test_what_the_policy_protects_is_not_planned(loaded, tmp_path):
+    access, audit = loaded
+    desk = mf.review(audit, now=NOW)
+    one = next(one for one in desk.proposals if one.action == "delete" and one.n_members == 1)
+    path = tmp_path / "memframe.toml"
+    path.write_text(f"[protect]\nids = ['{one.ids[0]}']\n")
+    for policy, n in ((None, 1), (path, 0)):
+        desk = mf.review(audit, policy=policy, now=NOW)
+        desk.accept(one.id)
+        plan = desk.plan(access)
+        assert len(plan) == n
+        assert "not decided" in plan.notes[-1]
+    assert "its id" in plan.left.reason.item()
 
 
 # ---- plans

@@ -51,6 +51,7 @@ class Link(NamedTuple):
 
 _KINDS: tuple[tuple[Relation, str], ...] = (
     *(("near", kind) for kind in ("spelling", "order", "typing", "truncated")),
+    ("repeats", "shortened"),
     *(("changed", kind) for kind in ("number", "date", "word", "polarity")),
 )
 
@@ -66,7 +67,7 @@ class Pairs(NamedTuple):
 
     @classmethod
     def of(cls, pairs: Sequence[Pair]) -> Pairs:
-        """Build the columns of pairs that are near or changed."""
+        """Build the columns of pairs that are not apart."""
         left, right, differences = zip(*pairs, strict=True) if pairs else ((), (), ())
         return cls(
             np.array(left, np.int64),
@@ -102,7 +103,16 @@ class SimilarPairs:
     pairs: Pairs
     """Of places in ``rows``; of texts with the same words the first alone."""
     clusters: Clusters
+    repeats: dict[int, Pair]
+    """By text the pair that says which fuller one (``left``) it repeats, where that is for a person to decide."""
     comparer: Comparer
+
+    def is_repeated(self, row: int, other: int) -> bool:
+        """Return True if two texts are copies, or the one repeats the other: what says nothing new is no version."""
+        return self.clusters.of(row) == self.clusters.of(other) or any(
+            one in self.repeats and self.clusters.of(self.repeats[one].left) == self.clusters.of(two)
+            for one, two in ((row, other), (other, row))
+        )
 
 
 def similar_pairs(memories: pd.DataFrame) -> SimilarPairs:
@@ -137,7 +147,8 @@ def similar_pairs(memories: pd.DataFrame) -> SimilarPairs:
             parts.append(Pairs.of([pair for pair in found if pair.difference.relation != "apart"]))
         pairs = Pairs._make(map(np.concatenate, zip(*parts, strict=True)))
         _join_near(comparer, pairs, clusters)
-    return SimilarPairs(rows, owners, pairs, clusters, comparer)
+        repeats = _find_repeats(comparer, pairs, clusters)
+    return SimilarPairs(rows, owners, pairs, clusters, repeats, comparer)
 
 
 class Clusters:
@@ -220,3 +231,23 @@ def _join_near(comparer: Comparer, pairs: Pairs, clusters: Clusters) -> None:
         ):
             for whole in wholes:
                 join(part, whole)
+
+
+def _find_repeats(comparer: Comparer, pairs: Pairs, clusters: Clusters) -> dict[int, Pair]:
+    """Find for each text that is no copy the fuller one that it repeats most of, of several the fullest."""
+    repeats: dict[int, Pair] = {}
+    for pair in pairs.that_are("repeats").each():
+        whole, part = sorted(
+            pair[:2],
+            key=lambda row: (*comparer.fullness(row), len(clusters.members(row)), -row),
+            reverse=True,
+        )
+        best = repeats.get(part)
+        if len(clusters.members(part)) > 1 or (best and _rank(comparer, best) >= _rank(comparer, pair)):
+            continue
+        repeats[part] = Pair(whole, part, pair.difference)
+    return repeats
+
+
+def _rank(comparer: Comparer, pair: Pair) -> tuple[float, tuple[int, int]]:
+    return pair.difference.score, max(map(comparer.fullness, pair[:2]))

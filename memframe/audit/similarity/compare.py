@@ -5,6 +5,9 @@ errors and the stump at which a text was cut do not count. The texts are near if
 fillers), if words that carry no value are missing in one of them but none stands for another («he», «she»), and if the
 one goes on where the other ends. Everything else is a value: one that was exchanged makes a changed text, a denial on
 one side turns it around, and all else sets the texts apart. It is better to leave two copies than to merge two facts.
+
+A text repeats another one, for a person to decide, if the other one has all its words that carry a value: it says
+nothing new, but nobody can tell what was left out on purpose.
 """
 
 from __future__ import annotations
@@ -39,8 +42,8 @@ from memframe.audit.lexicon import (
 from memframe.audit.rules import load_words
 from memframe.audit.tokenize import Letters, Words
 
-Relation = Literal["near", "changed", "apart"]
-"""Of two texts: they say the same, they differ in one value, or they are about different things."""
+Relation = Literal["near", "repeats", "changed", "apart"]
+"""Of two texts: they say the same; a person may find that they do; they differ in one value; they say other things."""
 
 Tokens = NDArray[np.int32]
 
@@ -49,6 +52,9 @@ _LIGHT_WEIGHT = 0.25
 _MAX_SLIPS, _MAX_OPPOSED = 2, 4
 _MAX_LOOSE_PAIRS = 10_000
 """Pairs of words, one of each text, that are compared; texts that differ in more say different things."""
+_MIN_REPEATED = 5
+"""Words with a value that a shortened text has at least: with fewer («Emil likes tea», «Emil's son likes tea») one more
+turns it into another fact."""
 _MIN_SCORE = 0.8
 """Of texts that say the same: of a few words, several light ones more say something else."""
 _LONG = 8
@@ -69,7 +75,8 @@ class Difference(NamedTuple):
 
     relation: Relation
     kind: str = ""
-    """Of near texts: spelling, order, typing, truncated; of changed ones: number, date, word, polarity."""
+    """Of near texts: spelling, order, typing, truncated; of repeats: shortened; of changed ones: number, date, word,
+    polarity."""
     score: float = 0.0
     """Share of the words, by weight, that both texts have."""
     n_shared: int = 0
@@ -206,22 +213,31 @@ class _Alignment:
         return self._polarity() or (APART if exchanged else None)
 
     def decide_part(self, part: str) -> Difference:
-        """Decide whether the shorter text is the beginning of the other one, which alone goes on."""
-        *others, (before, after) = self._loose_places()
+        """Decide whether the shorter text is the beginning of the other one, which alone goes on, or a part of it."""
+        places = self._loose_places()
+        if all(any(_values(place[side]) for place in places) for side in (0, 1)):
+            return APART  # each says something that the other one does not
+        *others, (before, after) = places
         if (
             not self._is_open
             or (before and after)
             or any(_values(side) for place in others for side in place)
         ):
-            return APART
+            return self._shortened()
         more, ends = before or after, _WORD.findall(part[-60:].lower())[-1:]
         share = self._shared / (self._shared + _weigh(more))
         breaks_off = part.rstrip().endswith(_BREAKS_OFF) or not _UNFINISHED.isdisjoint(ends)
         if not (self._is_cut or breaks_off) and (
             self._n_words < _LONG or share < _WHOLE or not (_TELLING | NEGATIONS).isdisjoint(more)
         ):
-            return APART
+            return self._shortened()
         return Difference("near", "truncated", share) if share >= _BROKEN_OFF and self._shared >= 1 else APART
+
+    def _shortened(self) -> Difference:
+        """Return that one text repeats a part of the other one, if it says enough and nothing of it is denied."""
+        is_turned = not NEGATIONS.isdisjoint((*self._left, *self._right))
+        is_enough = self._shared >= _MIN_REPEATED and self._score() >= _BROKEN_OFF
+        return APART if is_turned or not is_enough else Difference("repeats", "shortened", self._score())
 
     def _settle_slips(self, *, careless: bool) -> None:
         """Take words of both sides away that stand in the same place and are the same but for a typing error."""
