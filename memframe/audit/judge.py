@@ -302,7 +302,7 @@ _SAYS_SOMETHING = re.compile(r"\d|[^\W\d_a-z]|\w[_./@:]\w|[`\"“«]")
 """A number, a name or a quotation, where sentences begin in small letters; other scripts than the Latin one tell no
 names."""
 
-_SENTENCE_START = re.compile(r"(?:\A|[.!?:;]\s|\n)\W*\w|\b(?:I|User|Assistant)\b")
+_SENTENCE_START = re.compile(r"(?:\A|[.!?:;]\s|\n)\W{0,4}\w|\b(?:I|User|Assistant)\b")
 
 
 def _find_doubtful(memories: pd.DataFrame, findings: pd.DataFrame) -> dict[str, float]:

@@ -65,7 +65,7 @@ _SCRIPTS: Mapping[str, re.Pattern[str]] = {
 
 _WORD_SETS = {code: frozenset(words.split()) for code, words in _WORDS.items()}
 _ALL_WORDS = frozenset().union(*_WORD_SETS.values())
-_MIN_FOREIGN = 0.2
+_MIN_FOREIGN = 0.3
 """Share of letters in another script: a name in it makes no language."""
 _MIN_WORDS = 2
 """Function words that tell a language in Latin letters; a title or a name has none."""
@@ -79,8 +79,8 @@ _N_TEXTS = 2_000
 _MIN_SHARE = 0.03
 """Share of the texts from which on a language is named."""
 
-_OTHER, _MANY_WORDS, _MIN_OTHER = "other", 12, 0.5
-"""Texts of so many words without any function word above are in another language, if a share of the store is so."""
+_OTHER, _MANY_WORDS, _MIN_OTHER = "other", 12, 0.8
+"""Texts of so many words without two function words above are in another language, if a share of the store is so."""
 
 _WORD = re.compile(r"[^\W\d_]+")
 
@@ -148,7 +148,7 @@ def describe_languages(texts: Iterable[str], looked_for: Mapping[str, str]) -> I
 
 def _is_of_other_words(text: str) -> bool:
     words = _WORD.findall(text[:_LETTERS].casefold())
-    return len(words) >= _MANY_WORDS and _ALL_WORDS.isdisjoint(words)
+    return len(words) >= _MANY_WORDS and sum(word in _ALL_WORDS for word in words) < _MIN_WORDS
 
 
 def _name(code: str) -> str:

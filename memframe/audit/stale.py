@@ -57,12 +57,13 @@ def find_stale(memories: pd.DataFrame, *, now: pd.Timestamp, old_after_days: flo
 
     Kind ``expired``: an expression of time that lay ahead when the memory was created («tomorrow», «next week», «on
     Friday», «until March 2022», a day of the calendar) and is over now; ``start`` and ``end`` say where it stands,
-    ``evidence`` which day it meant. Dates that begin something («from 1 May»), recur («every Friday», birthdays) or are
-    told of as past are left alone. Expressions are understood in English, weekdays, months, «tomorrow» and a few
-    others also in German, French and Spanish; of «5/6/2024» the later one of the two days counts. Titles and sayings
-    between quotation marks are left alone, and so is what a note of several statements says in passing: the time has to
-    stand in its first statement, such as a heading, or in most of them. The time of day and the zone in which somebody
-    said «today» are not known: it counts in UTC. It does not see that an event without any date is over.
+    ``evidence`` which day it meant. Dates that begin something («from 1 May»), recur («every Friday», birthdays) or
+    are told of as past are left alone. Expressions are understood in English, weekdays and months also in German,
+    French, Spanish and Italian, «tomorrow», «next week» and the like in Portuguese, Russian and Chinese, too; of
+    «5/6/2024» the later one of the two days counts. Titles and sayings between quotation marks are left alone, and so
+    is what a note of several statements says in passing: the time has to stand in its first statement, such as a
+    heading, or in most of them. The time of day and the zone in which somebody said «today» are not known: it counts
+    in UTC. It does not see that an event without any date is over.
 
     Kind ``declared``: the system that a memory comes from calls it outdated, by a state, a flag, an end that has come
     or a successor (`memframe.audit.declared`), in a column such as ``invalid_at``, ``status`` or ``replaced_by``.
@@ -327,7 +328,7 @@ def _is_subject(text: str, passed: Sequence[Expiry]) -> bool:
         for start, end in zip([0, *ends], ends, strict=False)
         if end - start > _SHORTEST_STATEMENT
     ]
-    return any(with_time[:1]) or 2 * sum(with_time) > len(with_time)
+    return not with_time or any(with_time[:1]) or 2 * sum(with_time) > len(with_time)
 
 
 def _sentence(before: str, found: str, after: str) -> str:

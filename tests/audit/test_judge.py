@@ -493,7 +493,7 @@ def test_a_vague_text_that_no_rule_finds_can_be_judged_worthless():
 
 def test_one_member_of_a_form_is_asked_about_for_all():
     texts = [
-        f"Session: 2026-03-{day} 12:29 UTC - **Session Key**: agent:main, talked about the garden of plot {day}"
+        f"Session: 2026-03-{day} 12:29 UTC, channel telegram: talked about the garden of plot {day}"
         for day in range(10, 17)
     ]
     asked = scripted()
