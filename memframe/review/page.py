@@ -50,6 +50,11 @@ def review_html(review: Review) -> str:
     ]
     if len(decided) > MAX_DECIDED:
         body.append(tag("p", f"And {len(decided) - MAX_DECIDED:,} more, in the file of decisions."))
+    if applied := _find_applied(review):
+        body += [
+            tag("h2", "Accepted earlier, and no longer found"),
+            tag("div", _applied(applied[:MAX_DECIDED]), class_="wide"),
+        ]
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
@@ -58,6 +63,31 @@ def review_html(review: Review) -> str:
         tag("style", _STYLE),
     )
     return f"<!DOCTYPE html>\n{REPORT_MARK}\n{tag('html', head, tag('body', *body), lang='en')}\n"
+
+
+def _find_applied(review: Review) -> list[Decision]:
+    """Find what was accepted and is found no more: it was applied, or its text has changed since."""
+    found = {item.key for one in review.proposals for item in one.items}
+    return [
+        decision
+        for key, decision in review.decisions.last.items()
+        if decision.decision in ("accepted", "edited") and key not in found
+    ]
+
+
+def _applied(decisions: Sequence[Decision]) -> Markup:
+    rows = [
+        tag(
+            "tr",
+            tag("td", one.decision),
+            tag("td", f"{one.check} ({one.kind})"),
+            tag("td", one.id),
+            tag("td", one.note),
+            tag("td", one.by, tag("div", format_time(one.at), class_="soft")),
+        )
+        for one in decisions
+    ]
+    return table(("decision", "proposal", "memory", "note", "by"), rows)
 
 
 def _progress(review: Review) -> Markup:

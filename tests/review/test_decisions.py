@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import memframe as mf
+from tests.rows import memories_of
 
 NOW = datetime.now(UTC)
 TEXTS = [
@@ -198,3 +199,17 @@ def test_a_file_that_cannot_be_written_says_so(tmp_path):
     with pytest.raises(mf.JournalError, match="nowhere"):
         mf.review(audit_of(), decisions=tmp_path / "nowhere" / "decisions")
     assert not (tmp_path / "nowhere").exists()
+
+
+def test_the_page_lists_what_was_accepted_and_is_no_longer_found(tmp_path):
+    memories = memories_of([{"id": f"m{n}", "content": "Likes tea"} for n in range(3)])
+    desk = mf.review(mf.audit_memories(memories), decisions=tmp_path / "decisions")
+    desk.accept(desk.queue, note="said twice")
+    desk.to_html(tmp_path / "before.html")
+    left = mf.audit_memories(memories.head(1))
+    mf.review(left, decisions=tmp_path / "decisions").to_html(tmp_path / "after.html")
+    before, after = ((tmp_path / name).read_text() for name in ("before.html", "after.html"))
+    assert "no longer found" not in before
+    assert "no longer found" in after
+    assert after.count("said twice") == 2
+    assert "Likes tea" not in after
