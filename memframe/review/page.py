@@ -18,8 +18,8 @@ MAX_DECIDED = 2_000
 
 _STYLE = Markup("""
 :root { color-scheme: light dark; font: 15px/1.5 system-ui, sans-serif; }
-body { max-width: 64rem; margin: 2rem auto; padding: 0 1rem; overflow-wrap: anywhere; }
-table { border-collapse: collapse; width: 100%; margin: .5rem 0 2rem; }
+body { max-width: 64rem; margin: 2rem auto; padding: 0 1rem; overflow-wrap: break-word; }
+table { border-collapse: collapse; width: 100%; min-width: 46rem; margin: .5rem 0 2rem; }
 th, td { text-align: left; vertical-align: top; padding: .3rem .6rem; }
 tr { border-bottom: 1px solid color-mix(in srgb, currentColor 18%, transparent); }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
@@ -38,13 +38,6 @@ def review_html(review: Review) -> str:
     body = [
         tag("h1", "Review of memories"),
         tag("p", f"{number_of(n_all, 'proposal', 'proposals')}: {counts}. {format_time(review.now())}."),
-        tag("h2", "By check"),
-        tag("div", _progress(review), class_="wide"),
-        tag(
-            "p",
-            "The bound is of the share of wrong proposals at 95 %; it is no bound of the harm.",
-            class_="soft",
-        ),
         tag("h2", "Decisions"),
         tag("div", _decisions(decided[:MAX_DECIDED]), class_="wide"),
     ]
@@ -55,6 +48,15 @@ def review_html(review: Review) -> str:
             tag("h2", "Accepted earlier, and no longer found"),
             tag("div", _applied(applied[:MAX_DECIDED]), class_="wide"),
         ]
+    body += [
+        tag("h2", "By check"),
+        tag("div", _progress(review), class_="wide"),
+        tag(
+            "p",
+            "The bound is of the share of wrong proposals at 95 %; it is no bound of the harm.",
+            class_="soft",
+        ),
+    ]
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
@@ -95,7 +97,9 @@ def _progress(review: Review) -> Markup:
     for row in review.progress.to_dict("records"):
         bound = row["bound"]
         title = "Planned" if row["check"] == ORIGIN_PLAN else words_of(row["check"]).title
-        counts = [row[name] for name in ("proposals", "left", "accepted", "edited", "rejected", "later")]
+        counts = [
+            row[name] or "" for name in ("proposals", "left", "accepted", "edited", "rejected", "later")
+        ]
         right = row["accepted"] / n if (n := row["accepted"] + row["edited"] + row["rejected"]) else None
         cells = [
             *counts,
