@@ -28,7 +28,7 @@ from memframe.audit.tokenize import Words, words_of
 Rows = NDArray[np.int64]
 
 _MIN_SIMILARITY = 0.6
-"""Cosine similarity of an older wording. At .5 a quarter more are named, of which owners removed fewer (74 %, not 79)."""
+"""Cosine similarity of an older wording. At .5 a quarter more are named; owners removed 74 % of these, not 79 %."""
 
 _MIN_HEAVY = 6
 """Words with a value that both texts have: shorter ones («I like to read») are alike without being one memory."""
