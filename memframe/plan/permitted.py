@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from memframe.access import Access
+from memframe.audit.planted import without_hidden
 from memframe.audit.policy import Allow, Limits, Policy, Protect, Step
 from memframe.display import number_of
 from memframe.errors import Hint, PlanError
@@ -86,6 +87,11 @@ def _describe_breach(change: Change, protect: Protect, state: Fields) -> str | N
 
 def _redacts(change: Change, name: str) -> bool:
     return count_redactions(change.after.get(name)) > count_redactions(change.before.get(name))
+
+
+def _strips(change: Change, name: str) -> bool:
+    before = change.before.get(name)
+    return isinstance(before, str) and change.after[name] == without_hidden(before) != before
 
 
 def check_limits(plan: Plan, limits: Limits, count_memories: Callable[[], int]) -> None:
@@ -173,6 +179,8 @@ def find_steps(change: Change, *, is_merge: bool) -> tuple[Step, ...]:
             steps["redact"] = None
         elif is_merge:
             steps["merge"] = None
+        elif _strips(change, name):
+            steps["strip"] = None
         elif name == "tags":
             steps["retag"] = None
         elif name == "importance" and "scores" in change.checks:
