@@ -129,8 +129,8 @@ class RunDirectory:
     def journals(self) -> list[Path]:
         """Return every journal that is there, the oldest first."""
         changed_at = {path: at for path in self.places() if (at := _changed_at(path))}
-        there = (path for path in changed_at if path.parent not in {self._open, self._plans})
-        return sorted(there, key=changed_at.__getitem__)
+        others = (path for path in changed_at if path.parent not in {self._open, self._plans})
+        return sorted(others, key=changed_at.__getitem__)
 
     def list_runs(self) -> pd.DataFrame:
         """List the runs, as `memframe.list_runs` does."""
