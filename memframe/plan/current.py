@@ -10,6 +10,7 @@ from contextlib import closing
 from functools import partial
 from itertools import islice
 
+import pandas as pd
 from msgspec import Struct
 
 from memframe.access import Access
@@ -17,7 +18,8 @@ from memframe.client.validation import memory_query
 from memframe.errors import NotFoundError
 from memframe.frames import to_encodable
 from memframe.listing import PAGE_SIZES, MemoryPages
-from memframe.plan.change import Fields, Value, same_value
+from memframe.plan.cells import cells_of, read_cell
+from memframe.plan.change import FIELDS, Fields, Value, same_value
 from memframe.wire import MemoryBlob
 
 N_READERS = 8
@@ -61,6 +63,25 @@ class CurrentMemory(Struct, frozen=True):
     def sealed_digest(self) -> str:
         """SHA-256, hexadecimal, of the content as it is stored."""
         return digest_of(self.blob.content or "")
+
+
+def current_of(memories: pd.DataFrame) -> dict[str, CurrentMemory]:
+    """Return the rows of a frame as memories, by id: for those of a file, the file is the service.
+
+    >>> memories = pd.DataFrame({"id": ["row 0"], "content": ["Likes tea"]})
+    >>> current_of(memories)["row 0"].value("content")
+    'Likes tea'
+    """
+    names = [name for name in (*FIELDS, "content_error") if name in memories.columns]
+    columns = {name: cells_of(memories[name]) for name in names}
+    errors = columns.pop("content_error", [None] * len(memories))
+    fields = {name: [read_cell(name, cell).value for cell in cells] for name, cells in columns.items()}
+    found = {}
+    for row, memory_id in enumerate(memories["id"]):
+        blob = MemoryBlob(id=memory_id, user_id="", **{name: cells[row] for name, cells in fields.items()})  # type: ignore[arg-type]  # as the fields hold them
+        error = errors[row] if isinstance(errors[row], str) else None
+        found[memory_id] = CurrentMemory(blob, blob.content, error)
+    return found
 
 
 def digest_of(content: str) -> str:
