@@ -305,7 +305,7 @@ names."""
 _SENTENCE_START = re.compile(r"(?:\A|[.!?:;]\s|\n)\W{0,4}\w|\b(?:I|User|Assistant)\b")
 
 
-_TURN = re.compile(r"\W*(?:user|assistant|human|system|ai)\W{0,3}:", re.IGNORECASE)
+_TURN = re.compile(r"\A\W*+(?:user|assistant|human|system|ai)\W{0,3}:", re.IGNORECASE)
 """Beginning of a turn of a conversation."""
 
 _TIME_OF_DAY = re.compile(r"(?<![\d:.])\d{1,2}[:\uff1a]\d\d(?![\d.])|\b\d{1,2} ?[ap]m\b", re.IGNORECASE)
