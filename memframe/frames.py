@@ -270,7 +270,7 @@ class Ranking(NamedTuple):
     names: list[str]
     counts: list[int]
     place: NDArray[np.int64]
-    """For each row, the position of its value in ``names``."""
+    """Position in ``names`` of the value of each row."""
 
 
 def rank_values(column: pd.Series[str]) -> Ranking:

@@ -52,7 +52,7 @@ class DataKey:
         self.id = hashlib.sha256(b"memframe data key" + key).digest()[:_ID_BYTES]
         self.cipher = AESGCM(key)
         self.digest_key = hmac.digest(key, b"memframe digests of texts", "sha256")
-        """For digests of texts that nobody can guess who does not have this key."""
+        """Key for digests of texts that nobody can guess who does not have this key."""
 
     def __repr__(self) -> str:
         return f"<DataKey {self.id.hex()}>"

@@ -48,7 +48,7 @@ DECISIONS: Mapping[ResponseKind, Mapping[Action, Decision]] = {
     "key_changed": {"create": "stop", "patch": "stop", "delete": "stop"},
     "wrong_record": {"create": "stop", "patch": "stop", "delete": "stop"},
 }
-"""By the kind of the response and of the write."""
+"""Decisions by the kind of the response and of the write."""
 
 DECISIONS_IF_AMBIGUOUS: Mapping[tuple[ResponseKind, Action], Decision] = {
     ("missing", "delete"): "recovered",

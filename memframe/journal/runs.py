@@ -49,9 +49,9 @@ class RunNote(NamedTuple):
     base_url: str | None = None
     user_id: str | None = None
     created_at: datetime | None = None
-    """When the run began."""
+    """Time at which the run began."""
     is_purged: bool = False
-    """Whether the journal was removed for its age: the note stays, so that the plan is not applied again."""
+    """True if the journal was removed for its age: the note stays, so that the plan is not applied again."""
 
     @property
     def place(self) -> Path:

@@ -49,9 +49,9 @@ class Cell(NamedTuple):
 
     value: Value
     error: str | None = None
-    """Why the field cannot hold it."""
+    """Reason why the field cannot hold it."""
     is_null: bool = False
-    """Missing, and neither cleared on purpose by `NULL` nor an empty list."""
+    """True if the cell is NaN, None or NA: neither `NULL` nor an empty list."""
 
     @property
     def is_given(self) -> bool:

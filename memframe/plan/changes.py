@@ -210,7 +210,7 @@ class ChangeBuilder:
     ) -> None:
         self._frame, self._on_null, self._on_conflict, self._errors = frame, on_null, on_conflict, errors
         self.notes: list[str] = []
-        """What was edited and cannot be written."""
+        """Sentences on edits that cannot be written."""
 
     def values(self, edit: Edit) -> dict[str, Value] | None:
         """Return what an edit of a loaded row sends; of others this depends on what the service holds."""

@@ -28,18 +28,18 @@ class CurrentMemory(Struct, frozen=True):
     """One memory as the service holds it now, with its content opened."""
 
     blob: MemoryBlob
-    """As it came."""
+    """Record as the service answered it."""
     content: str | None = None
     """Plain; None if there is none or it cannot be opened."""
     error: str | None = None
-    """Why a plan must leave it as it is: what would stand in ``content_error``."""
+    """Reason why a plan must leave it as it is, as ``content_error`` would say it."""
 
     def __repr__(self) -> str:
         return f"<current memory {self.blob.id}>"
 
     @property
     def id(self) -> str:
-        """Of the memory."""
+        """Id of the memory."""
         return self.blob.id
 
     def value(self, field: str) -> Value:

@@ -36,9 +36,9 @@ from memframe.versions import package_version
 UTC_MINUTE = "%Y-%m-%d %H:%M UTC"
 BEGINNING = b"memframe plan "
 MARK = BEGINNING + b"3\n"
-"""Of a saved plan."""
+"""First bytes of a saved plan."""
 MARKS = (MARK, BEGINNING + b"2\n")
-"""Of plans that can be loaded: those of version 2 name nothing that they leave out."""
+"""First bytes of plans that can be loaded: those of version 2 name nothing that they leave out."""
 
 SEALED_FOR = "the saved plan"
 UNDO_NOTE = "An undo"
