@@ -25,7 +25,7 @@ LAYERS = """
     apply
     journal readers
     plan archive load
-    listing
+    listing conformance
     access oauth audit
     client service report
     plot runtime decisions

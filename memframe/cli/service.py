@@ -12,6 +12,7 @@ from typing import Any, Literal
 import click
 from msgspec.structs import asdict
 
+from memframe.cli.check import check_command
 from memframe.cli.options import (
     COUNT,
     FILE,
@@ -72,6 +73,9 @@ def service_group(log_json: bool) -> None:
     """Manage the accounts of a service, even while it is running."""
     if log_json:
         log_as_json()
+
+
+service_group.add_command(check_command)
 
 
 def command(
