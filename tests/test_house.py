@@ -26,7 +26,7 @@ LAYERS = """
     apply
     journal readers
     plan archive load
-    listing
+    listing conformance
     access oauth audit
     client service report
     plot runtime decisions
