@@ -734,3 +734,15 @@ def test_values_of_other_types_are_read_left_out_or_refused(shape, data):
     entries = next((value[name] for name in key if isinstance(value.get(name), list)), value)
     if report and report["format"] == shape[2] and isinstance(entries, list) and shape[2] != "chatgpt":
         assert report["rows"] + sum(report["left_out"].values()) >= len(entries)
+
+
+def test_a_memory_file_of_links_alone_is_an_index(tmp_path):
+    (tmp_path / "tea.md").write_text("Likes tea")
+    (tmp_path / "boat.md").write_text("Rows on the lake")
+    index = tmp_path / "MEMORY.md"
+    index.write_bytes(b"# Memory\r\n\r\n- [Tea](tea.md) - what she drinks\r\n- [Boat](boat.md)\r\n")
+    with pytest.warns(UserWarning, match="index or log of a folder"):
+        frame = mf.read_memories(tmp_path)
+    assert sorted(frame["content"]) == ["Likes tea", "Rows on the lake"]
+    index.write_text("- [Tea](tea.md)\n- Has a cat\n")
+    assert len(mf.read_memories(tmp_path)) == 3

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from memframe.audit.keeper import Rows, age_order, copies_of, owners_of
 from memframe.audit.lexicon import TOPICS
 from memframe.audit.rules import load_rules
+from memframe.audit.similarity.minhash import distinct
 from memframe.audit.text import text_column, without_long_contents
 from memframe.audit.tokenize import Words, words_of
 from memframe.errors import ConfigError
@@ -195,7 +196,7 @@ class _Terms(NamedTuple):
         of_topic = topic_of[class_ids]
         n_terms = len(words.classes) + len(topics)
         keys = np.concatenate([rows * n_terms + class_ids, (rows * n_terms + of_topic)[of_topic >= 0]])
-        rows, terms = np.divmod(np.unique(keys), n_terms)
+        rows, terms = np.divmod(distinct(keys), n_terms)
         n_texts = len(words)
         n_having = np.bincount(terms, minlength=n_terms)
         weight = np.log1p(n_texts / np.maximum(1, n_having))

@@ -305,8 +305,18 @@ names."""
 _SENTENCE_START = re.compile(r"(?:\A|[.!?:;]\s|\n)\W{0,4}\w|\b(?:I|User|Assistant)\b")
 
 
+_TURN = re.compile(r"\A\W*+(?:user|assistant|human|system|ai)\W{0,3}:", re.IGNORECASE)
+"""Beginning of a turn of a conversation, which was kept as it was said."""
+
+_TIME_OF_DAY = re.compile(r"(?<![\d:.])\d{1,2}[:\uff1a]\d\d(?![\d.])|\b\d{1,2} ?[ap]m\b", re.IGNORECASE)
+"""A time of day: who names one mostly tells of a moment."""
+
+
 def _find_doubtful(memories: pd.DataFrame, findings: pd.DataFrame) -> dict[str, float]:
-    """Find memories that may be worthless, each with how early to ask: one of each form, plans, and vague texts."""
+    """Find memories that may be worthless, each with how early to ask.
+
+    One of each form, plans, turns of a conversation, texts of a moment, and vague ones.
+    """
     proposed = findings[findings["action"] == "review"]
     junk = proposed[proposed["check"] == "junk"]
     is_form = junk["kind"] == "form"
@@ -316,15 +326,26 @@ def _find_doubtful(memories: pd.DataFrame, findings: pd.DataFrame) -> dict[str, 
     doubtful |= dict.fromkeys(set(proposed["id"][is_passed]) - doubtful.keys(), _PASSED)
     others = memories[~memories["id"].isin(junk["id"]) & memories["content"].notna()]
     for memory_id, text in zip(others["id"], others["content"], strict=True):
-        if not _SAYS_SOMETHING.search(_SENTENCE_START.sub("", text[:_LONGEST_VAGUE])):
+        if _TURN.match(text):
+            doubtful.setdefault(memory_id, _SAID)
+        elif _TIME_OF_DAY.search(text[:_BEGINNING]):
+            doubtful.setdefault(memory_id, _OF_A_MOMENT)
+        elif not _SAYS_SOMETHING.search(_SENTENCE_START.sub("", text[:_LONGEST_VAGUE])):
             doubtful.setdefault(memory_id, _VAGUE * max(0.0, 1 - len(text) / _LONGEST_VAGUE))
     return doubtful
 
 
-_PASSED, _VAGUE = 0.6, 0.5
-"""How early to ask about a plan whose day is over, and at most about a text without a name; junk has .7 and more."""
+_PASSED, _SAID, _OF_A_MOMENT, _VAGUE = 0.6, 0.58, 0.55, 0.5
+"""How early to ask about a plan whose day is over, a turn, a text of a moment, and at most about one without a name.
+
+Junk has .7 and more. Of 355 real texts that two readers judged, 15 of 17 turns are worthless, 18 of 39 texts with a
+time of day, and 23 of 126 of those that are asked about for another reason.
+"""
 
 _LONGEST_VAGUE = 2_000
+
+_BEGINNING = 300
+"""Characters in which a text says of which time it is."""
 
 
 def _mask_drafts(

@@ -10,7 +10,7 @@ import re
 from calendar import monthrange
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
-from functools import partial
+from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -273,10 +273,7 @@ def _find_expiries(text: str, written: date, rules: Iterable[Rule]) -> Iterator[
 
     What recurs, what began, and what a sentence tells of as past does not expire.
     """
-    table = load_rules("stale")
-    begins, recurs, past, ahead = (
-        partial(_any_matches, table.only(group).rules) for group in ("begins", "recurs", "past", "ahead")
-    )
+    begins, recurs, past, ahead = _read_tests()
     for rule in rules:
         until = str(rule.options["until"])
         for match in rule.regex.finditer(text):
@@ -295,6 +292,15 @@ def _find_expiries(text: str, written: date, rules: Iterable[Rule]) -> Iterator[
             if not is_ahead and until in _DATES and _stands_as_day_of_writing(day, written, before):
                 continue
             yield Expiry(match.start(), match.end(), day, rule.weight * (1.0 if is_ahead else 0.9))
+
+
+@cache
+def _read_tests() -> tuple[Callable[[str], bool], ...]:
+    """Return the tests of what begins, recurs, is past and lies ahead; kept, as every text with a time asks."""
+    table = load_rules("stale")
+    return tuple(
+        partial(_any_matches, table.only(group).rules) for group in ("begins", "recurs", "past", "ahead")
+    )
 
 
 def _any_matches(rules: Iterable[Rule], text: str) -> bool:

@@ -33,6 +33,7 @@ from memframe.cli.options import (
     key_option,
     remark,
     show,
+    wants_json,
 )
 from memframe.display import printable
 from memframe.errors import FrameError
@@ -175,7 +176,11 @@ def audit_options(command: Command) -> Command:
         else:
             with warnings.catch_warnings(action="ignore", category=UserWarning):  # the summary says the same
                 read = read_memories(foreign, format=form, zone=zone)
-            remark(read.attrs[READ]["summary"])
+            _, _, more = read.attrs[READ]["summary"].partition(". ")
+            if (
+                said := read.attrs[READ]["summary"] if wants_json() else more
+            ):  # the audit begins with the count
+                remark(said)
             audit = run(read)
         command(audit=audit, **others)
 

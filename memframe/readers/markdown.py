@@ -216,7 +216,7 @@ def is_markdown(document: Document) -> bool:
 def markdown_items(documents: list[Document]) -> Items:
     """Yield notes; the observations of a note are memories of their own, and its relations are left out."""
     for document in documents:
-        if PurePosixPath(document.name).name in ("index.md", "log.md") and len(documents) > 1:
+        if len(documents) > 1 and _is_index(document):
             yield document.name, Damage("index or log of a folder", is_entry=False)
             continue
         head, body = split_frontmatter(document.value)
@@ -233,6 +233,18 @@ def markdown_items(documents: list[Document]) -> Items:
             yield from _note_items(
                 document.name, note, body, 1 + document.value[: -len(body) or None].count("\n")
             )
+
+
+def _is_index(document: Document) -> bool:
+    """Recognise the index or log of a folder; a ``MEMORY.md``, which may hold memories, by its links alone."""
+    name = PurePosixPath(document.name).name
+    return name in ("index.md", "log.md") or (
+        name == "MEMORY.md" and _LINKS.fullmatch(document.value) is not None
+    )
+
+
+_LINKS = re.compile(r"(?:[ \t\r]*(?:#[^\n]*|[-*][ \t]+\[[^\]\n]*\]\([^)\n]+\.md\)[^\n]*)?(?:\n|\Z))+")
+"""Headings, blank lines, and bullets that begin with a link to a note."""
 
 
 def _note_items(name: str, note: Item, body: str, first: int) -> Items:

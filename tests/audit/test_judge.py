@@ -491,6 +491,23 @@ def test_a_vague_text_that_no_rule_finds_can_be_judged_worthless():
     assert [row["check"], row["id"], row["action"]] == ["junk", "m4", "review"]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Assistant: Starting the review of Mrs Oak's garden. Reading all 14 notes in parallel.",
+        "Session cleanup 03:00, sessions before 40 and after 40, Nothing to clean up for Ada",
+        "Check-in fired at 5 AM for Ben, who sleeps until 9 on the 12th floor of Oak House",
+    ],
+)
+def test_a_turn_of_a_talk_and_a_text_of_a_moment_are_asked_about(text):
+    asked = scripted()
+    lasting = "Ada lives at 12 Oak Lane in Leeds and pays 640 pounds of rent to Mr Ash."
+    mf.audit_memories(frame_of([lasting, text]), judge=asked)
+    worth = {one.newer for one in asked.asked if not one.older}
+    assert text in worth
+    assert lasting not in worth
+
+
 def test_one_member_of_a_form_is_asked_about_for_all():
     texts = [
         f"Session: 2026-03-{day} 12:29 UTC, channel telegram: talked about the garden of plot {day}"

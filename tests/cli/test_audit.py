@@ -195,6 +195,7 @@ def test_a_file_is_audited_without_a_service(call, export, tmp_path, monkeypatch
     wanted = ("--out", "audit.json", "--html", "audit.html", "--fail-on", "high")
     audited = call("audit", *export, *wanted, code=6)
     assert "3 memories read as mem0, as of" in audited.stdout
+    assert "read as mem0" not in audited.stderr
     assert "Left out: relation (1, first at " in audited.stderr
     assert "What was left out of the file: relation (1)." in audited.stdout
     assert "write these memories to a service first" in audited.stdout
