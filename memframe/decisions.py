@@ -112,7 +112,7 @@ class Decisions:
             raise ConfigError(f"decisions: pass the path of a file, not {type(path).__name__}")
         self.path = None if path is None else expand_path(path)
         self.last: dict[str, Decision] = {}
-        """By key, the line that counts."""
+        """Line that counts, by key."""
         self.salt = b""
         """Without a file it is empty, so that proposals have the same ids after a reload."""
         self._n_read, self._n_lines = 0, 0

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 FieldKind = Literal["text", "names", "number", "time"]
 
 OnMerge = Literal["keep both", "compare words", "join", "take highest"]
-"""How two values of a field become one when memories are merged; a value that only one of them has is always kept.
+"""Rule by which two values become one when memories are merged; a value that only one of them has is always kept.
 
 - ``keep both``: they cannot; both memories stay.
 - ``compare words``: the kept one stands if it says all that the other says; otherwise both memories stay.
@@ -31,14 +31,14 @@ class MemoryField(NamedTuple):
     is_optional: bool = True
     """It may be missing (null)."""
     is_searched: bool = True
-    """If it is text: searched for secrets, personal data and planted text, and by what people look for."""
+    """True if a text is searched for secrets, personal data and planted text, and by what people look for."""
     is_sealed: bool = True
     """Sealed archives encrypt it; the other columns are for sorting, counting and comparing without the key."""
     on_merge: OnMerge = "keep both"
     highest: float | None = None
     """Largest value of a number; the smallest is 0."""
     if_missing: Literal["info", "low", "medium"] | None = None
-    """How severe the audit finds a memory without it; None if it is not missed."""
+    """Severity of a memory without it in the audit; None if it is not missed."""
     is_placed: bool = False
     """The pages of the service show it in a place of its own, not in the list of details."""
     is_exported: bool = True
@@ -87,7 +87,7 @@ MEMORY_FIELDS = (
     _of_service("created_at", "time"),
     _of_service("updated_at", "time"),
 )
-"""In the order of the columns of frames and archives."""
+"""All fields, in the order of the columns of frames and archives."""
 
 TEXT_FIELDS = tuple(field.name for field in MEMORY_FIELDS if field.kind == "text" and field.is_searched)
 """Texts in which people write, and in which an audit and a search look."""

@@ -237,7 +237,7 @@ class RedirectListener(HTTPServer):
 
 
 REQUEST_TIMEOUT_S = 5.0
-"""For the whole request of one client: while it is read, the browser of the person waits."""
+"""Time for the whole request of one client: while it is read, the browser of the person waits."""
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -120,7 +120,7 @@ class ArchivedMemory(Struct, frozen=True, kw_only=True):
     tag_ids: frozenset[str] | None = None
     """None if the archive has no such column."""
     error: str | None = None
-    """Why there is no content."""
+    """Reason why there is no content."""
 
     @property
     def is_dated(self) -> bool:

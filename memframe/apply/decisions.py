@@ -48,7 +48,7 @@ DECISIONS: Mapping[ResponseKind, Mapping[Action, Decision]] = {
     "key_changed": {"create": "stop", "patch": "stop", "delete": "stop"},
     "wrong_record": {"create": "stop", "patch": "stop", "delete": "stop"},
 }
-"""By the kind of the response and of the write."""
+"""Decisions by the kind of the response and of the write."""
 
 DECISIONS_IF_AMBIGUOUS: Mapping[tuple[ResponseKind, Action], Decision] = {
     ("missing", "delete"): "recovered",
@@ -146,7 +146,7 @@ def decide_after_reading(operation: Operation, memory: CurrentMemory | None) -> 
 
 
 def state_unsent(ambiguous: bool) -> State:
-    """Return the state of an operation that was taken up and is not being sent now."""
+    """Return the state to which an operation goes back that was not sent after all."""
     return "unknown" if ambiguous else "planned"
 
 

@@ -1,11 +1,14 @@
-"""The operations of a run: in memory and in the journal alike, and in the groups that hold together."""
+"""The operations of a run: in memory and in the journal alike, in its next commit, and in groups that hold together."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
+from msgspec.structs import replace
+
 from memframe.access import Access
+from memframe.apply.decisions import state_unsent
 from memframe.errors import JournalError
 from memframe.journal import SETTLED, STATUSES, WRITTEN, Journal, Operation, State, Status
 from memframe.plan import broken_dependencies
@@ -17,7 +20,7 @@ from memframe.wire import MemoryBlob
 
 
 class OperationLog:
-    """The operations of one run, each state first in the journal and then here."""
+    """The operations of one run; each new state is written to the journal first, and then kept here."""
 
     def __init__(self, journal: Journal, operations: Iterable[Operation], bar: Progress) -> None:
         self._journal, self._bar = journal, bar
@@ -72,6 +75,48 @@ class OperationLog:
                 "same. Keep the journal, load the memories and compare"
             )
         return {status: counts[status] for status in STATUSES}
+
+
+class PendingCommit:
+    """The next commit of the journal: operations that moved on, and backups of the memories that they are to change."""
+
+    def __init__(self, log: OperationLog) -> None:
+        self._log = log
+        self._moved: dict[int, Operation] = {}
+        self._backups: dict[int, MemoryBlob] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._moved)
+
+    def latest(self, n: int) -> Operation:
+        """Return an operation as it will be in the journal."""
+        return self._moved.get(n, self._log[n])
+
+    def add(self, moved: Operation) -> None:
+        """Add an operation as it is now."""
+        self._moved[moved.n] = moved
+
+    def add_backup(self, n: int, memory: MemoryBlob) -> None:
+        """Add a memory as it is before an operation changes it."""
+        self._backups[n] = memory
+
+    def add_intent(self, n: int) -> None:
+        """Add that an operation leaves with this commit."""
+        operation = self.latest(n)
+        self.add(replace(operation, state="sending", attempts=operation.attempts + 1))
+
+    def withdraw_intent(self, n: int) -> None:
+        """Add that an operation whose intent was committed was not sent after all."""
+        operation = self._log[n]
+        if operation.state == "sending":
+            self.add(
+                replace(operation, state=state_unsent(operation.ambiguous), attempts=operation.attempts - 1)
+            )
+
+    def write(self) -> None:
+        """Write it all, in one commit."""
+        self._log.write(self._moved.values(), self._backups)
+        self._moved, self._backups = {}, {}
 
 
 class Groups:

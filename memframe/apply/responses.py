@@ -172,7 +172,7 @@ def classify(
 
 
 class _Part(Struct, frozen=True):
-    """As much of a record as some services answer a patch with."""
+    """Part of a record with which some services answer a patch."""
 
     id: str | None = None
     user_id: str | None = None

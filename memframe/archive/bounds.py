@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from memframe.errors import FrameError
 
 MAX_BYTES = 1 << 30
-"""Of a file, or of the files of a folder or archive together, when they are unpacked."""
+"""Most bytes of a file, or of the files of a folder or archive together, when they are unpacked."""
 
 MAX_MEMBERS = 50_000
 """Files of a folder or archive."""
@@ -32,13 +32,13 @@ TABLE_BYTES = 64 << 20
 """Size from which on the growth of a table is bounded: a few kilobytes of Parquet hold a million rows of one word."""
 
 MAX_LINE_BYTES = 64 << 20
-"""Of one line of JSON Lines."""
+"""Most bytes of one line of JSON Lines."""
 
 MAX_VALUES = 50_000_000
 """Cells, elements and lines of one text, of which the shortest take fifty times their size in memory."""
 
 _INDEX_BYTES, _ROW_BYTES = 4, 400
-"""Of a cell of text, which is read as a number in a dictionary; and of a row in memory, if nothing is in it."""
+"""Bytes of a cell of text, which is read as a number in a dictionary; and of a row without any value in memory."""
 
 
 def check_growth(n_bytes: int, n_stored: int, name: str, *, least: int = RATIO_BYTES) -> None:

@@ -143,7 +143,7 @@ _PYTHON_LIST = re.compile(rf"[\[(]\s*(?:(?:{_WORD})\s*,?\s*)*[\])]", re.DOTALL)
 """A list or tuple of texts as Python shows it, or an array as NumPy does, which sets no commas."""
 
 _OF_PYTHON = re.compile(r"""\(|\[\s*'""")
-"""How lists begin that are no JSON."""
+"""Beginning of a CSV cell that holds a list or a tuple of Python."""
 
 _MIN_BLOCK_BYTES, _MAX_BLOCK_BYTES = 1 << 20, 1 << 30
 

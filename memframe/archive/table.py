@@ -184,7 +184,7 @@ def wrong_column(path: Path, name: str, found: object) -> FrameError:
 HOW_PANDAS_WRITES = "write it with to_json(path, orient='records', lines=True), one memory per line"
 
 _UNITS = {"s": 1e11, "ms": 1e14, "us": 1e17, "ns": inf}
-"""Of times as numbers, and where each ends: 1e11 seconds are the year 5138, 1e11 milliseconds 1973."""
+"""Units of times as numbers, each with its upper end: 1e11 seconds are the year 5138, 1e11 milliseconds 1973."""
 
 
 def records_of(table: pa.Table) -> Iterator[dict[str, Any]]:

@@ -411,7 +411,7 @@ class _Beside(NamedTuple):
     """Of columns that no service has: nothing can take them over."""
 
 
-_IDENTITY = frozenset([*MEMORY_KINDS, "origin_id", "place", "content_error"])
+_IDENTITY = frozenset([*MEMORY_KINDS, "origin_id", "place", "file", "line", "content_error"])
 """Columns that merging treats by their rules, or that tell rows apart."""
 
 

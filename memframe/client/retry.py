@@ -96,6 +96,11 @@ class RateLimiter:
         return int(self._limit)
 
     @property
+    def is_at_full_speed(self) -> bool:
+        """True if all workers may have a request in flight."""
+        return self.limit == self._workers
+
+    @property
     def hold_s(self) -> float:
         """Seconds until the next request may leave."""
         return max(0.0, self._free_at - self._clock())

@@ -32,7 +32,7 @@ class Alphabet(NamedTuple):
 
 _WHOLE_TWO = frozenset(f"{last}=" for last in "AEIMQUYcgkosw048")
 _WHOLE_THREE = frozenset(f"{last}==" for last in "AQgw")
-"""How padded base64 ends when the bits that no byte needs are zero."""
+"""Ends of padded base64 whose unused bits are zero, as every encoder writes them."""
 
 
 def _check_tail(text: str) -> None:
@@ -87,7 +87,7 @@ BASE64URL = Alphabet("base64url", _encode_url, _decode_url)
 BASE64URL_BARE = Alphabet("base64url without padding", lambda raw: _encode_url(raw).rstrip("="), _decode_bare)
 
 ALPHABETS = (HEX, HEX_UPPER, BASE64, BASE64URL, BASE64URL_BARE)
-"""In the order in which a text is tried: no sealed content is base64 and by chance all hexadecimal."""
+"""Alphabets in the order in which a text is tried: no sealed content is base64 and by chance all hexadecimal."""
 
 
 def spellings(text: str, alphabets: Sequence[Alphabet] = ALPHABETS) -> Iterator[tuple[Alphabet, bytes]]:

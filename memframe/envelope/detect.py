@@ -141,13 +141,13 @@ DERIVATIONS: dict[str, Callable[[str], bytes]] = {
     "ascii": lambda text: text[:32].encode("ascii"),
     "sha256": lambda text: hashlib.sha256(text.encode("ascii")).digest(),
 }
-"""How 32 bytes come from the key text. All but the first are read only when a format names them."""
+"""Derivations of 32 bytes from the key text. All but the first are used only when a format names them."""
 
 UNDERIVED = {OWN, PLAIN, "openssl-salted"}
 """Layouts that fix how the key is used, so that no other derivation can be named."""
 
 PlainRule = Literal["never", "unless sealed", "always"]
-"""When content passes as plain text."""
+"""Rule by which content passes as plain text."""
 
 
 def bind(name: str, key: Secret, user_id: str, key_version: int) -> Layout:

@@ -56,18 +56,18 @@ class Header(Struct, frozen=True, kw_only=True):
     base_url: str
     user_id: str
     request_id: str
-    """Where the run writes, whose memories, and by which access request."""
+    """Access request by which the run writes."""
     key_version: int
-    """Of the key under which content was sealed."""
+    """Version of the key under which content was sealed."""
     plan_id: str
     created_at: datetime
     """UTC."""
     memframe: str
     """Version of memframe that began the run."""
     n_changes: int
-    """How many operations there are."""
+    """Number of operations."""
     encrypt: bool = True
-    """Whether content goes out sealed, or plain to a service that seals by itself."""
+    """True if content goes out sealed; False for a service that seals plain text by itself."""
 
 
 class OperationState(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -75,15 +75,15 @@ class OperationState(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     state: State = "planned"
     new_id: str | None = None
-    """Of the memory that a create has made."""
+    """Id of the memory that a create has made."""
     attempts: int = 0
     """Requests that left for the service, or were about to."""
     ambiguous: bool = False
-    """Whether one of them may have been carried out though its answer got lost."""
+    """True if one of them may have been carried out though its answer got lost."""
     http_status: int | None = None
-    """Of the last answer."""
+    """HTTP status of the last response."""
     error: str | None = None
-    """Why it is not done, in words for people."""
+    """Reason in words for people why it is not done."""
     normalized: dict[str, Value] = {}
     """Fields that the service stores in its own way, such as tags in small letters, as it answered."""
 
@@ -104,12 +104,12 @@ class Operation(OperationState, frozen=True, kw_only=True):
 
     @property
     def id(self) -> str | None:
-        """Of the memory; the new one for a create that is done."""
+        """Id of the memory; the new one for a create that is done."""
         return self.change.id or self.new_id
 
     @property
     def row(self) -> Label:
-        """As in the plan."""
+        """Label of the row, as in the plan."""
         return self.change.row
 
     @property
@@ -119,7 +119,7 @@ class Operation(OperationState, frozen=True, kw_only=True):
 
     @property
     def restores(self) -> str | None:
-        """Of a create, the id of the deleted memory that it brings back.
+        """Id of the deleted memory that a create brings back.
 
         Where ``id`` is the same, the service has restored that one, else it has made a new one, dated of the day of
         the run.
@@ -167,7 +167,7 @@ class Journal:
     ) -> None:
         self.path, self.header = path, header
         self._cipher, self._database, self._process = cipher, database, os.getpid()
-        self._bound = b"\0" + hashlib.sha256(header_bytes).digest()
+        self._header_digest = b"\0" + hashlib.sha256(header_bytes).digest()
 
     def __repr__(self) -> str:
         return f"<memframe journal {self.path}>"
@@ -353,7 +353,9 @@ class Journal:
         return f"run {self.header.run_id}, {what}" + ("" if n is None else f" of change {n}")
 
     def _open(self, sealed: bytes, what: str, n: int | None) -> bytes:
-        return self._cipher.open(sealed, associated_data=self._place(what, n), beside=self._bound)
+        return self._cipher.open(
+            sealed, associated_data=self._place(what, n), extra_associated_data=self._header_digest
+        )
 
     def _seal(self, value: object, what: str, n: int | None = None) -> bytes:
         """Seal bytes, or the JSON of something else; half of a surrogate pair in it is kept as it came."""
@@ -361,7 +363,9 @@ class Journal:
             data = value if isinstance(value, bytes) else msgspec.json.encode(value)
         except UnicodeEncodeError:
             data = json.dumps(msgspec.to_builtins(value)).encode()
-        return self._cipher.seal(data, associated_data=self._place(what, n), beside=self._bound)
+        return self._cipher.seal(
+            data, associated_data=self._place(what, n), extra_associated_data=self._header_digest
+        )
 
     def _decode(self, sealed: bytes, kind: type[T], what: str, n: int | None = None) -> T:
         try:

@@ -49,9 +49,9 @@ class RunNote(NamedTuple):
     base_url: str | None = None
     user_id: str | None = None
     created_at: datetime | None = None
-    """When the run began."""
+    """Time at which the run began."""
     is_purged: bool = False
-    """Whether the journal was removed for its age: the note stays, so that the plan is not applied again."""
+    """True if the journal was removed for its age: the note stays, so that the plan is not applied again."""
 
     @property
     def place(self) -> Path:
@@ -129,8 +129,8 @@ class RunDirectory:
     def journals(self) -> list[Path]:
         """Return every journal that is there, the oldest first."""
         changed_at = {path: at for path in self.places() if (at := _changed_at(path))}
-        there = (path for path in changed_at if path.parent not in {self._open, self._plans})
-        return sorted(there, key=changed_at.__getitem__)
+        others = (path for path in changed_at if path.parent not in {self._open, self._plans})
+        return sorted(others, key=changed_at.__getitem__)
 
     def list_runs(self) -> pd.DataFrame:
         """List the runs, as `memframe.list_runs` does."""

@@ -49,9 +49,9 @@ class Cell(NamedTuple):
 
     value: Value
     error: str | None = None
-    """Why the field cannot hold it."""
+    """Reason why the field cannot hold it."""
     is_null: bool = False
-    """Missing, and neither cleared on purpose by `NULL` nor an empty list."""
+    """True if the cell is NaN, None or NA: neither `NULL` nor an empty list."""
 
     @property
     def is_given(self) -> bool:
@@ -142,17 +142,17 @@ def differs_in(name: str, mine: pd.Series[Any], base: pd.Series[Any]) -> Mask:
     if kind is TEXT:
         with suppress(pa.ArrowException, TypeError, ValueError):  # some cell is no text, or a category is
             texts = pa.array(mine, type=pa.large_string(), from_pandas=True)
-            beside = pa.array(base, type=pa.large_string(), from_pandas=True)
-            both_missing = pc.and_(pc.is_null(texts), pc.is_null(beside))
-            return ~np.asarray(pc.or_(pc.fill_null(pc.equal(texts, beside), False), both_missing))
+            base_texts = pa.array(base, type=pa.large_string(), from_pandas=True)
+            both_missing = pc.and_(pc.is_null(texts), pc.is_null(base_texts))
+            return ~np.asarray(pc.or_(pc.fill_null(pc.equal(texts, base_texts), False), both_missing))
     if kind is not NUMBER:
         return _cells_differ(name, mine, base)
     if not pd.api.types.is_numeric_dtype(mine.dtype) or pd.api.types.is_bool_dtype(mine.dtype):
         return _cells_differ(name, mine, base)
-    scores, beside = mine.to_numpy(dtype="float64", na_value=np.nan), base.to_numpy(dtype="float64")
+    scores, base_scores = mine.to_numpy(dtype="float64", na_value=np.nan), base.to_numpy(dtype="float64")
     if str(mine.dtype) in FEWER_BITS:  # as exact as the column is, no more
-        beside = beside.astype(str(mine.dtype)).astype("float64")
-    return _differ(scores, beside) & ~np.asarray(is_rounded(scores, beside))
+        base_scores = base_scores.astype(str(mine.dtype)).astype("float64")
+    return _differ(scores, base_scores) & ~np.asarray(is_rounded(scores, base_scores))
 
 
 def column_times(column: pd.Series[Any]) -> NDArray[np.datetime64]:

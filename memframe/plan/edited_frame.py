@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -110,8 +110,8 @@ class EditedFrame:
         A time in whole milliseconds, which is all that some formats keep, is the service's.
         """
         service = parse_times(held)
-        mine = column_times(self.column(name, rows)) if name in self else np.full_like(service, "NaT")
-        return np.where(mine == service.astype("datetime64[ms]"), service, mine), service
+        own = column_times(self.column(name, rows)) if name in self else np.full_like(service, "NaT")
+        return np.where(own == service.astype("datetime64[ms]"), service, own), service
 
     @cached_property
     def ids(self) -> list[Any]:
@@ -226,9 +226,31 @@ class Edit(Struct, frozen=True):
     row: Label
     id: str | None
     cells: dict[str, Cell]
-    """That may have been edited."""
+    """Cells that may have been edited, by column."""
     base: dict[str, Value] | None = None
-    """The same fields as they were last loaded; None if the row is of a state that was not loaded, or new."""
+    """Values of the same fields when last loaded; None if the row is of a state that was not loaded, or new."""
+
+
+Line = Literal["of a loaded state", "of another state", "not loaded", "new"]
+"""Line of the table of `find_edits`."""
+
+
+class RowStates(NamedTuple):
+    """The loaded states of the rows of a frame; all arrays are in the order of the rows."""
+
+    line_of: NDArray[Any]
+    newest: pd.DataFrame
+    """Newest loaded state of each memory."""
+    newest_of: Rows
+    """Positions in ``newest``, -1 for rows of memories that were not loaded."""
+    older: pd.DataFrame
+    """States that were loaded before the newest."""
+    older_of: Rows
+    """Positions in ``older``, -1 for rows that are of no older state."""
+
+    def rows_on(self, line: Line) -> Rows:
+        """Return the rows of a line of the table."""
+        return np.flatnonzero(self.line_of == line)
 
 
 def find_edits(frame: EditedFrame, states: pd.DataFrame, errors: RowErrors) -> list[Edit]:
@@ -245,26 +267,12 @@ def find_edits(frame: EditedFrame, states: pd.DataFrame, errors: RowErrors) -> l
 
     What cannot be an edit is added to the errors: read-only cells that changed, cells of another type.
     """
-    newest = states.drop_duplicates("id", keep="last")
-    older = states.drop(newest.index) if len(newest) < len(states) else newest.head(0)
-    ids = pd.Series(frame.ids, dtype=object)
-    at = pd.Index(newest.id).get_indexer(pd.Index(ids))
-    rows, is_new = np.flatnonzero(at >= 0), ids.isna().to_numpy()
-    base = newest[[name for name in MEMORY_KINDS if name in frame or name in ("created_at", "content_error")]]
-    if len(rows) < len(base) or (at[rows] != np.arange(len(rows))).any():
-        base = base.take(at[rows])
-    differs, is_of_state, is_odd = _compare_states(frame, rows, base, older, errors)
-    is_edited = np.logical_or.reduce([is_odd, *differs.values()])
-    for row in rows[is_edited & base["content_error"].notna().to_numpy()]:
-        cause = "its content could not be decrypted (see content_error): it can be deleted, but not changed"
-        errors.add(frame.label(row), cause)
-    loaded = np.flatnonzero(is_edited & is_of_state)
-    beside = {name: (mask[loaded], base[name].take(loaded)) for name, mask in differs.items()}
-    unloaded = np.concatenate([rows[is_edited & ~is_of_state], np.flatnonzero((at < 0) & ~is_new)])
+    row_states = _classify_rows(frame, states)
     edits = [
-        *_read_edits(frame, rows[loaded], beside),
-        *_read_edits(frame, unloaded),
-        *_read_edits(frame, np.flatnonzero(is_new)),
+        *_edits_of_loaded_states(frame, row_states, errors),
+        *_edits_of_other_states(frame, row_states, errors),
+        *_read_rows(frame, row_states.rows_on("not loaded")),
+        *_read_rows(frame, row_states.rows_on("new")),
     ]
     for edit in edits:
         for cell in edit.cells.values():
@@ -273,57 +281,108 @@ def find_edits(frame: EditedFrame, states: pd.DataFrame, errors: RowErrors) -> l
     return edits
 
 
-def _compare_states(
-    frame: EditedFrame, rows: Rows, base: pd.DataFrame, older: pd.DataFrame, errors: RowErrors
-) -> tuple[dict[str, Mask], Mask, Mask]:
-    """Compare rows of loaded memories with the newest state of each, ``base``, or the older one that they are of.
-
-    Returns by column which cells differ; which rows are of a loaded state; and which have an ``updated_at`` that no
-    state of the memory can have.
-    """
-    differs = {name: differs_in(name, frame.column(name, rows), base[name]) for name in frame.fields}
-    is_of_state, is_odd = np.ones(len(rows), dtype=bool), np.zeros(len(rows), dtype=bool)
+def _classify_rows(frame: EditedFrame, states: pd.DataFrame) -> RowStates:
+    """Find the loaded states of each row, by its id and its ``updated_at``; without that column it is of the newest."""
+    newest = states.drop_duplicates("id", keep="last")
+    older = states.drop(newest.index) if len(newest) < len(states) else newest.head(0)
+    ids = pd.Series(frame.ids, dtype=object)
+    newest_of = pd.Index(newest["id"]).get_indexer(pd.Index(ids))
+    older_of = np.full(len(ids), -1)
+    is_known = newest_of >= 0
+    is_loaded = is_known.copy()
     if "updated_at" in frame:
-        mine = frame.column("updated_at", rows)
-        at = column_times(mine)
-        is_of_state = ~differs_in("updated_at", mine, base["updated_at"])
-        is_odd = (at > column_times(base["updated_at"])) | (at < column_times(base["created_at"]))
-    are_newest = is_of_state.all()
-    _refuse_read_only(frame, rows[is_of_state], base if are_newest else base[is_of_state], errors)
-    if len(older) and not are_newest:
-        others = np.flatnonzero(~is_of_state)
-        ids = pd.Series(frame.ids, dtype=object).take(rows[others])
-        states = pd.MultiIndex.from_arrays([older.id.astype(object), column_times(older.updated_at)])
-        state_of = states.get_indexer(pd.MultiIndex.from_arrays([ids, at[others]]))
-        of_older, beside = others[state_of >= 0], older.take(state_of[state_of >= 0])
-        for name, mask in differs.items():
-            mask[of_older] &= differs_in(name, frame.column(name, rows[of_older]), beside[name])
-        _refuse_read_only(frame, rows[of_older], beside, errors)
-        is_of_state[of_older] = True
-    return differs, is_of_state, is_odd
+        known = np.flatnonzero(is_known)
+        times = frame.column("updated_at", known)
+        is_loaded[known] = ~differs_in("updated_at", times, newest["updated_at"].take(newest_of[known]))
+        changed = is_known & ~is_loaded
+        if len(older) and changed.any():
+            loaded_states = pd.MultiIndex.from_arrays(
+                [older["id"].astype(object), column_times(older["updated_at"])]
+            )
+            states_of_rows = pd.MultiIndex.from_arrays([ids[changed], column_times(times)[changed[known]]])
+            older_of[changed] = loaded_states.get_indexer(states_of_rows)
+            is_loaded |= older_of >= 0
+    lines: list[Line] = ["new", "not loaded", "of a loaded state"]
+    line_of = np.select([ids.isna().to_numpy(), ~is_known, is_loaded], lines, "of another state")
+    # each column that is not compared would be copied with the rows of a shuffled frame
+    compared = [
+        *frame.fields,
+        *frame.read_only,
+        *{"created_at", "updated_at", "content_error"} - {*frame.read_only},
+    ]
+    return RowStates(line_of, newest[compared], newest_of, older[compared], older_of)
 
 
-def _refuse_read_only(frame: EditedFrame, rows: Rows, base: pd.DataFrame, errors: RowErrors) -> None:
+def _edits_of_loaded_states(frame: EditedFrame, states: RowStates, errors: RowErrors) -> list[Edit]:
+    """Find the rows with a cell that differs both from the state that they are of and from the newest."""
+    rows = states.rows_on("of a loaded state")
+    newest = _take(states.newest, states.newest_of[rows])
+    differs = _compare(frame, rows, newest)
+    is_of_older = states.older_of[rows] >= 0
+    of_newest, of_older = np.flatnonzero(~is_of_older), np.flatnonzero(is_of_older)
+    _refuse_read_only(frame, rows[of_newest], _take(newest, of_newest), errors)
+    if len(of_older):
+        older = states.older.take(states.older_of[rows[of_older]])
+        # a cell of an earlier load that was not touched is no edit, though the memory has changed since
+        for name, mask in _compare(frame, rows[of_older], older).items():
+            differs[name][of_older] &= mask
+        _refuse_read_only(frame, rows[of_older], older, errors)
+    is_edited = _any_of(differs, len(rows))
+    _refuse_undecrypted(frame, rows[is_edited], newest["content_error"][is_edited], errors)
+    cells: dict[int, dict[str, Cell]] = {row: {} for row in rows[is_edited].tolist()}
+    base: dict[int, dict[str, Value]] = {row: {} for row in cells}
+    for name, mask in differs.items():
+        edited = rows[mask]
+        loaded = cells_of(newest[name].take(np.flatnonzero(mask)))
+        for row, cell, value in zip(edited.tolist(), frame.cells(name, edited), loaded, strict=True):
+            cells[row][name] = cell
+            base[row][name] = read_cell(name, value).value
+    return [Edit(row, frame.label(row), frame.ids[row], cells[row], base[row]) for row in cells]
+
+
+def _edits_of_other_states(frame: EditedFrame, states: RowStates, errors: RowErrors) -> Iterator[Edit]:
+    """Find the rows of no loaded state that differ from the newest; all of their cells may have been edited."""
+    rows = states.rows_on("of another state")
+    newest = _take(states.newest, states.newest_of[rows])
+    is_edited = _any_of(_compare(frame, rows, newest), len(rows))
+    if len(rows):
+        # not a state of the memory at all: the service is asked, and the time is refused
+        times = column_times(frame.column("updated_at", rows))
+        is_edited |= times > column_times(newest["updated_at"])
+        is_edited |= times < column_times(newest["created_at"])
+    _refuse_undecrypted(frame, rows[is_edited], newest["content_error"][is_edited], errors)
+    return _read_rows(frame, rows[is_edited])
+
+
+def _take(states: pd.DataFrame, places: Rows) -> pd.DataFrame:
+    """Take rows of states; all of them, as an unsorted and unfiltered frame needs, without a copy."""
+    return states if np.array_equal(places, np.arange(len(states))) else states.take(places)
+
+
+def _compare(frame: EditedFrame, rows: Rows, states: pd.DataFrame) -> dict[str, Mask]:
+    """Find by column the cells of rows that differ from the states beside them."""
+    return {name: differs_in(name, frame.column(name, rows), states[name]) for name in frame.fields}
+
+
+def _any_of(differs: Mapping[str, Mask], n_rows: int) -> Mask:
+    """Find the rows with at least one cell that differs."""
+    return np.asarray(np.logical_or.reduce([np.zeros(n_rows, dtype=bool), *differs.values()]))
+
+
+def _refuse_read_only(frame: EditedFrame, rows: Rows, states: pd.DataFrame, errors: RowErrors) -> None:
     for name in frame.read_only:
-        for row in rows[differs_in(name, frame.column(name, rows), base[name])]:
+        for row in rows[differs_in(name, frame.column(name, rows), states[name])]:
             errors.add(frame.label(row), f"{name} is read-only; give it its old value, or drop the column")
 
 
-def _read_edits(
-    frame: EditedFrame, rows: Rows, beside: Mapping[str, tuple[Mask, pd.Series[Any]]] | None = None
-) -> Iterator[Edit]:
-    """Read the cells of rows: those that differ from the column beside them, or all where there is none."""
-    if not len(rows):
-        return
-    edited = {name: pair for name, pair in (beside or {}).items() if pair[0].any()}
-    cells = {name: frame.cells(name, rows) for name in (frame.fields if beside is None else edited)}
-    was = {name: cells_of(column) for name, (_, column) in edited.items()}
+def _refuse_undecrypted(frame: EditedFrame, rows: Rows, causes: pd.Series[Any], errors: RowErrors) -> None:
+    for row in rows[causes.notna().to_numpy()]:
+        cause = "its content could not be decrypted (see content_error): it can be deleted, but not changed"
+        errors.add(frame.label(row), cause)
+
+
+def _read_rows(frame: EditedFrame, rows: Rows) -> Iterator[Edit]:
+    """Read all cells of rows that have no loaded state to compare them with."""
+    cells = {name: frame.cells(name, rows) for name in frame.fields}
     for n, row in enumerate(rows.tolist()):
-        names = [name for name in cells if beside is None or edited[name][0][n]]
-        yield Edit(
-            row,
-            frame.label(row),
-            frame.ids[row],
-            {name: cells[name][n] for name in names},
-            None if beside is None else {name: read_cell(name, was[name][n]).value for name in names},
-        )
+        yield Edit(row, frame.label(row), frame.ids[row], {name: column[n] for name, column in cells.items()})

@@ -29,7 +29,7 @@ from memframe.plan.change import WRITES, Change, Value
 from memframe.secret import MASK
 
 Held = dict[str, int]
-"""How many texts outside a plan hold a value, by its key."""
+"""Number of texts outside a plan that hold a value, by its key."""
 
 
 class Loss(Struct, frozen=True):
@@ -104,7 +104,7 @@ _VALUES = re.compile(rf"(?-i:(?=[^a-z\s,.!?]))(?:{_STARTING})", re.IGNORECASE)
 _VALUES_AND_ADDRESSES = re.compile(rf"(?P<address>{'|'.join(_ADDRESS)})|{_STARTING}", re.IGNORECASE)
 
 _BEGINS = re.compile(r"(?:^|[.!?:;\n\u2026\u2013\u2014-]\s*|[\"'\u201c\u00ab(\[*#>]\s*)$")
-"""Where a word has a capital for its place."""
+"""Places at which any word has a capital."""
 _REDACTED = re.compile(r"\[redacted: [^\]\n]{1,60}\]")
 _WORD = re.compile(r"[^\W\d_]+")
 

@@ -11,11 +11,8 @@ from memframe.readers.chats import (
     claude_items,
     is_chatgpt,
     is_claude,
-    is_pasted,
-    is_sections,
-    pasted_items,
-    section_items,
 )
+from memframe.readers.entries import is_pasted, is_sections, pasted_items, section_items
 from memframe.readers.markdown import (
     download_items,
     has_text,

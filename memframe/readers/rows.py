@@ -25,6 +25,7 @@ from memframe.frames import (
     replace_surrogates,
     to_encodable,
 )
+from memframe.readers.places import Position, lines_of, position_of
 from memframe.readers.source import Damage, Input
 from memframe.wire import MAX_TAG_CHARS, MAX_TAGS
 
@@ -38,9 +39,9 @@ _TEXTS = (
 )
 _SCORES = tuple(field.name for field in MEMORY_FIELDS if field.kind == "number")
 _COLUMNS = (*_TEXTS, *TIME_FIELDS, *_SCORES, "tags")
-_FIRST = (*MEMORY_KINDS, "origin_id", "entity", "place", "outdated")
+_FIRST = (*MEMORY_KINDS, "origin_id", "entity", "place", "file", "outdated")
 """Columns of every frame; ``entity`` is what a text speaks of without naming it, ``place`` where it stands."""
-_OWN = frozenset(_FIRST)
+_OWN = frozenset([*_FIRST, "line"])
 
 _VECTOR_LENGTH = 32
 """Numbers in a list that is taken for an embedding."""
@@ -88,6 +89,8 @@ class Collector:
     def __init__(self, zone: tzinfo | None, now: datetime) -> None:
         self._zone, self._now = zone, now
         self._columns: dict[str, list[Any]] = {name: [] for name in _FIRST}
+        self.places: list[Position] = []
+        """Of each row."""
         self._n_rows = self._n_days = self._n_unreadable = self.n_tags_cut = 0
         self._units: Counter[str] = Counter()
         self._vectors: Counter[str] = Counter()
@@ -137,6 +140,7 @@ class Collector:
         for key, column in self._columns.items():
             column.append(cells.get(key))
         self._n_rows += 1
+        self.places.append(position_of({name: cells.get(name) for name in _TEXTS}))
         if len(self._columns) > MAX_COLUMNS + len(_OWN):
             raise FrameError(
                 f"There are more than {MAX_COLUMNS} columns at {place}: choose some, with pandas."
@@ -186,12 +190,19 @@ class Collector:
             self._columns["place"] = [
                 None if place == of_it[4:] else place.removesuffix(of_it) for place in self._columns["place"]
             ]
+        else:
+            names = {id(document.original): document.name for document in source.documents}
+            self._columns["file"] = [
+                place.original and names.get(id(place.original)) for place in self.places
+            ]
         columns = replace_surrogates(self._columns)
         for name in _SCORES:
             columns[name] = _known_scores(columns[name], columns.get(f"origin_{name}", ()))
         builder = FrameBuilder({name: MEMORY_KINDS.get(name, TEXT) for name in columns})
         builder.add(columns)
         frame = builder.frame()
+        lines = pd.Series(lines_of(self.places), dtype="Int64")
+        frame.insert([*frame.columns].index("file") + 1, "line", lines)
         frame.attrs[READ] = self._report(form, note, source, unread, readable, frame)
         return frame
 

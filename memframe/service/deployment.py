@@ -65,17 +65,17 @@ class Addresses(Struct, frozen=True):
 
     @property
     def base_url(self) -> str:
-        """Of the API."""
+        """Address of the API."""
         return self.public_url + API_PREFIX
 
     @property
     def auth_url(self) -> str:
-        """Of the OAuth authorization server."""
+        """Address of the OAuth authorization server."""
         return self.public_url
 
     @property
     def dashboard_url(self) -> str:
-        """Of the user's pages."""
+        """Address of the user's pages."""
         return self.public_url + "/dashboard"
 
 

@@ -139,7 +139,7 @@ BODY_BOUNDS: dict[str, dict[str, Any]] = {
         "items": {"pattern": r"^[^,\u0000]*[^,\s\u0000][^,\u0000]*$", "maxLength": wire.MAX_TAG_CHARS},
     },
 }
-"""Of the fields of bodies. A keyword binds only values of its type: null stays allowed beside ``anyOf``."""
+"""Bounds of the fields of bodies. A keyword binds only values of its type: null stays allowed beside ``anyOf``."""
 
 NULLABLE = {"next_cursor", *(field.name for field in MEMORY_FIELDS if field.is_optional)}
 """Fields of answers that may be null."""
@@ -151,7 +151,7 @@ FORMATS: dict[str, dict[str, str]] = {
     "user_id": {"format": "uuid"},
     **dict.fromkeys(("created_at", "updated_at", "createdAt", "updatedAt", "expires_at"), _TIME),
 }
-"""Of the fields of answers."""
+"""Formats of the fields of answers."""
 
 
 def path_of(endpoint: wire.Endpoint) -> str:

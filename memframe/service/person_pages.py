@@ -275,7 +275,7 @@ EXPORTS: dict[str, Callable[[Deployment, User], Iterator[bytes]]] = {
     ".json": export_json,
     ".md": export_markdown,
 }
-"""By the ending of the file's name."""
+"""Encoders by the ending of the file's name."""
 
 MEDIA_TYPES = {".json": "application/json", ".md": "text/markdown; charset=utf-8"}
 

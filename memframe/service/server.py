@@ -33,7 +33,7 @@ BACKLOG = 2048
 STOP_TIMEOUT_S = 5
 
 HEAD_BYTES = 65_536
-"""Of request line and headers together; also of trailers, and of the extension of a chunk."""
+"""Most bytes of request line and headers together; also of trailers, and of the extension of a chunk."""
 
 REFUSAL_CODES = {
     400: "invalid_http",

@@ -45,10 +45,10 @@ PASSWORD_CHECKS = 52
 
 MAX_WAIT = timedelta(minutes=15)
 KEPT = timedelta(days=1)
-"""How long a count without new attempts is kept."""
+"""Time for which a count without new attempts is kept."""
 
 CLOCK_LEEWAY = timedelta(minutes=1)
-"""By so much the clocks of workers may differ."""
+"""Most that the clocks of workers may differ."""
 
 Result = TypeVar("Result")
 
@@ -118,7 +118,7 @@ class AttemptCount(Struct, frozen=True):
 
 
 Keys = dict[tuple[str, ...], Limit]
-"""What an attempt is counted under: a kind and who, and the limit."""
+"""Counts that an attempt adds to, as kind and name, each with its limit."""
 
 
 _ADD = text(

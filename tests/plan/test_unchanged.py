@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import memframe as mf
+from memframe.plan.edited_frame import EditedFrame, RowErrors, find_edits
 from memframe.sample import load_sample
 from memframe.wire import GET_MEMORY, LIST_MEMORIES
 from tests.conftest import User
@@ -232,3 +233,11 @@ def test_scores_may_be_cut_to_ten_decimals_as_pandas_writes_json(writers, was_lo
 
     assert sent(mf.plan_changes(access, at(10))) == {}
     assert sent(mf.plan_changes(access, at(9))) == {"a": {"confidence": 0.333333333}}
+
+
+def test_times_of_the_service_in_the_wrong_order_are_no_edit(writers):
+    memories = writers.memories
+    states = memories.assign(created_at=memories["updated_at"] + pd.Timedelta(days=1))
+    assert find_edits(EditedFrame(states), states, RowErrors()) == []
+    edited = states.assign(title="edited")
+    assert len(find_edits(EditedFrame(edited), states, RowErrors())) == len(states)

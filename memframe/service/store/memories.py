@@ -41,13 +41,13 @@ from memframe.service.validation import MAX_USER_TAGS, PLAIN_TEXTS
 from memframe.wire import MAX_SCORES, MemoryBlob, MemoryBlobResponse, MemoryPage, Tag
 
 RESTORABLE = timedelta(days=30)
-"""How long a deleted memory can be restored."""
+"""Time for which a deleted memory can be restored."""
 
 IDEMPOTENT = timedelta(hours=24)
-"""How long an idempotency key is kept."""
+"""Time for which an idempotency key is kept."""
 
 TAG_COLOR = "#6b7280"
-"""Of tags that a write has created: a neutral grey."""
+"""Colour of tags that a write has created: a neutral grey."""
 
 BATCH = 1000
 """Memories that are read at a time, where all of them are."""

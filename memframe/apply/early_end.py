@@ -1,0 +1,79 @@
+"""Reasons for which a run ends early: a refusal, a spent budget of retries, another key of the user."""
+
+from __future__ import annotations
+
+from memframe.access import Access, explain_refusal
+from memframe.apply.preflight import refuse_rekeyed
+from memframe.errors import AccessError, AuthError, MemframeError, StalePlanError
+
+WATCH_S = 5.0
+"""Seconds between two checks whether access ended or the key changed: after a change of key, what is sent is sealed
+with a key that the service no longer hands out."""
+
+
+class EarlyEnd:
+    """The reason for which a run sends nothing more, if there is one, and the watch for a change of key.
+
+    ``key_version`` is that of the contents of the run.
+    """
+
+    def __init__(self, access: Access, key_version: int) -> None:
+        self.access = access
+        """Access to the memories, with the newest key that was seen."""
+        self.is_denied = False
+        """True once nothing more may be read either."""
+        self._key_version = key_version
+        self._clock = access.client.runtime.clock
+        self._watched_at = self._clock()
+        self._first: MemframeError | None = None
+        self._other_key: StalePlanError | None = None
+        self._compare_key(access)
+
+    def __bool__(self) -> bool:
+        return self._first is not None
+
+    @property
+    def is_rekeyed(self) -> bool:
+        """True if the service has another key for the user by now, and has sealed all contents anew."""
+        return self._other_key is not None
+
+    @property
+    def is_look_due(self) -> bool:
+        """True if the last look at the key was too long ago."""
+        return self._clock() - self._watched_at >= WATCH_S
+
+    def note(self, error: MemframeError | None, *, is_denied: bool | None = None) -> None:
+        """Note a reason to send nothing more, and to read nothing more where access is denied; the first one counts."""
+        self._first = self._first or error
+        self.is_denied |= isinstance(error, AccessError | AuthError) if is_denied is None else is_denied
+
+    def look(self) -> None:
+        """Ask whether the key is still the one that content was sealed under; a refusal of access shows, too."""
+        try:
+            self._compare_key(self.access.renew())
+        except (AccessError, AuthError) as refused:
+            self.note(refused)
+        except MemframeError:
+            pass  # a service that cannot be reached now will not take writes either, and they say so
+        finally:
+            self._watched_at = self._clock()
+
+    def explain(self) -> MemframeError | None:
+        """Return why the run ended early.
+
+        Another key explains any refusal; a refusal itself does not say in which state the request for access is.
+        """
+        reason = self._other_key or self._first
+        if not isinstance(reason, AccessError):
+            return reason
+        try:
+            return explain_refusal(self.access.client, self.access.request_id, reason)
+        except MemframeError:
+            return reason
+
+    def _compare_key(self, access: Access) -> None:
+        try:
+            refuse_rekeyed(access, self._key_version)
+        except StalePlanError as rekeyed:
+            self.access, self._other_key = access, rekeyed
+            self.note(rekeyed)
