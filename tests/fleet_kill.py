@@ -91,7 +91,8 @@ def apply(client, path):
 
 def torture(folder, n_users, n_client_kills, n_service_kills, chance):
     api_key = prepared(folder / "data", n_users)
-    mf.audit_memories(pd.DataFrame([{"id": "m", **rows_of(0)[0]}]))  # rules are read once, and not in each of the short lives
+    one = pd.DataFrame([{"id": "m", **rows_of(0)[0]}])
+    mf.audit_memories(one)  # rules are read once, and not in each of the short lives
     service, path, kills = Service(folder / "data"), folder / "fleet", Counter()
     steps = [audit, plan, apply]
     life_s = 0.02, 0.05 * n_users
