@@ -6,10 +6,11 @@
     findings/user_id=5f0c9b1e-.../findings.parquet
     findings-before/user_id=5f0c9b1e-.../findings.parquet
     memories/user_id=5f0c9b1e-.../part-00000.parquet
+    plans/user_id=5f0c9b1e-.../cleanup.plan
 
-Each kind of result is a Parquet dataset, partitioned by user. Readers of Parquet take ``user_id`` from the names of
-folders; `load_archive` opens each folder of memories by itself. The files of one user arrive whole or not at all,
-findings last: an existing folder is complete.
+Each kind of result but the plans (`plans`) is a Parquet dataset, partitioned by user. Readers of Parquet take
+``user_id`` from the names of folders; `load_archive` opens each folder of memories by itself. The files of one user
+arrive whole or not at all, findings last: an existing folder is complete.
 
 Findings name the run that they are of, a night, and the digest of what was audited (`work.digest_listing`). The next
 night lists every user again, and audits those whose digest differs; the audit before stays, for `FleetFolder.compare`.
@@ -20,15 +21,16 @@ from __future__ import annotations
 import io
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from datetime import UTC, datetime
+from functools import partial
 from importlib import import_module
 from itertools import islice
 from os import PathLike
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, Unpack
 from urllib.parse import quote, unquote
 
 import msgspec
@@ -57,6 +59,7 @@ from memframe.fleet.work import (
     LISTING,
     MEMORIES,
     NIGHT,
+    PLANS,
     SETTLED,
     TEXT_DIGEST,
     FleetUser,
@@ -74,12 +77,15 @@ if TYPE_CHECKING:
     from distributed import Client as DaskClient
 
 
+R = TypeVar("R")
+
+
 def process_in_threads(
-    client: Client, users: Iterable[FleetUser], work: Work, *, workers: int
-) -> Iterator[UserResult]:
+    client: Client, users: Iterable[FleetUser], process: Callable[[FleetUser], R], *, workers: int
+) -> Iterator[R]:
     """Yield results in any order. If the caller stops, running users are finished and no others begun."""
     rest = iter(users)
-    running: set[Future[UserResult]] = set()
+    running: set[Future[R]] = set()
     with (
         client.rate_limited(SharedRateLimiter(RateLimiter(workers))),
         ThreadPoolExecutor(workers, thread_name_prefix="memframe-fleet") as pool,
@@ -87,7 +93,7 @@ def process_in_threads(
         try:
             while True:
                 due = islice(rest, 2 * workers - len(running))  # threads are busy, and no more is in memory
-                running |= {pool.submit(process_user, client, user, work) for user in due}
+                running |= {pool.submit(process, user) for user in due}
                 if not running:
                     return
                 finished, running = wait(running, return_when=FIRST_COMPLETED)
@@ -167,14 +173,14 @@ class FleetFolder:
         Of a user whose audit failed they are those of the last one that did not.
         """
         found = [
-            _with_user(self._user_of(folder), _read_findings(folder)) for folder in self._folders(FINDINGS)
+            _with_user(self.user_of(folder), _read_findings(folder)) for folder in self.folders(FINDINGS)
         ]
         return _join_users([frame.drop(columns=TEXT_DIGEST) for frame in found])
 
     def severities(self, user_ids: Iterable[str] | None = None) -> Counter[str]:
         """Count findings by severity, of some users or of all, without having all of them in memory."""
         folders = (
-            self._folders(FINDINGS) if user_ids is None else [self._place(FINDINGS, one) for one in user_ids]
+            self.folders(FINDINGS) if user_ids is None else [self.place(FINDINGS, one) for one in user_ids]
         )
         counts: Counter[str] = Counter()
         for folder in folders:
@@ -186,7 +192,7 @@ class FleetFolder:
     def settled(self) -> Settled:
         """Count what the last audits left out as settled, by decisions about memories that are there."""
         each = [
-            _read_metadata(folder / FINDINGS_FILE).metadata.get(SETTLED) for folder in self._folders(FINDINGS)
+            _read_metadata(folder / FINDINGS_FILE).metadata.get(SETTLED) for folder in self.folders(FINDINGS)
         ]
         counts = [msgspec.json.decode(one, type=Settled) for one in each if one is not None]
         names = Settled.__struct_fields__
@@ -224,7 +230,7 @@ class FleetFolder:
         0
         """
         since = self.night if night is None else _read_night(night)
-        folders = self._folders(FINDINGS)
+        folders = self.folders(FINDINGS)
         if not folders or since is None:
             raise FrameError(
                 f"{self.path} holds no audit of a fleet: check the path, or run audit_fleet first."
@@ -232,8 +238,8 @@ class FleetFolder:
         parts: list[list[pd.DataFrame]] = [[], [], []]
         n_skipped = 0
         for folder in folders:
-            user_id = self._user_of(folder)
-            later, before = _read_findings(folder), self._place(BEFORE, user_id)
+            user_id = self.user_of(folder)
+            later, before = _read_findings(folder), self.place(BEFORE, user_id)
             if _night_of(folder) < since:
                 parts[2].append(_with_user(user_id, later.drop(columns=TEXT_DIGEST)))
                 continue
@@ -258,18 +264,19 @@ class FleetFolder:
         return (_read_metadata(path).metadata or {}) if path.exists() else {}
 
     @staticmethod
-    def _user_of(folder: Path) -> str:
-        return unquote(folder.name.removeprefix(_PREFIX))
+    def user_of(place: Path) -> str:
+        """Return the user of such a folder."""
+        return unquote(place.name.removeprefix(_PREFIX))
 
     def forget(self, user_ids: Iterable[str]) -> list[str]:
-        """Delete the findings and memories of users, and return the ids of those of whom there were any.
+        """Delete the findings, memories and plans of users, and return the ids of those of whom there were any.
 
         Findings go first: what is interrupted is not complete, and is deleted by the next call. Rows of `outcomes`
         stay.
         """
         forgotten = []
         for user_id in filter(can_name_folder, user_ids):
-            places = (self._place(kind, user_id) for kind in (FINDINGS, BEFORE, MEMORIES))
+            places = (self.place(kind, user_id) for kind in (FINDINGS, BEFORE, MEMORIES, PLANS))
             there = [place for place in places if place.is_dir()]
             for place in there:
                 shutil.rmtree(place)
@@ -278,15 +285,17 @@ class FleetFolder:
 
     def archive(self, user_id: str) -> Path:
         """Return the folder of a user's memories, for `load_archive`."""
-        return self._place(MEMORIES, user_id)
+        return self.place(MEMORIES, user_id)
 
-    def _place(self, kind: str, user_id: str) -> Path:
+    def place(self, kind: str, user_id: str) -> Path:
+        """Return the folder of one kind of result of a user."""
         return self.path / kind / _folder_name(user_id)
 
     def _has(self, user_id: str, kinds: Iterable[str]) -> bool:
-        return can_name_folder(user_id) and all(self._place(kind, user_id).is_dir() for kind in kinds)
+        return can_name_folder(user_id) and all(self.place(kind, user_id).is_dir() for kind in kinds)
 
-    def _folders(self, kind: str) -> list[Path]:
+    def folders(self, kind: str) -> list[Path]:
+        """Return the folders of one kind of result, one a user."""
         return sorted((self.path / kind).glob(f"{_PREFIX}*"))
 
     # -- for runs
@@ -296,7 +305,7 @@ class FleetFolder:
         if not self.path.parent.is_dir():
             raise FrameError(f"The folder {self.path.parent} does not exist: create it, or choose another.")
         self.path.mkdir(mode=0o700, exist_ok=True)
-        ours = {_OUTCOMES, FINDINGS, BEFORE, MEMORIES}
+        ours = {_OUTCOMES, FINDINGS, BEFORE, MEMORIES, PLANS}
         strange = [
             entry.name for entry in self.path.iterdir() if entry.name not in ours and entry.name[0] != "."
         ]
@@ -307,7 +316,7 @@ class FleetFolder:
 
     def check_form(self, work: Work) -> None:
         """Refuse archives of another form than those that are there."""
-        for archive in self._folders(MEMORIES)[:1] if work.archive else ():
+        for archive in self.folders(MEMORIES)[:1] if work.archive else ():
             header = Reader(archive).header
             found = "sealed" if header and header.seal else "plain"
             if work.archive != found:
@@ -333,14 +342,14 @@ class FleetFolder:
 
     def _count(self, user_id: str) -> int:
         """Count the memories of a user from the files alone."""
-        parts = self._place(MEMORIES, user_id).glob("*.parquet")
+        parts = self.place(MEMORIES, user_id).glob("*.parquet")
         return sum(_read_metadata(part).num_rows for part in parts)
 
     def with_digest(self, user: FleetUser, kinds: Sequence[str]) -> FleetUser:
         """Return the user with the digest of the listing whose results are all here, if they are."""
         if not user.user_id or not self._has(user.user_id, kinds):
             return user
-        about = _read_metadata(self._place(FINDINGS, user.user_id) / FINDINGS_FILE).metadata
+        about = _read_metadata(self.place(FINDINGS, user.user_id) / FINDINGS_FILE).metadata
         return replace(user, digest=about.get(LISTING, b"").decode() or None)
 
     def begin_night(self, moment: datetime) -> str:
@@ -367,7 +376,7 @@ class FleetFolder:
                 if place.startswith(f"{kind}/")
             }
             if files and user_id is not None:
-                place = self._place(kind, user_id)
+                place = self.place(kind, user_id)
                 if (
                     kind == FINDINGS
                     and place.is_dir()
@@ -378,7 +387,7 @@ class FleetFolder:
 
     def _fill(self, kind: str, user_id: str, files: Mapping[str, bytes]) -> None:
         (self.path / kind).mkdir(mode=0o700, exist_ok=True)
-        with atomic_folder(self._place(kind, user_id)) as fresh:
+        with atomic_folder(self.place(kind, user_id)) as fresh:
             for name, data in files.items():
                 with atomic_file(fresh / name) as file:
                     file.write(data)
@@ -542,7 +551,8 @@ def process_users(
     scheduler, workers = how["scheduler"], check_count("workers", how["workers"], 1)
     with Progress(how["progress"], total=len(users), text="users") as bar:
         if scheduler == "threads":
-            results = process_in_threads(client, users, work, workers=workers)
+            process = partial(process_user, client, work=work)
+            results = process_in_threads(client, users, process, workers=workers)
         elif hasattr(scheduler, "scheduler_info"):
             results = _cluster().process_on_cluster(scheduler, client, users, work)
         else:

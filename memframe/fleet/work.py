@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import hmac
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from traceback import extract_tb
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 import pandas as pd
@@ -127,8 +127,8 @@ def _table_in(_: type, data: bytes) -> pa.Table:
     return pa.ipc.open_stream(data, options=pa.ipc.IpcReadOptions(use_threads=False)).read_all()
 
 
-FINDINGS, BEFORE, MEMORIES = "findings", "findings-before", "memories"
-"""Folders of the results: the last audit of each user, the one before, and archives."""
+FINDINGS, BEFORE, MEMORIES, PLANS = "findings", "findings-before", "memories", "plans"
+"""Folders of the results: the last audit of each user, the one before, archives, and plans."""
 
 FINDINGS_FILE = "findings.parquet"
 
@@ -173,12 +173,19 @@ class Work(Struct, frozen=True):
         return [kind for kind, wanted in ((MEMORIES, self.archive), (FINDINGS, self.findings)) if wanted]
 
 
-def process_user(client: Client, user: FleetUser, work: Work) -> UserResult:
-    """Do the work for one user; errors are in the result."""
+Failure = Literal["revoked", "failed"]
+
+R = TypeVar("R")
+
+
+def with_access(
+    client: Client, user: FleetUser, act: Callable[[Access], R], fail: Callable[[Failure, str], R]
+) -> R:
+    """Open the access to one user, and act with it; of an error, return the result that ``fail`` makes of it."""
     try:
         access = open_access(client, user.request_id)
         try:
-            return _read_and_process(access, user, work)
+            return act(access)
         finally:
             client.unmask(access.credentials)
     except AccessError as refused:
@@ -186,13 +193,23 @@ def process_user(client: Client, user: FleetUser, work: Work) -> UserResult:
             is_revoked = client.access_request(user.request_id).status == "revoked"
         except MemframeError:  # the refusal itself is the error to show
             is_revoked = False
-        return UserResult(user, "revoked" if is_revoked else "failed", error=str(refused))
+        return fail("revoked" if is_revoked else "failed", str(refused))
     except MemframeError as error:
-        return UserResult(user, "failed", error=str(error))
+        return fail("failed", str(error))
     except Exception as error:  # a bug costs this user's row, and no other's; its message may quote a memory
         place = extract_tb(error.__traceback__)[-1]
         where = f"{type(error).__name__} at {Path(place.filename).name}:{place.lineno}"
-        return UserResult(user, "failed", error=f"{where}: a bug in memframe; report it")
+        return fail("failed", f"{where}: a bug in memframe; report it")
+
+
+def process_user(client: Client, user: FleetUser, work: Work) -> UserResult:
+    """Do the work for one user; errors are in the result."""
+    return with_access(
+        client,
+        user,
+        lambda access: _read_and_process(access, user, work),
+        lambda outcome, error: UserResult(user, outcome, error=error),
+    )
 
 
 def _read_and_process(access: Access, user: FleetUser, work: Work) -> UserResult:

@@ -6,13 +6,15 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+import pandas as pd
+
 from memframe.access import Access
 from memframe.audit.policy import Allow, Limits, Policy, Protect, Step
 from memframe.display import number_of
 from memframe.errors import Hint, PlanError
 from memframe.plan.change import FIELDS, Change, list_some, same_value
 from memframe.plan.corrections import key_of
-from memframe.plan.current import count_current, read_current
+from memframe.plan.current import count_current, current_of, read_current
 from memframe.plan.losses import count_redactions
 from memframe.plan.plan import Plan
 
@@ -45,16 +47,25 @@ def leave_out_protected(plan: Plan, policy: Policy, states: States) -> Plan:
     return plan
 
 
-def keep_policy(access: Access, plan: Plan, policy: Policy) -> Plan:
-    """Leave out what a policy protects, as the service holds it now; raise `PlanError` for a plan beyond its limits."""
-    current = read_current(access, [change.id for change in plan.writes if change.id], with_content=False)
+def keep_policy(given: Access | pd.DataFrame, plan: Plan, policy: Policy) -> Plan:
+    """Leave out what a policy protects, as the service holds it now; raise `PlanError` for a plan beyond its limits.
+
+    Of a file, the memories that were read from it are given in place of the access.
+    """
+    ids = [change.id for change in plan.writes if change.id]
+    if isinstance(given, Access):
+        current = read_current(given, ids, with_content=False)
+    else:
+        current = current_of(given[given["id"].isin(ids)])
 
     def states(memory_id: str) -> tuple[Fields, ...]:
         memory = current.get(memory_id)
         return () if memory is None else ({name: memory.value(name) for name in FIELDS},)
 
     plan = leave_out_protected(plan, policy, states)
-    check_limits(plan, policy.limits, lambda: count_current(access))
+    check_limits(
+        plan, policy.limits, lambda: count_current(given) if isinstance(given, Access) else len(given)
+    )
     return plan
 
 

@@ -266,7 +266,7 @@ def describe_proposals(audit: ReportedAudit) -> str:
     done = (
         "Nothing has been changed."
         if audit.is_stored
-        else "To apply this, write these memories to a service first."
+        else "Nothing has been changed; `memframe clean` applies this to the file."
     )
     return f"Proposed, each memory counted once: {', '.join(audit.proposals)}. {done}"
 

@@ -198,8 +198,8 @@ def test_a_file_is_audited_without_a_service(call, export, tmp_path, monkeypatch
     assert "read as mem0" not in audited.stderr
     assert "Left out: relation (1, first at " in audited.stderr
     assert "What was left out of the file: relation (1)." in audited.stdout
-    assert "write these memories to a service first" in audited.stdout
-    assert "write these memories to a service first" in (tmp_path / "audit.html").read_text()
+    assert "`memframe clean` applies this to the file" in audited.stdout
+    assert "`memframe clean` applies this to the file" in (tmp_path / "audit.html").read_text()
     found = json.loads((tmp_path / "audit.json").read_text())["findings"]
     assert {one["id"] for one in found if one["check"] == "exact_duplicate"} <= {"8", "9"}
     assert "Tr0ub" not in audited.output + (tmp_path / "audit.html").read_text()
@@ -228,7 +228,7 @@ def test_a_cleanup_needs_a_service(call, export, access, tmp_path):
     audit = mf.audit_memories(memories)
     assert memories["id"].isna().all()
     assert set(audit.findings["id"].dropna()) <= {"row 0", "row 1"}
-    with pytest.raises(mf.PlanError, match=r"not of memories in a service.*push_memories"):
+    with pytest.raises(mf.PlanError, match=r"not of memories in a service.*plan_cleanup\(audit\)"):
         mf.plan_cleanup(access, audit)
     call("audit", *export, "--out", "audit.json")
     planned = call("plan", "--from-audit", "audit.json", "--request", access.request_id, code=1)
