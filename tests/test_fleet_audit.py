@@ -34,8 +34,8 @@ def audited(village, tmp_path_factory):
 class Nightly:
     """Three users of a service of their own, whose memories a test changes between audits into one folder."""
 
-    def __init__(self, people, client, proxy, path):
-        self.proxy, self.path, self._client = proxy, path, client
+    def __init__(self, local, people, client, proxy, path):
+        self.local, self.proxy, self.path, self._client = local, proxy, path, client
         self.user_ids = [person.user_id for person in people[:3]]
         requests = client.access_requests()
         approved = {one.user_id: one.id for one in requests if one.status == "approved"}
@@ -72,7 +72,7 @@ def nightly(tmp_path, monkeypatch):
             local.import_memories(person.user_id, load_sample()[:N_ROWS])
             decide(local, person.ask(), status)
         with FaultProxy(local.base_url) as proxy, mf.connect(proxy.base_url, api_key=local.api_key) as client:
-            yield Nightly(people, client, proxy, tmp_path / "fleet")
+            yield Nightly(local, people, client, proxy, tmp_path / "fleet")
         for person in people:
             person.close()
 

@@ -131,6 +131,9 @@ def _table_in(_: type, data: bytes) -> pa.Table:
 FINDINGS, BEFORE, MEMORIES, PLANS = "findings", "findings-before", "memories", "plans"
 """Folders of the results: the last audit of each user, the one before, archives, and plans."""
 
+KINDS = (FINDINGS, BEFORE, MEMORIES, PLANS)
+"""All of them; findings are deleted first, so that what is left of an interrupted deletion is not complete."""
+
 FINDINGS_FILE = "findings.parquet"
 
 N_ROWS = b"memframe.n_rows"
