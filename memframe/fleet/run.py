@@ -68,6 +68,7 @@ from memframe.fleet.nights import (
 )
 from memframe.fleet.work import (
     BEFORE,
+    DATED,
     DTYPES,
     FINDINGS,
     FINDINGS_FILE,
@@ -425,7 +426,8 @@ class FleetFolder:
         if not user.user_id or not self._has(user.user_id, kinds):
             return user
         about = metadata_of(self.place(FINDINGS, user.user_id))
-        return replace(user, digest=about.get(LISTING, b"").decode() or None)
+        dated = frozenset(msgspec.json.decode(about.get(DATED, b"[]"), type=list[str]))
+        return replace(user, digest=about.get(LISTING, b"").decode() or None, dated=dated)
 
     def begin_night(self, moment: datetime) -> str:
         """Return the name of a run that begins, or that of one that did not come to its end and now goes on."""
