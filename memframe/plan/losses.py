@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -410,8 +410,7 @@ def _is_respelled(value: Stated) -> bool:
     others = [*change.keeps.values(), *([after] if isinstance(after, str) else [])]
     if value.kind not in ("name", "quote") or not others:
         return False
-    texts = words_of(pa.array(others))
-    kept = {word for number in range(len(others)) for word in texts.of(number)}
+    kept = _read_kept(tuple(others))
     classes = {class_of(word) for word in kept}
     missing = [word for word in value.words if class_of(word) not in classes]
     is_cut_off = bool(change.keeps) and value.ends_text and len(missing) == 1
@@ -425,6 +424,13 @@ def _is_respelled(value: Stated) -> bool:
         )
         for word in missing
     )
+
+
+@lru_cache(maxsize=1_000)
+def _read_kept(texts: tuple[str, ...]) -> frozenset[str]:
+    """Return the words of texts that stay; a review asks for the same ones at each key."""
+    words = words_of(pa.array(texts))
+    return frozenset(word for number in range(len(texts)) for word in words.of(number))
 
 
 def _is_redacted(value: Stated) -> bool:

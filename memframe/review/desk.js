@@ -114,7 +114,7 @@ function render({ model, el }) {
   el.append(make("div", { class: "mf-frame" }, root)); // its width decides how the desk is laid out
   say("Waiting for the kernel. If nothing comes, run this cell again.");
   for (const [key, label, action] of KEYS) {
-    const button = make("button", { type: "button", class: `mf-${action}`, title: `Key: ${key}` }, label, make("kbd", {}, key));
+    const button = make("button", { type: "button", class: `mf-${action}`, title: `Key: ${key}`, "aria-keyshortcuts": key }, label, make("kbd", { "aria-hidden": "true" }, key));
     button.addEventListener("click", () => act(action));
     buttons.append(button);
   }

@@ -378,12 +378,15 @@ class Review:
     def _find_losses(self, gone: Sequence[Point], edits: Sequence[Edited]) -> tuple[Loss, ...]:
         """Find what no memory would hold any more after deletes, merges and edits."""
         ids = {item.id for item in gone if item.id is not None}
-        changed = {self._place_of[i] for i in (*ids, *(edit.id for edit in edits)) if i in self._place_of}
-        keys = self._values.keys_of(ids)
+        touched = {*ids, *(edit.id for edit in edits)}
+        changed = {self._place_of[memory_id] for memory_id in touched if memory_id in self._place_of}
+        keys = self._values.keys_of(touched)
         n_left = {
             key: len(self._values.holders(key) - changed) for key in {*chain.from_iterable(keys.values())}
         }
         lossy = [item for item in gone if not all(n_left[key] for key in keys.get(item.id or "", ()))]
+        if not lossy and not edits:
+            return ()
         texts_of = self._values.texts_of
         records = {
             str(item.id): Change(

@@ -169,7 +169,13 @@ def test_it_reads_well_in_light_and_dark_and_narrow(notebook, open_desk):
     desk.press("a", "Accepted.")
     snapshot = desk.box.aria_snapshot()
     assert desk.box.get_by_role("button", name="Accept").count() == 1
-    for line in ('application "Review desk"', 'listbox "Proposals"', "status:", "[selected]"):
+    for line in (
+        'application "Review desk"',
+        'listbox "Proposals"',
+        "status:",
+        "[selected]",
+        'button "Accept"',
+    ):
         assert line in snapshot
     for theme in ("JupyterLab Dark", "JupyterLab Light"):
         notebook.command("apputils:change-theme", {"theme": theme})
