@@ -23,6 +23,7 @@ from memframe.plan import Plan
 from memframe.plan.change import FIELDS, Change, format_counts, list_some
 from memframe.plan.current import CurrentMemory, count_current, iter_current, read_current
 from memframe.plan.permitted import check_limits, refuse_forbidden
+from memframe.plan.plan import OF_FILE
 
 MAX_WORKERS = 16
 
@@ -93,7 +94,14 @@ def _check_losses(plan: Plan, confirm_losses: object, *, is_confirmed: bool) -> 
 
 
 def refuse_elsewhere(access: Access, what: str, base_url: str, user_id: str) -> None:
-    """Refuse a plan or a journal that is for another user or service than the access, by a `PlanError`."""
+    """Refuse a plan or a journal that is for another user or service than the access, or a file, by a `PlanError`."""
+    if base_url.startswith(OF_FILE):
+        raise PlanError(
+            f"this {what} is for {base_url.removeprefix(OF_FILE)}, which no service holds",
+            hint=Hint(
+                "clean_file(path, plan=plan) carries it out", "memframe clean PATH --plan PLAN carries it out"
+            ),
+        )
     if not same_id(user_id, access.user_id):
         raise PlanError(
             f"this {what} is for the user {user_id}, the access for {access.user_id}: open that one's access"

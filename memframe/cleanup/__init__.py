@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from os import PathLike
+from typing import Any, overload
 
 import pandas as pd
 
@@ -30,9 +31,29 @@ from memframe.plan.permitted import check_limits, leave_out_protected
 __all__ = ["audit_again", "plan_cleanup"]
 
 
+@overload
 def plan_cleanup(
-    access: Access,
+    access: Access | None,
     audit: Audit | str | PathLike[str],
+    *,
+    actions: Actions = None,
+    on_conflict: OnConflict = "raise",
+    max_share: float | None = None,
+    policy: PolicyOption = None,
+) -> Plan: ...
+@overload
+def plan_cleanup(
+    access: Audit,
+    audit: None = None,
+    *,
+    actions: Actions = None,
+    on_conflict: OnConflict = "raise",
+    max_share: float | None = None,
+    policy: PolicyOption = None,
+) -> Plan: ...
+def plan_cleanup(
+    access: Access | Audit | None,
+    audit: Audit | str | PathLike[str] | None = None,
     *,
     actions: Actions = None,
     on_conflict: OnConflict = "raise",
@@ -40,6 +61,8 @@ def plan_cleanup(
     policy: PolicyOption = None,
 ) -> Plan:
     """Plan what an audit proposes. Nothing is written until `apply_plan`.
+
+    ``plan_cleanup(audit)`` plans for the file that the memories were read from: `clean_file` carries it out.
 
     `plan_undo` reverses it, except for times: every patch leaves a new ``updated_at``, and a deleted memory
     keeps its id and dates only if the service can restore it, as the displays of the plan say.
@@ -68,6 +91,7 @@ def plan_cleanup(
     Parameters
     ----------
     access : Access
+        Left out for an audit of a file.
     audit : Audit, str or path
         An audit of this user's memories; other users' memories in it are ignored. Given the path of a saved
         audit (`Audit.to_json`), the memories are audited again, and findings that no longer apply are left out.
@@ -98,7 +122,8 @@ def plan_cleanup(
         The action or check does not exist, the action is not available for that check, ``max_share`` is not
         between 0 and 1, or the policy cannot be read.
     PlanError
-        A memory was changed since the audit; the audit is of a file, or of other users alone; its frame holds one
+        A memory was changed since the audit; the audit is of a file but there is an access, or the other way round;
+        it is of other users alone; its frame holds one
         memory in two states; more than ``max_share`` would be deleted on wording alone; or the plan exceeds the
         limits of the policy.
 
@@ -111,8 +136,7 @@ def plan_cleanup(
     ['delete']
     >>> run = apply_plan(access, plan, confirm=plan.counts["delete"])
     """
-    check_kind("access", access, Access)
-    check_kind("audit", audit, Audit, str, PathLike, error=PlanError)
+    own, given = _read_arguments(access, audit)
     asked, rules = read_actions(actions), read_policy(policy)
     check_option("on_conflict", on_conflict, OnConflict)
     if on_conflict == "mine":
@@ -124,24 +148,29 @@ def plan_cleanup(
         max_share = MAX_SHARE if share is None else share
     if not 0 <= max_share <= 1:
         raise ConfigError(f"max_share={max_share!r}: a share is a number from 0 to 1, such as 0.31")
-    now = access.client.runtime.now()
-    audit = audit if isinstance(audit, Audit) else audit_again(access, audit).audit
-    if not audit.is_stored:
+    now = own.client.runtime.now() if own else None
+    judged: Audit = given if isinstance(given, Audit) else audit_again(own, given).audit
+    if own is None and judged.is_stored:
+        raise PlanError(
+            "the audit is of memories with ids, as a service has them: give the access to them, "
+            "plan_cleanup(access, audit)"
+        )
+    if own is not None and not judged.is_stored:
         raise unstored_error()
-    audited = AuditedMemories(access, audit.memories)
-    findings = _select_known(asked.of(audit.findings), audited)
+    audited = AuditedMemories(own, judged.memories)
+    findings = _select_known(asked.of(judged.findings), audited)
     rows = audited.read({*findings["id"], *findings["related_id"].dropna()})
-    apart, known = changed_pairs(audit.findings), _known_secrets(audited.memories, audit.findings)
+    apart, known = changed_pairs(judged.findings), _known_secrets(audited.memories, judged.findings)
     with gc_paused():
         draft = make_draft(findings, rows, audited.memories, taken=asked.taken, apart=apart, known=known)
     check_share(findings, draft.deletes, len(audited), max_share)
     builder = CleanupBuilder(draft, findings)
     conflicts = [] if on_conflict == "theirs" else [*builder.conflicts()]
     refuse_conflicts(conflicts, on_conflict)
-    left = builder.left_out(audit.findings[audit.findings["id"].map(audited.__contains__).astype(bool)])
+    left = builder.left_out(judged.findings[judged.findings["id"].map(audited.__contains__).astype(bool)])
     shown = {change.id for change in conflicts}
     plan = plan_of(
-        access,
+        own or audited.memories,
         [*conflicts, *builder.changes()],
         notes=builder.notes(audited.memories),
         left=[one for one in left if one.id not in shown],
@@ -153,6 +182,15 @@ def plan_cleanup(
     plan = leave_out_protected(plan, rules, lambda memory_id: states.get(memory_id, ()))
     check_limits(plan, rules.limits, lambda: len(audited))
     return plan
+
+
+def _read_arguments(access: Any, audit: Any) -> tuple[Any, Any]:
+    """Return the access, None for a file, and the audit, which stands alone for a file."""
+    access, audit = (None, access) if audit is None else (access, audit)
+    if access is not None:
+        check_kind("access", access, Access)
+    check_kind("audit", audit, *([Audit] if access is None else [Audit, str, PathLike]), error=PlanError)
+    return access, audit
 
 
 def _select_known(findings: pd.DataFrame, audited: AuditedMemories) -> pd.DataFrame:

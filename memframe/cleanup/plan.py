@@ -36,10 +36,10 @@ from memframe.cleanup.proposals import ENDING, PLANNED
 from memframe.cleanup.redact import Redacted, redact_memories, search_memories
 from memframe.display import number_of
 from memframe.errors import PlanError
-from memframe.fields import MEMORY_FIELDS
+from memframe.fields import MEMORY_FIELDS, TEXT_FIELDS
 from memframe.plan.cells import cells_of, normalize, read_cell
 from memframe.plan.change import FIELDS, Change, Fields, Label, Value, list_some
-from memframe.plan.current import CurrentMemory, read_current
+from memframe.plan.current import CurrentMemory, current_of, read_current
 from memframe.plan.deletes import delete_of
 from memframe.plan.edited_frame import EditedFrame, label_of
 from memframe.plan.plan import LeftOut
@@ -66,15 +66,15 @@ class DraftRow(Struct, frozen=True, kw_only=True, dict=True):
 
 
 class AuditedMemories:
-    """The memories of one user in an audited frame, each once.
+    """The memories of one user in an audited frame, or of a file, each once.
 
     Raises `PlanError` if the frame holds other users' memories alone, or one memory in two states.
     """
 
-    def __init__(self, access: Access, memories: pd.DataFrame) -> None:
+    def __init__(self, access: Access | None, memories: pd.DataFrame) -> None:
         self._access = access
-        is_own = EditedFrame(memories, needed=()).is_own(access)
-        if is_own and not any(is_own):
+        is_own = EditedFrame(memories, needed=()).is_own(access) if access else [True] * len(memories)
+        if access and is_own and not any(is_own):
             users = memories["user_id"].map(str).unique().tolist()
             raise PlanError(
                 f"the audit is of memories of user {list_some(users)}, the access is to {access.user_id}: "
@@ -101,10 +101,13 @@ class AuditedMemories:
         return memory_id in self._place
 
     def read(self, ids: Collection[str]) -> dict[str, DraftRow]:
-        """Read what the service holds now of chosen memories, in the order of the frame."""
+        """Read what the service holds now of chosen memories, in the order of the frame; of a file, what was read."""
         ids = sorted(ids, key=self._place.__getitem__)
         frame = self.memories.iloc[[self._place[memory_id] for memory_id in ids]]
-        stored = read_current(self._access, ids, n_known=len(self)) if ids else {}
+        stored = {}
+        if ids:
+            access = self._access
+            stored = read_current(access, ids, n_known=len(self)) if access else current_of(frame)
         names = [name for name in FIELDS if name in frame.columns]
         columns = [[read_cell(name, cell).value for cell in cells_of(frame[name])] for name in names]
         has_error = frame.get("content_error", pd.Series(None, index=frame.index, dtype="str")).notna()
@@ -216,7 +219,13 @@ def make_draft(
 
     searched = search_memories(stored)
     edits = findings[findings["id"].isin(may_change.keys())]
-    redacted = redact_memories(edits[edits["action"] == "redact"], may_change, searched=searched, apart=apart)
+    redacted = redact_memories(
+        edits[edits["action"] == "redact"],
+        may_change,
+        searched=searched,
+        apart=apart,
+        others=_select_marked(memories),
+    )
     deletes = _choose_deletes(findings, may_change)
     kept = _edit_memories(edits, may_change, redacted)
     kept = {memory_id: fields for memory_id, fields in kept.items() if memory_id not in deletes}
@@ -238,6 +247,14 @@ def make_draft(
         hidden=_find_hidden(rows, stored, searched, redacted, known),
         redacted=frozenset().union(*(redaction.secrets for redaction in redacted.values())),
     )
+
+
+def _select_marked(memories: pd.DataFrame) -> dict[str, Fields]:
+    """Return the texts of the memories in whose content an earlier redaction has left a mark."""
+    is_marked = memories["content"].str.contains("[redacted: ", regex=False).fillna(False).astype(bool)
+    texts = memories.loc[is_marked].reindex(columns=["id", *TEXT_FIELDS]).astype(object)
+    rows = texts.where(texts.notna(), None).to_dict("records")
+    return {row["id"]: {name: row[name] for name in TEXT_FIELDS} for row in rows}
 
 
 def _leave_out_sealed(findings: pd.DataFrame, rows: Mapping[str, DraftRow]) -> pd.DataFrame:

@@ -178,12 +178,12 @@ def audit_again(access: Access, path: str | PathLike[str], *, policy: PolicyOpti
 
 
 def unstored_error() -> PlanError:
-    """Make the error for an audit of a file."""
+    """Make the error for an audit of a file, where one of memories in a service is needed."""
     return PlanError(
-        "the audit is of a file, not of memories in a service: write them to a service, load them and audit again",
+        "the audit is of a file, not of memories in a service",
         hint=Hint(
-            "push_memories(access, memories) writes them",
-            "memframe plan writes them, once they are an archive of memframe",
+            "plan_cleanup(audit), without an access, plans for the file",
+            "memframe clean PATH cleans the file",
         ),
     )
 

@@ -103,8 +103,6 @@ def review_command(
         raise click.UsageError("Choose what to review: --request ID, --plan FILE or --file PATH.")
     if decisions is None and out is None and (accept or reject):
         raise click.UsageError("Nothing would be kept: give --decisions FILE or --out PLAN.")
-    if out is not None and foreign is not None:
-        raise click.UsageError("No service holds the memories of a --file, so that there is no plan to save.")
     with ExitStack() as stack:
         is_needed = foreign is None and (plan_path is None or out is not None)
         access = stack.enter_context(open_request(request_id)) if request_id and is_needed else None
@@ -175,7 +173,8 @@ def _report(desk: Review, access: Access | None, out: Path | None, *, is_list: b
         plan = desk.plan(access)
         plan.save(out)
         lines.append(
-            f"Plan: {out} ({number_of(len(plan), 'change', 'changes')}); `memframe apply` carries it out."
+            f"Plan: {out} ({number_of(len(plan), 'change', 'changes')}); "
+            f"`memframe {'apply' if plan.file is None else 'clean --plan'}` carries it out."
         )
     values = {
         "left": n_left,

@@ -10,6 +10,7 @@ from contextlib import closing
 from functools import partial
 from itertools import islice
 
+import pandas as pd
 from msgspec import Struct
 
 from memframe.access import Access
@@ -17,7 +18,8 @@ from memframe.client.validation import memory_query
 from memframe.errors import NotFoundError
 from memframe.frames import to_encodable
 from memframe.listing import PAGE_SIZES, MemoryPages
-from memframe.plan.change import Fields, Value, same_value
+from memframe.plan.cells import cells_of, read_cell
+from memframe.plan.change import FIELDS, Fields, Value, same_value
 from memframe.wire import MemoryBlob
 
 N_READERS = 8
@@ -61,6 +63,25 @@ class CurrentMemory(Struct, frozen=True):
     def sealed_digest(self) -> str:
         """SHA-256, hexadecimal, of the content as it is stored."""
         return digest_of(self.blob.content or "")
+
+
+def current_of(memories: pd.DataFrame) -> dict[str, CurrentMemory]:
+    """Return the rows of a frame as memories, by id: for those of a file, the file is the service.
+
+    >>> memories = pd.DataFrame({"id": ["row 0"], "content": ["Likes tea"]})
+    >>> current_of(memories)["row 0"].value("content")
+    'Likes tea'
+    """
+    names = [name for name in (*FIELDS, "content_error") if name in memories.columns]
+    columns = {name: cells_of(memories[name]) for name in names}
+    errors = columns.pop("content_error", [None] * len(memories))
+    fields = {name: [read_cell(name, cell).value for cell in cells] for name, cells in columns.items()}
+    found = {}
+    for row, memory_id in enumerate(memories["id"]):
+        blob = MemoryBlob(id=memory_id, user_id="", **{name: cells[row] for name, cells in fields.items()})  # type: ignore[arg-type]  # as the fields hold them
+        error = errors[row] if isinstance(errors[row], str) else None
+        found[memory_id] = CurrentMemory(blob, blob.content, error)
+    return found
 
 
 def digest_of(content: str) -> str:
@@ -110,9 +131,11 @@ def _pages(
 ) -> Generator[list[CurrentMemory]]:
     """List page by page; of each only what is wanted, so that nothing else is opened."""
     with closing(MemoryPages(access, "mark").records(memory_query(access.user_id))) as records:
-        for blobs, is_odd in records:
+        for blobs, may_hold_surrogates in records:
             chosen = blobs if wanted is None else [blob for blob in blobs if blob.id in wanted]
-            yield _open(access, chosen, is_odd) if with_content else [*map(CurrentMemory, chosen)]
+            yield (
+                _open(access, chosen, may_hold_surrogates) if with_content else [*map(CurrentMemory, chosen)]
+            )
 
 
 def _read_one_by_one(access: Access, ids: Collection[str], with_content: bool) -> dict[str, CurrentMemory]:
@@ -121,8 +144,8 @@ def _read_one_by_one(access: Access, ids: Collection[str], with_content: bool) -
     else:
         with ThreadPoolExecutor(N_READERS, thread_name_prefix="memframe-read") as readers:
             blobs = [*readers.map(partial(_blob, access), ids)]
-    there = [blob for blob in blobs if blob]
-    found = _open(access, there) if with_content else map(CurrentMemory, there)
+    records = [blob for blob in blobs if blob]
+    found = _open(access, records) if with_content else map(CurrentMemory, records)
     return {memory.id: memory for memory in found}
 
 
@@ -133,9 +156,11 @@ def _blob(access: Access, memory_id: str) -> MemoryBlob | None:
         return None
 
 
-def _open(access: Access, blobs: Sequence[MemoryBlob], is_odd: bool = True) -> list[CurrentMemory]:
-    """Open the contents of memories, of which some may hold halves of surrogate pairs where `is_odd`."""
-    if is_odd:
+def _open(
+    access: Access, blobs: Sequence[MemoryBlob], may_hold_surrogates: bool = True
+) -> list[CurrentMemory]:
+    """Open the contents of memories, of which some may hold halves of surrogate pairs where `may_hold_surrogates`."""
+    if may_hold_surrogates:
         columns = MemoryPages(access, "mark").open(blobs)
         plain, errors = columns["content"], columns["content_error"]
     else:

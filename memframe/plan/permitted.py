@@ -6,13 +6,16 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+import pandas as pd
+
 from memframe.access import Access
+from memframe.audit.planted import without_hidden
 from memframe.audit.policy import Allow, Limits, Policy, Protect, Step
 from memframe.display import number_of
 from memframe.errors import Hint, PlanError
 from memframe.plan.change import FIELDS, Change, list_some, same_value
 from memframe.plan.corrections import key_of
-from memframe.plan.current import count_current, read_current
+from memframe.plan.current import count_current, current_of, read_current
 from memframe.plan.losses import count_redactions
 from memframe.plan.plan import Plan
 
@@ -45,16 +48,25 @@ def leave_out_protected(plan: Plan, policy: Policy, states: States) -> Plan:
     return plan
 
 
-def keep_policy(access: Access, plan: Plan, policy: Policy) -> Plan:
-    """Leave out what a policy protects, as the service holds it now; raise `PlanError` for a plan beyond its limits."""
-    current = read_current(access, [change.id for change in plan.writes if change.id], with_content=False)
+def keep_policy(given: Access | pd.DataFrame, plan: Plan, policy: Policy) -> Plan:
+    """Leave out what a policy protects, as the service holds it now; raise `PlanError` for a plan beyond its limits.
+
+    Of a file, the memories that were read from it are given in place of the access.
+    """
+    ids = [change.id for change in plan.writes if change.id]
+    if isinstance(given, Access):
+        current = read_current(given, ids, with_content=False)
+    else:
+        current = current_of(given[given["id"].isin(ids)])
 
     def states(memory_id: str) -> tuple[Fields, ...]:
         memory = current.get(memory_id)
         return () if memory is None else ({name: memory.value(name) for name in FIELDS},)
 
     plan = leave_out_protected(plan, policy, states)
-    check_limits(plan, policy.limits, lambda: count_current(access))
+    check_limits(
+        plan, policy.limits, lambda: count_current(given) if isinstance(given, Access) else len(given)
+    )
     return plan
 
 
@@ -86,6 +98,11 @@ def _describe_breach(change: Change, protect: Protect, state: Fields) -> str | N
 
 def _redacts(change: Change, name: str) -> bool:
     return count_redactions(change.after.get(name)) > count_redactions(change.before.get(name))
+
+
+def _strips(change: Change, name: str) -> bool:
+    before = change.before.get(name)
+    return isinstance(before, str) and change.after[name] == without_hidden(before) != before
 
 
 def check_limits(plan: Plan, limits: Limits, count_memories: Callable[[], int]) -> None:
@@ -173,6 +190,8 @@ def find_steps(change: Change, *, is_merge: bool) -> tuple[Step, ...]:
             steps["redact"] = None
         elif is_merge:
             steps["merge"] = None
+        elif _strips(change, name):
+            steps["strip"] = None
         elif name == "tags":
             steps["retag"] = None
         elif name == "importance" and "scores" in change.checks:

@@ -9,12 +9,12 @@ import hashlib
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import pandas as pd
@@ -22,16 +22,22 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memframe.access import Access
+from memframe.audit.text import with_all_columns
 from memframe.display import number_of
 from memframe.errors import PlanError, StalePlanError
 from memframe.files import raise_os_errors_as, write_own_file
+from memframe.frames import READ
 from memframe.keystore import open_local_cipher
 from memframe.plan.change import FIELDS, WRITES, Action, Change, format_counts, list_some, mask
 from memframe.plan.corrections import check_actions, edit_records, key_of, read_ids, select
 from memframe.plan.current import CurrentMemory
 from memframe.plan.losses import Loss, count_holders, find_keys, find_losses, known_texts, texts_besides
 from memframe.plan.render import count_actions, describe_losses, on_one_line, render_diff, render_plan_html
+from memframe.runtime import utc_now
 from memframe.versions import package_version
+
+OF_FILE = "file:"
+"""Beginning of the address of a plan for a file, in place of that of a service."""
 
 UTC_MINUTE = "%Y-%m-%d %H:%M UTC"
 BEGINNING = b"memframe plan "
@@ -92,9 +98,9 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
     ----------
     records : tuple of Change
     base_url : str
-        Of the service.
+        Of the service; for a file its path, after ``file:``.
     user_id : str
-        Whose memories.
+        Whose memories; empty for a file.
     key_version : int
         Version of the key with which content will be sealed.
     created_at : datetime
@@ -179,8 +185,14 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         return len(self.records)
 
     @property
+    def file(self) -> str | None:
+        """The path of the file that the plan is for; None if it is for a service."""
+        return self.base_url.removeprefix(OF_FILE) if self.base_url.startswith(OF_FILE) else None
+
+    @property
     def _made(self) -> str:
-        return f"for user {self.user_id} at {self.base_url}, as of {self.created_at.strftime(UTC_MINUTE)}"
+        whose = f"user {self.user_id} at {self.base_url}" if self.file is None else self.file
+        return f"for {whose}, as of {self.created_at.strftime(UTC_MINUTE)}"
 
     @property
     def undo_note(self) -> str | None:
@@ -489,30 +501,59 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
             )
 
 
+class Target(NamedTuple):
+    """Memories that a plan is for: those of a user of a service, or of a file."""
+
+    base_url: str
+    user_id: str
+    key_version: int
+    restore_days: int | None
+    """For how long the service can restore a deleted memory; None for a file."""
+    known: Callable[[], pd.DataFrame | None]
+    """Returns the memories in which is looked for what the plan could lose."""
+    now: Callable[[], datetime]
+
+
+def target_of(given: Access | pd.DataFrame) -> Target:
+    """Return the target of an access; or of memories that were read from a file."""
+    if isinstance(given, Access):
+        client = given.client
+        return Target(
+            client.base_url,
+            given.user_id,
+            given.credentials.key_version,
+            client.restore_days,
+            given.baseline,
+            client.runtime.now,
+        )
+    file = given.attrs.get(READ, {}).get("file", "a frame")
+    return Target(f"{OF_FILE}{file}", "", 0, None, lambda: with_all_columns(given), utc_now)
+
+
 def plan_of(
-    access: Access,
+    given: Access | pd.DataFrame,
     records: Iterable[Change],
     *,
     notes: Iterable[str] = (),
     left: Iterable[LeftOut] = (),
     created_at: datetime | None = None,
 ) -> Plan:
-    """Make a plan for the user of an access; `left` is what it leaves out.
+    """Make a plan for the user of an access, or for the file of memories; `left` is what it leaves out.
 
-    What the plan could lose is looked for in all memories that the access has loaded.
+    What the plan could lose is looked for in all memories that the access has loaded, or that the file holds.
     """
-    records = tuple(records)
-    if any(change.action == "delete" for change in records):
-        notes = [*notes, undo_note(access.client.restore_days)]
+    records, target = tuple(records), target_of(given)
+    if target.restore_days is not None and any(change.action == "delete" for change in records):
+        notes = [*notes, undo_note(target.restore_days)]
     keys = find_keys(records)
-    baseline = access.baseline() if keys else None
+    baseline = target.known() if keys else None
     others = () if baseline is None else texts_besides(baseline, records)
     return Plan(
         records=records,
-        base_url=access.client.base_url,
-        user_id=access.user_id,
-        key_version=access.credentials.key_version,
-        created_at=created_at or access.client.runtime.now(),
+        base_url=target.base_url,
+        user_id=target.user_id,
+        key_version=target.key_version,
+        created_at=created_at or target.now(),
         notes=true_notes(notes, records, ()),
         left_out=tuple(left),
         held=count_holders(keys, others),

@@ -1,13 +1,15 @@
 """Read files of other memory systems into the columns of memories: recognised by shape, nothing left out silently.
 
-`FORMATS` (`memframe.readers.formats`) is the table of what is read: mem0, OpenMemory, Letta, ChatGPT, Claude, pasted
-lists of dated lines, LangGraph, Graphiti, two memory servers of MCP, Supermemory, Portable AI Memory, Markdown
-(basic-memory, Obsidian, OKF, Letta's folders), a person's own download from a service of memframe and any CSV, JSON,
-JSON Lines or Parquet with a column of texts. Archives of memframe are read by `load_archive`.
+`FORMATS` (`memframe.readers.formats`) is the table of what is read: mem0, OpenMemory, Letta, claude-mem, Hindsight,
+ChatGPT, Claude, pasted lists of dated lines, LangGraph, Graphiti, two memory servers of MCP, Supermemory, Portable AI
+Memory, profiles of keys and values, Markdown (basic-memory, Obsidian, OKF, Letta's folders), a person's own download
+from a service of memframe and any CSV, JSON, JSON Lines or Parquet with a column of texts. Archives of memframe are
+read by `load_archive`.
 
 Rows have no ``id``, as no service holds them: written with `plan_changes` they become new memories. ``origin_id`` is
 their id where they come from, ``entity`` what they speak of without naming it, ``place`` where they stand in the file,
-``outdated`` why their source no longer holds them true. A score of an unknown scale stays in a column beside.
+in words, ``line`` the line of their text there, ``file`` which one of a folder or archive it is, ``outdated`` why their
+source no longer holds them true. A score of an unknown scale stays in a column beside.
 ``attrs["memframe_read"]`` has the counts of a read: ``file``, ``format``, ``rows``, ``left_out`` (reason to number),
 ``times``, ``outdated``, ``not_kept``, ``tags_cut``, ``unread_files`` and ``summary``, the same in sentences.
 """
@@ -18,16 +20,19 @@ import warnings
 from collections.abc import Iterable
 from datetime import UTC, datetime, tzinfo
 from os import PathLike
+from typing import NamedTuple
 
 import pandas as pd
 
 from memframe.archive import load_archive
+from memframe.archive.bounds import MAX_BYTES, MAX_RATIO
 from memframe.archive.formats import is_archive
 from memframe.display import number_of, printable
 from memframe.errors import ConfigError, FrameError, kind_of
 from memframe.files import expand_path
 from memframe.frames import READ, gc_paused
 from memframe.readers.formats import FORMATS, GENERIC, REFUSED, Format
+from memframe.readers.places import Position
 from memframe.readers.rows import Collector, read_zone, times_of, undated
 from memframe.readers.source import Document, Input, is_text, open_path, open_text, read_header
 
@@ -82,11 +87,11 @@ def read_memories(
     >>> memories.attrs["memframe_read"]["summary"]
     '2 memories read as pasted. 1 of them has no date.'
     """
-    known = read_zone(zone)
     if format not in (*FORMATS, "auto", "memframe"):
         raise ConfigError(
             f"format={format!r:.60}: there is 'auto', 'memframe', {', '.join(map(repr, FORMATS))}"
         )
+    known = read_zone(zone)
     if not isinstance(path_or_text, str | PathLike):
         raise FrameError(f"path_or_text is {kind_of(path_or_text)}: pass a path, or the text as a str")
     path = None if is_text(path_or_text) else expand_path(path_or_text)
@@ -100,24 +105,53 @@ def read_memories(
         return archived
     try:
         source = open_text(str(path_or_text)) if path is None else open_path(path)
-        with gc_paused():
-            return _read(source, format, Collector(known, datetime.now(UTC)))
     except RecursionError:
-        raise FrameError(
-            f"{printable(str(path or 'the text'))} is nested too deeply to be memories."
-        ) from None
+        raise _too_deep(str(path or "the text")) from None
+    reading = read_input(source, format, zone=known)
+    if reading.is_partial:
+        warnings.warn(f"{source.name}: {reading.frame.attrs[READ]['summary']}", stacklevel=2)
+    return reading.frame
 
 
-def _read(source: Input, name: str, rows: Collector) -> pd.DataFrame:
-    form, documents = _choose(source, name)
-    n_entries = rows.take(form.read(documents))
-    _check_count(source, form, documents, n_entries)
-    others = [each for each in source.documents if not any(each is one for one in documents)]
-    readable = [each.name for each in others if _is_readable(each)]
-    frame = rows.frame(form.name, form.note, source, [each.name for each in others], readable)
-    if rows.left_out or rows.n_tags_cut or form.note or readable:
-        warnings.warn(f"{source.name}: {frame.attrs[READ]['summary']}", stacklevel=3)
-    return frame
+class Reading(NamedTuple):
+    """The memories of an input, and where each of them stands."""
+
+    frame: pd.DataFrame
+    form: Format
+    documents: list[Document]
+    """Those that the memories are from."""
+    places: list[Position]
+    """Of each row."""
+    is_partial: bool
+    """There is more than the memories, which a person should know."""
+
+
+def read_input(
+    source: Input, name: str, *, zone: tzinfo | None = None, now: datetime | None = None
+) -> Reading:
+    """Read an opened input in a format, or in the one that it shows; ``now`` is as in `Collector`."""
+    rows = Collector(zone, now or datetime.now(UTC))
+    try:
+        with gc_paused():
+            form, documents = _choose(source, name)
+            n_entries = rows.take(form.read(documents), _count_chars(documents))
+            _check_count(source, form, documents, n_entries)
+            others = [each for each in source.documents if not any(each is one for one in documents)]
+            readable = [each.name for each in others if _is_readable(each)]
+            frame = rows.frame(form.name, form.note, source, [each.name for each in others], readable)
+    except RecursionError:
+        raise _too_deep(source.name) from None
+    is_partial = bool(rows.left_out or rows.n_tags_cut or form.note or readable)
+    return Reading(frame, form, documents, rows.places, is_partial)
+
+
+def _count_chars(documents: list[Document]) -> int:
+    """Return the size of documents; of those without an original, the one from which their growth is not bounded."""
+    return sum(len(each.original.text) if each.original else MAX_BYTES // MAX_RATIO for each in documents)
+
+
+def _too_deep(name: str) -> FrameError:
+    return FrameError(f"{printable(name)} is nested too deeply to be memories.")
 
 
 def _is_readable(document: Document) -> bool:

@@ -1,87 +1,15 @@
-"""Read what chat assistants export: ChatGPT and Claude, and the list of dated lines that all of them write."""
+"""Read what chat assistants export: ChatGPT and Claude."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
+from memframe.readers.entries import list_items
 from memframe.readers.markdown import name_columns
-from memframe.readers.rows import Item, Items, read_time, text_of
+from memframe.readers.places import Original
+from memframe.readers.rows import Item, Items, text_of
 from memframe.readers.source import Damage, Document
-
-_LINE = re.compile(
-    r"\s*(?:[-*•]\s+|\d{1,6}[.)]\s+)?(?:\*\*)?(?:\[([^\]\[]{0,60})\]|(?=\d{4}-\d\d-\d\d)([\dT:+.Z-]{10,35}))"
-    r"(?:\*\*)?(?:\s*[-–—:.]|\s+[-–—])\s*(?:\*\*\s*)?(\S.*)"
-)
-"""``[date] - text``, also with a bullet or a number before, a colon or a full stop behind the date, or bold; a date in
-figures needs no brackets."""
-
-_ABOUT_USER = re.compile(r"\s*(?:the )?user(?:'s|’s)?\b", re.IGNORECASE)
-"""How the lines of ChatGPT's page of memories begin, which has neither dates nor bullets."""
-
-_BULLET = re.compile(r"\s*(?:[-*•]|\d{1,6}[.)])\s+(?!\[)(\S.*)")
-_HEADING = re.compile(r"\s*(?:#{1,6}\s+(\S.*)|\*\*([^*]{1,100})\*\*:?\s*)")
-_FENCE = re.compile(r"\s*(?:```|~~~)\w*\s*|\s*#{1,6}\s*")
-
-
-def is_pasted(document: Document) -> bool:
-    """Recognise a list by its lines: at least half of them, headings apart, are entries; in Markdown all of them."""
-    is_markdown = document.form == "markdown"
-    if document.form != "text" and (not is_markdown or document.value.lstrip().startswith("---")):
-        return False
-    lines = [line for line in document.value.split("\n") if line.strip() and not _is_frame(line)]
-    dated = sum(_LINE.match(line) is not None for line in lines)
-    bullets = sum(_BULLET.match(line) is not None for line in lines)
-    if not dated + bullets:
-        return len(lines) > 1 and all(map(_ABOUT_USER.match, lines))
-    if is_markdown and 2 * dated < len(lines):
-        return all(_LINE.match(line) or _BULLET.match(line) or line[0] in " \t" for line in lines)
-    return 2 * (dated + bullets) >= len(lines)
-
-
-def pasted_items(documents: list[Document]) -> Items:
-    """Yield the entries of lists: an indented line continues the one before it, a heading is the title.
-
-    Without dates and bullets, each line is an entry.
-    """
-    for document in documents:
-        lines = document.value.split("\n")
-        is_marked = any(_LINE.match(line) or _BULLET.match(line) for line in lines)
-        yield from _list_items(document.name, document.value, is_plain=not is_marked)
-
-
-def _list_items(name: str, text: str, *, goes_on: bool = False, is_plain: bool = False) -> Items:
-    heading, place, indent = None, "", 0
-    entry: Item | None = None
-    for number, line in enumerate(text.split("\n"), 1):
-        if _is_frame(line) or not line.strip():
-            found = _HEADING.fullmatch(line)
-            heading = (found[1] or found[2]).strip() if found else heading
-            continue
-        dated, bullet = _LINE.match(line), _BULLET.match(line)
-        depth = len(line) - len(line.lstrip())
-        is_part = depth > indent if bullet else goes_on or depth > 0
-        if entry is not None and not dated and is_part:
-            entry["content"] += f"\n{line.strip()}"
-            continue
-        if entry is not None:
-            yield place, entry
-        place, entry, indent = f"line {number} of {name}", None, depth
-        if dated:
-            date = (dated[1] or dated[2] or "").strip()
-            entry = {"content": dated[3].strip(), "title": heading}
-            entry["created_at" if read_time(date) else "date_saved"] = date
-        elif bullet or is_plain:
-            entry = {"content": (bullet[1] if bullet else line).strip(), "title": heading}
-        else:
-            yield place, Damage("line without an entry")
-    if entry is not None:
-        yield place, entry
-
-
-def _is_frame(line: str) -> bool:
-    return bool(_HEADING.fullmatch(line) or _FENCE.fullmatch(line))
 
 
 def is_chatgpt(document: Document) -> bool:
@@ -140,7 +68,8 @@ def _context_items(place: str, message: Item) -> Items:
     content, kind = message["content"], message["content"].get("content_type")
     if kind == "model_editable_context":
         text = text_of(content.get("model_set_context")) or ""
-        yield from _list_items(f"the list in {place}", text, goes_on=True)
+        for at, entry in list_items(f"the list in {place}", Original(text), goes_on=True):
+            yield at, {**entry, "content": str(entry["content"])} if isinstance(entry, dict) else entry
     if kind == "user_editable_context":
         metadata = message.get("metadata")
         about = metadata.get("user_context_message_data") if isinstance(metadata, dict) else None
@@ -171,19 +100,3 @@ def claude_items(documents: list[Document]) -> Items:
         projects = item.get("project_memories")
         for project, text in projects.items() if isinstance(projects, dict) else ():
             yield place, {"content": text, "title": "Project", "origin_id": project}
-
-
-def is_sections(document: Document) -> bool:
-    """Recognise texts that lines of one paragraph sign divide."""
-    return document.form in ("text", "markdown") and _SECTION.search(document.value) is not None
-
-
-def section_items(documents: list[Document]) -> Items:
-    """Yield the text of each section."""
-    for document in documents:
-        for number, text in enumerate(_SECTION.split(document.value), 1):
-            if text.strip():
-                yield f"section {number} of {document.name}", {"content": text.strip()}
-
-
-_SECTION = re.compile(r"^[ \t]*§[ \t]*\r?$", re.MULTILINE)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, cast
 
 from memframe.archive.notes import parse_frontmatter, split_frontmatter
 from memframe.errors import FrameError
 from memframe.fields import MEMORY_FIELDS
 from memframe.frames import MEMORY_KINDS, read_moment
+from memframe.readers.entries import Entry, note_entries
+from memframe.readers.places import Lines, Located, Original, locate_lines
 from memframe.readers.rows import TIME_NAMES, Item, Items, is_filled, read_time, text_of
 from memframe.readers.source import TEXT_KEYS, Damage, Document
 
@@ -34,10 +36,10 @@ _NAMES |= {
 
 _TAKEN = {*MEMORY_KINDS, *_NAMES}
 
-_LISTS = ("memories", "items", "results", "records", "data", "entries")
+LISTS = ("memories", "items", "results", "records", "data", "entries")
 
 _SUBJECTS = (
-    *_LISTS,
+    *LISTS,
     "facts",
     "preferences",
     "goals",
@@ -51,6 +53,7 @@ _SUBJECTS = (
 
 _BLOCK = re.compile(r"^---[ \t]*\r?\n((?:[A-Za-z_]\w*:.*\n)+)---[ \t]*\r?$", re.MULTILINE)
 _OBSERVATION = re.compile(r"\s*[-*]\s+\[([^\]\[()]{2,60})\]\s+(\S.*)")
+_LINK = re.compile(r"\[[^\]\n]*\]\([^)\n]+\.md\)")
 _CONTEXT = re.compile(r"\s\(([^()]*)\)\Z")
 """``- [category] content #tag (context)``; one letter or none in the brackets is a check box."""
 
@@ -109,7 +112,7 @@ def has_text(entry: object, names: Sequence[str] = _NAMES["content"]) -> bool:
 def _lists_of(value: Item) -> dict[str, list[Any]]:
     """Return the lists of an object whose entries are memories: under a usual name, or with texts."""
     lists = {key: entries for key, entries in value.items() if isinstance(entries, list)}
-    usual = next((key for key in _LISTS if key in lists), None)
+    usual = next((key for key in LISTS if key in lists), None)
     found = {
         key: entries
         for key, entries in lists.items()
@@ -214,15 +217,23 @@ def is_markdown(document: Document) -> bool:
 
 
 def markdown_items(documents: list[Document]) -> Items:
-    """Yield notes; the observations of a note are memories of their own, and its relations are left out."""
+    """Yield notes, and what stands in them as a memory of its own.
+
+    In a note without frontmatter these are bullets, dated lines and the paragraphs beside them, if it has any of the
+    first two; in others the observations. Relations are left out, as are links to notes beside.
+    """
     for document in documents:
         if len(documents) > 1 and _is_index(document):
             yield document.name, Damage("index or log of a folder", is_entry=False)
             continue
         head, body = split_frontmatter(document.value)
+        start, original = len(document.value) - len(body), document.original or Original(document.value)
+        path = PurePosixPath(document.name)
+        note: Item = {"title": path.stem} if path.suffix else {}
+        if not start and (entries := note_entries(original)):
+            yield from _entry_items(document.name, note, entries, is_alone=len(documents) == 1)
+            continue
         try:
-            path = PurePosixPath(document.name)
-            note: Item = {"title": path.stem} if path.suffix else {}
             note |= {"origin_id": document.name} if len(documents) > 1 else {}
             note |= name_columns(parse_frontmatter(head, document.name))
         except FrameError:
@@ -230,9 +241,39 @@ def markdown_items(documents: list[Document]) -> Items:
                 raise
             yield document.name, Damage("note with damaged frontmatter")
         else:
-            yield from _note_items(
-                document.name, note, body, 1 + document.value[: -len(body) or None].count("\n")
-            )
+            yield from _note_items(document.name, note, original, start)
+
+
+def _entry_items(name: str, note: Item, entries: list[Entry], *, is_alone: bool) -> Items:
+    is_graph = any(_OBSERVED.match(entry.content) for entry in entries if not entry.is_paragraph)
+    for entry in entries:
+        place, text = f"line {entry.number} of {name}", entry.content
+        if not entry.is_paragraph and is_graph and _RELATION.fullmatch(f"- {text}"):
+            yield place, Damage("relation", is_entry=False)
+        elif not entry.is_paragraph and not is_alone and _LINK.match(text):
+            yield place, Damage("link to a note", is_entry=False)
+        else:
+            date = entry.date or (note.get("title") if read_time(note.get("title")) else None)
+            item = note | ({"title": entry.title} if entry.title else {}) | {"created_at": date}
+            found = None if entry.is_paragraph else _OBSERVED.match(text)
+            yield place, item | (_observe(found, text, item) if found else {"content": text})
+
+
+_OBSERVED = re.compile(r"\[([^\]\[()]{2,60})\]\s+(\S.*)")
+
+
+def _observe(found: re.Match[str], text: Located, note: Item) -> Item:
+    """Return the cells of an observation: its category and hashtags are tags, beside those of the note."""
+    at, first = cast("Lines", text.at), found[2].rstrip()
+    context = _CONTEXT.search(first) if "\n" not in text else None
+    of_note = note.get("tags")
+    of_note = of_note if isinstance(of_note, list) else (text_of(of_note) or "").split(",")
+    tags = [found[1], *_HASHTAG.findall(text[found.start(2) :]), *of_note]
+    (start, _), *others = at.spans
+    start += found.start(2)
+    first = first[: context.start()] if context else first
+    content = locate_lines(at.original, [(start, start + len(first)), *others], at.whole, at.indent)
+    return {"content": content, "tags": tags} | ({"context": context[1]} if context else {})
 
 
 def _is_index(document: Document) -> bool:
@@ -247,29 +288,36 @@ _LINKS = re.compile(r"(?:[ \t\r]*(?:#[^\n]*|[-*][ \t]+\[[^\]\n]*\]\([^)\n]+\.md\
 """Headings, blank lines, and bullets that begin with a link to a note."""
 
 
-def _note_items(name: str, note: Item, body: str, first: int) -> Items:
-    lines = body.split("\n")
-    found = {number: _OBSERVATION.fullmatch(line) for number, line in enumerate(lines)}
+def _note_items(name: str, note: Item, original: Original, start: int) -> Items:
+    """Yield the observations of a note, and its other lines as one memory."""
+    lines, number = [], original.text.count("\n", 0, start)
+    for line in original.text[start:].split("\n"):
+        number += 1
+        lines.append((number, start, line.removesuffix("\r")))
+        start += len(line) + 1
+    found = {number: _OBSERVATION.fullmatch(line) for number, _, line in lines}
     is_graph = any(found.values()) or "permalink" in note
-    rest = []
-    for number, line in enumerate(lines):
-        place = f"line {first + number} of {name}"
+    rest: list[tuple[int, str]] = []
+    for number, start, line in lines:
+        place = f"line {number} of {name}"
         if observation := found[number]:
-            text = observation[2].rstrip()
-            context = _CONTEXT.search(text)
-            of_note = note.get("tags")
-            of_note = of_note if isinstance(of_note, list) else (text_of(of_note) or "").split(",")
-            tags = [observation[1], *_HASHTAG.findall(text), *of_note]
-            text_and_context = (
-                {"content": text[: context.start()], "context": context[1]} if context else {"content": text}
-            )
-            yield place, note | {"entity": note.get("title")} | text_and_context | {"tags": tags}
+            first = observation.start(1) - 1
+            whole = start, min(original.text.find("\n", start) + 1 or len(original.text), len(original.text))
+            text = locate_lines(original, [(start + first, start + len(line.rstrip()))], whole)
+            observed = _OBSERVED.match(text)
+            yield place, note | {"entity": note.get("title")} | _observe(observed, text, note)  # type: ignore[arg-type]  # it is one
         elif is_graph and _RELATION.fullmatch(line):
             yield place, Damage("relation", is_entry=False)
         else:
-            rest.append(line)
-    if len(rest) == len(lines) or any(line.strip() and not line.lstrip().startswith("#") for line in rest):
-        yield name, note | {"content": "\n".join(rest).strip("\r\n")}
+            rest.append((start, line))
+    if len(rest) == len(lines) or any(line.strip() and not line.lstrip().startswith("#") for _, line in rest):
+        while rest and not rest[0][1].strip("\r"):
+            del rest[0]
+        while rest and not rest[-1][1].strip("\r"):
+            del rest[-1]
+        everything = (0, len(original.text)) if len(found) == len(lines) and not any(found.values()) else None
+        spans = [(start, start + len(line)) for start, line in rest]
+        yield name, note | {"content": locate_lines(original, spans, everything)}
 
 
 _DOWNLOAD = re.compile(r"# Memories of .*\n\nExported \S+\n")

@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 
 import pandas as pd
 
+from memframe.archive.bounds import MAX_RATIO, TABLE_BYTES
 from memframe.audit.declared import declared_outdated
 from memframe.display import number_of, printable
 from memframe.errors import ConfigError, FrameError
@@ -25,6 +26,7 @@ from memframe.frames import (
     replace_surrogates,
     to_encodable,
 )
+from memframe.readers.places import Position, lines_of, position_of
 from memframe.readers.source import Damage, Input
 from memframe.wire import MAX_TAG_CHARS, MAX_TAGS
 
@@ -38,9 +40,9 @@ _TEXTS = (
 )
 _SCORES = tuple(field.name for field in MEMORY_FIELDS if field.kind == "number")
 _COLUMNS = (*_TEXTS, *TIME_FIELDS, *_SCORES, "tags")
-_FIRST = (*MEMORY_KINDS, "origin_id", "entity", "place", "outdated")
+_FIRST = (*MEMORY_KINDS, "origin_id", "entity", "place", "file", "outdated")
 """Columns of every frame; ``entity`` is what a text speaks of without naming it, ``place`` where it stands."""
-_OWN = frozenset(_FIRST)
+_OWN = frozenset([*_FIRST, "line"])
 
 _VECTOR_LENGTH = 32
 """Numbers in a list that is taken for an embedding."""
@@ -88,14 +90,20 @@ class Collector:
     def __init__(self, zone: tzinfo | None, now: datetime) -> None:
         self._zone, self._now = zone, now
         self._columns: dict[str, list[Any]] = {name: [] for name in _FIRST}
-        self._n_rows = self._n_days = self._n_unreadable = self.n_tags_cut = 0
+        self.places: list[Position] = []
+        """Of each row."""
+        self._n_rows = self._n_days = self._n_unreadable = self.n_tags_cut = self._max_chars = 0
         self._units: Counter[str] = Counter()
         self._vectors: Counter[str] = Counter()
         self.left_out: Counter[str] = Counter()
         self._first_place: dict[str, str] = {}
 
-    def take(self, items: Iterable[tuple[str, Item | Damage]]) -> int:
-        """Collect what a reader yields, with its places, and return the number of entries."""
+    def take(self, items: Iterable[tuple[str, Item | Damage]], n_chars: int) -> int:
+        """Collect what a reader yields, with its places, and return the number of entries.
+
+        ``n_chars`` is the size of the files: what a reader repeats in each row must not grow much beyond it.
+        """
+        self._max_chars = max(TABLE_BYTES, MAX_RATIO * n_chars)
         n_entries = 0
         for place, item in items:
             if isinstance(item, Damage):
@@ -131,12 +139,19 @@ class Collector:
             cells[name] is None and bool(given & {*TIME_NAMES[name]}) for name in TIME_FIELDS
         )
         cells = {key: value for key, value in cells.items() if value is not None}
+        self._max_chars -= sum(len(value) for value in cells.values() if isinstance(value, str))
+        if self._max_chars < 0:
+            raise FrameError(
+                f"The memories up to {place} repeat a long text, such as the name of an entity, in each row: they take "
+                f"more than {MAX_RATIO} times the size of the file. Shorten it."
+            )
         for key in cells:
             if key not in self._columns:
                 self._columns[key] = [None] * self._n_rows
         for key, column in self._columns.items():
             column.append(cells.get(key))
         self._n_rows += 1
+        self.places.append(position_of({name: cells.get(name) for name in _TEXTS}))
         if len(self._columns) > MAX_COLUMNS + len(_OWN):
             raise FrameError(
                 f"There are more than {MAX_COLUMNS} columns at {place}: choose some, with pandas."
@@ -186,12 +201,19 @@ class Collector:
             self._columns["place"] = [
                 None if place == of_it[4:] else place.removesuffix(of_it) for place in self._columns["place"]
             ]
+        else:
+            names = {id(document.original): document.name for document in source.documents}
+            self._columns["file"] = [
+                place.original and names.get(id(place.original)) for place in self.places
+            ]
         columns = replace_surrogates(self._columns)
         for name in _SCORES:
             columns[name] = _known_scores(columns[name], columns.get(f"origin_{name}", ()))
         builder = FrameBuilder({name: MEMORY_KINDS.get(name, TEXT) for name in columns})
         builder.add(columns)
         frame = builder.frame()
+        lines = pd.Series(lines_of(self.places), dtype="Int64")
+        frame.insert([*frame.columns].index("file") + 1, "line", lines)
         frame.attrs[READ] = self._report(form, note, source, unread, readable, frame)
         return frame
 

@@ -36,6 +36,7 @@ from memframe.display import printable
 from memframe.errors import FrameError
 from memframe.files import raise_os_errors_as
 from memframe.frames import to_encodable
+from memframe.readers.places import Node, Original, locate_values
 
 TEXT_KEYS = ("content", "memory", "text", "data", "fact", "value", "observation")
 """Names under which memory systems keep the text of a memory."""
@@ -72,12 +73,15 @@ class Document(NamedTuple):
     value : Any
     numbers : list of int
         Of the lines, where form is "lines".
+    original : Original, optional
+        The text of the file, to which the places of its memories refer; None where it cannot be edited as a text.
     """
 
     name: str
     form: Form
     value: Any
     numbers: Sequence[int] = ()
+    original: Original | None = None
 
     def items(self, *keys: str) -> Iterator[tuple[str, Any]]:
         """Yield the entries of a list, lines or rows with their places; of an object the lists under the keys."""
@@ -299,8 +303,8 @@ def _decode_text(text: str, name: str) -> Document:
     check_values(text, name)
     begin, is_note = text.lstrip(), Path(name).suffix.lower() in _MARKDOWN
     if begin.startswith(_JSON[2:]) and not is_note:  # encoded twice, as some of Letta's own agent files are
-        text = _decode_json(text, name).value
-        begin = text.lstrip()
+        inner = _decode_text(_decode_json(text, name).value, name)
+        return inner._replace(original=None)
     if begin.startswith(_JSON[:2]) and not _DATED_LINE.match(begin):
         try:
             return _decode_json(text, name)
@@ -308,18 +312,22 @@ def _decode_text(text: str, name: str) -> Document:
             if not is_note:  # a note may begin with a link, such as [[Tea]]
                 raise
     if begin.startswith("---") or is_note:
-        return Document(name, "markdown", text)
-    return _decode_table(text, name) or Document(name, "text", text)
+        return Document(name, "markdown", text, original=Original(text))
+    return _decode_table(text, name) or Document(name, "text", text, original=Original(text))
 
 
 def _decode_json(text: str, name: str) -> Document:
     try:
-        return Document(name, "json", parse_json(text))
+        original = Original(text)
+        return Document(name, "json", locate_values(parse_json(text), original), original=original)
     except (json.JSONDecodeError, RepeatedKeyError) as error:
         lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
         values = [_parse_line(line) for _, line in lines]
         if 2 * sum(isinstance(value, dict) for value in values) > len(values) and text.lstrip()[0] == "{":
-            return Document(name, "lines", values, [number for number, _ in lines])
+            original, numbers = Original(text, is_lines=True), [number for number, _ in lines]
+            for number, value in zip(numbers, values, strict=True):
+                locate_values(value, Node(original, number - 1))
+            return Document(name, "lines", values, numbers, original)
         if isinstance(error, RepeatedKeyError):
             raise FrameError(
                 f"{name} has an object with two values of one key, {error}: only one of them would be read. Correct "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pandas as pd
@@ -10,9 +10,11 @@ from msgspec.structs import replace
 
 from memframe.access import Access
 from memframe.errors import PlanError, find_nearest
-from memframe.plan import Plan, plan_changes
+from memframe.plan import Plan, plan_changes, plan_of
 from memframe.plan.cells import normalize, read_cell
-from memframe.plan.change import FIELDS, Value
+from memframe.plan.change import FIELDS, Change, Value
+from memframe.plan.current import current_of
+from memframe.plan.edited_frame import label_of
 
 EDITED = "edited in the review"
 
@@ -41,9 +43,11 @@ def check_fields(fields: Mapping[str, Any]) -> dict[str, Value]:
 
 
 def correct_plan(
-    plan: Plan, access: Access, memories: pd.DataFrame, memory_id: str, fields: Mapping[str, Value]
+    plan: Plan, access: Access | None, memories: pd.DataFrame, memory_id: str, fields: Mapping[str, Value]
 ) -> Plan:
     """Return the plan with fields of one memory as they were edited, whatever else it does to them.
+
+    Without an access, the memories are those of a file.
 
     Raises `PlanError` if the plan deletes the memory.
     """
@@ -56,10 +60,14 @@ def correct_plan(
         return plan.edit(memory_id, **fields)
     own = {} if known is None else {name: value for name, value in known.after.items() if name not in fields}
     row = memories[memories["id"] == memory_id].head(1)
-    cells = {
-        name: pd.Series([value], index=row.index, dtype=object) for name, value in {**own, **fields}.items()
-    }
-    patch = plan_changes(access, row[["id"]].assign(**cells), on_null="null")
+    if access is None:
+        patch = plan_of(memories, _patches_of(row, {**own, **fields}), created_at=plan.created_at)
+    else:
+        cells = {
+            name: pd.Series([value], index=row.index, dtype=object)
+            for name, value in {**own, **fields}.items()
+        }
+        patch = plan_changes(access, row[["id"]].assign(**cells), on_null="null")
     reason = "; ".join(filter(None, [known.reason if known else None, EDITED]))
     hidden = () if known is None else known.hidden
     edited = replace(
@@ -67,3 +75,16 @@ def correct_plan(
     )
     rest = plan if known is None else replace(plan, records=tuple(c for c in plan.records if c is not known))
     return rest + edited
+
+
+def _patches_of(row: pd.DataFrame, fields: Mapping[str, Value]) -> Iterator[Change]:
+    """Yield the patch that sets fields of a memory of a file, if one of them is another now."""
+    for label, (memory_id, current) in zip(row.index, current_of(row).items(), strict=True):
+        if names := current.find_differences(fields):
+            yield Change(
+                action="patch",
+                row=label_of(label),
+                id=memory_id,
+                before={name: current.value(name) for name in names},
+                after={name: fields[name] for name in names},
+            )

@@ -527,7 +527,8 @@ class Review:
         Parameters
         ----------
         access : Access, optional
-            Of the user whose memories were audited; it may be left out for the review of a plan.
+            Of the user whose memories were audited; it may be left out for the review of a plan, and there is none for
+            a file, whose plan `clean_file` carries out.
 
         Returns
         -------
@@ -553,13 +554,13 @@ class Review:
                 edits.append((item, Edited(fields["id"], values)))
         plan = self._plan_of(taken, access)
         for _, edited in edits:
-            if access is None:
+            if access is None and plan.file is None:
                 raise PlanError("an edited proposal needs the access: review.plan(access)")
             plan = correct_plan(plan, access, self._memories, edited.id, edited.fields)
         if self.policy is not None:
-            if access is None:
+            if access is None and plan.file is None:
                 raise PlanError("the policy needs what the service holds now: review.plan(access)")
-            plan = keep_policy(access, plan, self.policy)
+            plan = keep_policy(self._memories if access is None else access, plan, self.policy)
         note = self._describe_left()
         return replace(plan, notes=(*plan.notes, note)) if note else plan
 
@@ -598,7 +599,7 @@ class Review:
             plan = self.origin.leave_out(ids, reason="not accepted in the review") if ids else self.origin
             # creates have no id by which they could be left out
             return replace(plan, records=tuple(change for change in plan.records if change not in out))
-        if access is None:
+        if access is None and self.origin.is_stored:
             raise PlanError("give the access to the audited memories: review.plan(access)")
         actions = np.full(len(self.origin.findings), "none", dtype=object)
         for item in taken:

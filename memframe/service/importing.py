@@ -237,7 +237,7 @@ def run_import(
     return replace(preview, id=import_id, n_new=n_created, n_known=preview.n_known + n_meanwhile)
 
 
-_OURS = {*ForeignMemory.__struct_fields__, "id", "user_id", "tag_ids", "place", "outdated"}
+_OURS = {*ForeignMemory.__struct_fields__, "id", "user_id", "tag_ids", "place", "file", "line", "outdated"}
 """Columns that a memory has a field for, or that say where it stood."""
 
 

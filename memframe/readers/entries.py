@@ -1,0 +1,291 @@
+"""Read memories that stand as lines of a text: pasted lists, bullets and paragraphs of notes, and sections."""
+
+from __future__ import annotations
+
+import os.path
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from memframe.readers.places import Located, Original, Span, locate_lines
+from memframe.readers.rows import Item, Items, read_time
+from memframe.readers.source import Damage, Document
+
+_LINE = re.compile(
+    r"\s*(?:[-*•]\s+|\d{1,6}[.)]\s+)?(?:\*\*)?(?:\[([^\]\[]{0,60})\]|(?=\d{4}-\d\d-\d\d)([\dT:+.Z-]{10,35}))"
+    r"(?:\*\*)?(?:\s*[-–—:.]|\s+[-–—])\s*(?:\*\*\s*)?(\S.*)"
+)
+"""``[date] - text``, also with a bullet or a number before, a colon or a full stop behind the date, or bold; a date in
+figures needs no brackets."""
+
+_ABOUT_USER = re.compile(r"\s*(?:the )?user(?:'s|’s)?\b", re.IGNORECASE)
+"""How the lines of ChatGPT's page of memories begin, which has neither dates nor bullets."""
+
+_BULLET = re.compile(r"\s*(?:[-*•]|\d{1,6}[.)])\s+(?!\[)(\S.*)")
+_HEADING = re.compile(r"\s*(?:#{1,6}\s+(\S.*)|\*\*([^*]{1,100})\*\*:?\s*)")
+_FENCE = re.compile(r"\s*(?:```|~~~)\w*\s*|\s*#{1,6}\s*")
+
+
+def is_pasted(document: Document) -> bool:
+    """Recognise a list by its lines: at least half of them, headings apart, are entries; in Markdown all of them."""
+    is_markdown = document.form == "markdown"
+    if document.form != "text" and (not is_markdown or document.value.lstrip().startswith("---")):
+        return False
+    lines = [line for line in document.value.split("\n") if line.strip() and not _is_frame(line)]
+    dated = sum(_LINE.match(line) is not None for line in lines)
+    bullets = sum(_BULLET.match(line) is not None for line in lines)
+    if not dated + bullets:
+        return len(lines) > 1 and all(map(_ABOUT_USER.match, lines))
+    if is_markdown and 2 * dated < len(lines):
+        return all(_LINE.match(line) or _BULLET.match(line) or line[0] in " \t" for line in lines)
+    return 2 * (dated + bullets) >= len(lines)
+
+
+def pasted_items(documents: list[Document]) -> Items:
+    """Yield the entries of lists: an indented line continues the one before it, a heading is the title.
+
+    Without dates and bullets, each line is an entry.
+    """
+    for document in documents:
+        lines = document.value.split("\n")
+        is_marked = any(_LINE.match(line) or _BULLET.match(line) for line in lines)
+        original = document.original or Original(document.value)
+        yield from list_items(document.name, original, is_plain=not is_marked)
+
+
+def list_items(name: str, original: Original, *, goes_on: bool = False, is_plain: bool = False) -> Items:
+    """Yield the entries of one list; with ``goes_on``, lines that are not indented continue an entry, too."""
+    heading, number, indent = None, 0, 0
+    entry: Item | None = None
+    parts: list[Span] = []
+    lines: list[_TextLine] = []
+
+    def close() -> Items:
+        if entry is not None:
+            content = locate_lines(original, parts, (lines[0].start, lines[-1].next), " " * (indent + 2))
+            yield f"line {number} of {name}", entry | {"content": content}
+
+    for line in _iter_lines(original.text):
+        text = line.text
+        if _is_frame(text) or not text.strip():
+            found = _HEADING.fullmatch(text)
+            heading = (found[1] or found[2]).strip() if found else heading
+            continue
+        dated, bullet = _LINE.match(text), _BULLET.match(text)
+        is_part = line.depth > indent if bullet else goes_on or line.depth > 0
+        if entry is not None and not dated and is_part:
+            parts.append(line.span(line.depth))
+            lines.append(line)
+            continue
+        yield from close()
+        entry, number, indent, lines = None, line.number, line.depth, [line]
+        if dated:
+            date = (dated[1] or dated[2] or "").strip()
+            entry, parts = {"title": heading}, [line.span(dated.start(3))]
+            entry["created_at" if read_time(date) else "date_saved"] = date
+        elif bullet or is_plain:
+            entry, parts = {"title": heading}, [line.span(bullet.start(1) if bullet else line.depth)]
+        else:
+            yield f"line {number} of {name}", Damage("line without an entry")
+    yield from close()
+
+
+def _is_frame(line: str) -> bool:
+    return bool(_HEADING.fullmatch(line) or _FENCE.fullmatch(line))
+
+
+class _TextLine(NamedTuple):
+    number: int
+    start: int
+    next: int
+    """Where the next line starts."""
+    text: str
+
+    @property
+    def depth(self) -> int:
+        """Blanks before the text."""
+        return len(self.text) - len(self.text.lstrip())
+
+    def span(self, first: int) -> Span:
+        """Return the span of the text from one of its characters on, without the blanks at the end."""
+        end = len(self.text.rstrip())
+        return self.start + min(first, end), self.start + end
+
+
+def _iter_lines(text: str, start: int = 0) -> Iterator[_TextLine]:
+    first = text.count("\n", 0, start)
+    for number, line in enumerate(text[start:].split("\n"), first + 1):
+        after = min(start + len(line) + 1, len(text))
+        yield _TextLine(number, start, after, line.removesuffix("\r"))
+        start = after
+
+
+# -- notes: each bullet with what is indented below it, each dated line, and each paragraph beside them
+
+_TOP_BULLET = re.compile(r"(\s*(?:[-*+•]|\d{1,6}[.)])[ \t]+)(\S.*)")
+_TITLE = re.compile(r" {0,3}#{1,6}(?:\s+(.*?))?(?:\s+#+)?\s*")
+_RULE = re.compile(r" {0,3}([-*_])(?:[ \t]*\1){2,}\s*")
+_FENCED = re.compile(r"\s*(`{3,}|~{3,})")
+_LEAD = re.compile(r"\**([^\s*][^\n]{0,98}?)\**:\**")
+"""A line of its own before bullets, such as ``Rules:``, which says what they are about."""
+
+
+class Entry(NamedTuple):
+    """One entry of a note: a bullet, a dated line, or a paragraph."""
+
+    number: int
+    """Of its first line, from 1."""
+    content: Located
+    title: str | None
+    """The heading above it, or the line that leads to its list."""
+    date: str | None
+    """Of its line, or of the heading."""
+    is_paragraph: bool
+
+
+def note_entries(original: Original, start: int = 0) -> list[Entry]:
+    r"""Return the entries of a note; a note without a bullet or dated line has none.
+
+    >>> note = Original("# Food\n- Likes tea\n  - green\n\nKeeps it\nin a tin.\n")
+    >>> [(entry.number, entry.title, entry.content) for entry in note_entries(note)]
+    [(2, 'Food', 'Likes tea\n- green'), (5, 'Food', 'Keeps it\nin a tin.')]
+    """
+    blocks = [*_iter_blocks(_iter_lines(original.text, start))]
+    if all(isinstance(block, str) or block.mark is None for block in blocks):
+        return []
+    entries: list[Entry] = []
+    heading: str | None = None
+    lead: str | None = None
+    for block, after in zip(blocks, [*blocks[1:], ""], strict=True):
+        if isinstance(block, str):
+            heading, lead = block or None, None
+            continue
+        is_paragraph = block.mark is None
+        if is_paragraph:
+            leads = len(block.lines) == 1 and isinstance(after, _Block) and after.mark is not None
+            found = _LEAD.fullmatch(block.lines[0].text.strip()) if leads else None
+            lead = found[1] if found else None
+            if found:
+                continue
+        date = heading if heading and len(heading) <= len("2024-05-01") and read_time(heading) else None
+        content = locate_lines(original, block.spans(), block.whole, block.indent)
+        entries.append(
+            Entry(block.lines[0].number, content, lead or heading, block.date or date, is_paragraph)
+        )
+    return entries
+
+
+_common = os.path.commonprefix
+
+
+class _Block:
+    """Lines that belong together; ``mark`` is the length of the bullet or date before the text, None in a paragraph."""
+
+    def __init__(self, line: _TextLine, mark: int | None, date: str | None, *, is_apart: bool) -> None:
+        self.lines, self.mark, self.date, self.is_apart = [line], mark, date, is_apart
+        self.whole = (line.start, line.next)
+
+    @property
+    def indent(self) -> str:
+        """The blanks before further lines."""
+        if self.mark is None:
+            return ""
+        deeper = [line.text[: line.depth] for line in self.lines[1:] if line.depth and line.text.strip()]
+        return _common(deeper) if deeper else " " * (self.lines[0].depth + 2)
+
+    def spans(self) -> Iterable[Span]:
+        """Return the span of each line, less indented by what all further ones have."""
+        first, *others = self.lines
+        yield first.span(first.depth if self.mark is None else self.mark)
+        for line in others:
+            yield line.span(len(_common([self.indent, line.text])))
+
+    def takes(self, line: _TextLine, *, is_bullet: bool, is_loose: bool) -> bool:
+        """Return True if a line goes on with this block; ``is_loose`` if there are blank lines between."""
+        if self.mark is None:
+            return not is_bullet and not is_loose
+        return line.depth > self.lines[0].depth or not (is_bullet or is_loose)
+
+
+def _iter_blocks(lines: Iterable[_TextLine]) -> Iterator[_Block | str]:
+    """Yield headings as text, and blocks; blank lines within a block belong to it."""
+    block: _Block | None = None
+    fence: str | None = None
+    blank: list[_TextLine] = []
+    is_apart = True  # from what is before it
+    for line in lines:
+        text = line.text
+        if fence is not None and block is not None:
+            block.lines += [*blank, line]
+            blank = []
+            fence = None if text.strip().startswith(fence) and not text.strip().strip(fence[0]) else fence
+            continue
+        if not text.strip():
+            blank.append(line)
+            continue
+        title, mark = _TITLE.fullmatch(text), _TOP_BULLET.match(text)
+        dated = _LINE.match(text)
+        date = (dated[1] or dated[2] or "").strip() if dated else ""
+        dated = dated if read_time(date) else None
+        is_bullet = bool(mark or dated)
+        if title or _RULE.fullmatch(text):
+            if block:
+                yield _close(block, blank)
+            block = None
+            if title:
+                yield (title[1] or "").strip()
+        elif block and block.takes(line, is_bullet=is_bullet, is_loose=bool(blank)):
+            block.lines += [*blank, line]
+        else:
+            if block:
+                yield _close(block, blank)
+            is_apart = bool(blank) or line.number == 1
+            length = dated.start(3) if dated else mark.end(1) if mark else None
+            block = _Block(line, length, date if dated else None, is_apart=is_apart)
+        blank = []
+        opened = _FENCED.match(text if mark is None else mark[2])
+        fence = opened[1] if opened and block else None
+    if block:
+        yield _close(block, blank)
+
+
+def _close(block: _Block, blank: list[_TextLine]) -> _Block:
+    """Set what a delete removes: all lines, and one of the blank ones behind if there are some before, too."""
+    last = blank[0] if blank and block.is_apart else block.lines[-1]
+    block.whole = block.lines[0].start, last.next
+    return block
+
+
+def is_sections(document: Document) -> bool:
+    """Recognise texts that lines of one paragraph sign divide."""
+    return document.form in ("text", "markdown") and _SECTION.search(document.value) is not None
+
+
+def section_items(documents: list[Document]) -> Items:
+    """Yield the text of each section; a delete removes one of the signs beside it."""
+    for document in documents:
+        original = document.original or Original(document.value)
+        signs = [found.span() for found in _SECTION.finditer(original.text)]
+        starts, ends = [0, *(end for _, end in signs)], [*(start for start, _ in signs), len(original.text)]
+        spans = [_strip(original.text, *span) for span in zip(starts, ends, strict=True)]
+        for number, (start, end) in enumerate(spans, 1):
+            if start == end:
+                continue
+            is_last = number == len(spans)
+            whole = (
+                (spans[number - 2][1] if number > 1 else start, end) if is_last else (start, spans[number][0])
+            )
+            lines = [
+                (line.start, line.start + len(line.text)) for line in _iter_lines(original.text[:end], start)
+            ]
+            yield f"section {number} of {document.name}", {"content": locate_lines(original, lines, whole)}
+
+
+def _strip(text: str, start: int, end: int) -> Span:
+    """Return a span without the blanks around its text."""
+    part = text[start:end]
+    first = start + len(part) - len(part.lstrip())
+    return first, max(first, start + len(part.rstrip()))
+
+
+_SECTION = re.compile(r"^[ \t]*§[ \t]*\r?$", re.MULTILINE)

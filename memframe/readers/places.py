@@ -1,0 +1,230 @@
+"""Places of texts in their file, so that a finding can name the line, and a cleanup change it alone.
+
+A reader moves texts from keys to columns, and a `Located` text takes its place along: the lines of a text, or the path
+in JSON. A text that a reader puts together from others has none. Places in JSON are found once all is read, as only
+the rows that came out of it matter.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import accumulate, chain
+from typing import Any, NamedTuple, Self
+
+Span = tuple[int, int]
+"""Characters of the text of a file, up to and without the second."""
+
+Path = tuple[str | int, ...]
+"""Keys and positions from the value of a JSON file to one within; of JSON Lines, the first is the number of the line
+from 0."""
+
+
+class Original:
+    """The text of a file, without a byte-order mark; ``is_lines`` for JSON Lines."""
+
+    __slots__ = ("is_lines", "text")
+
+    def __init__(self, text: str, *, is_lines: bool = False) -> None:
+        self.text, self.is_lines = text, is_lines
+
+
+class Lines(NamedTuple):
+    """Position of a text that is the lines at ``spans``, joined.
+
+    ``whole`` is what a delete removes, None if that cannot be told; ``indent`` begins a further line.
+    """
+
+    original: Original
+    spans: tuple[Span, ...]
+    whole: Span | None = None
+    indent: str = ""
+
+
+class Node(NamedTuple):
+    """Position of a text in JSON: the key under which it stands in its parent."""
+
+    parent: Node | Original
+    key: str | int
+
+    @property
+    def path(self) -> Path:
+        """The keys from the outermost value to this one.
+
+        >>> Node(Node(Original("[{}]"), 0), "memory").path
+        (0, 'memory')
+        """
+        keys: list[str | int] = []
+        place: Node | Original = self
+        while isinstance(place, Node):
+            keys.append(place.key)
+            place = place.parent
+        return (*reversed(keys),)
+
+    @property
+    def original(self) -> Original:
+        """The text of the file."""
+        place: Node | Original = self
+        while isinstance(place, Node):
+            place = place.parent
+        return place
+
+    @property
+    def entry(self) -> Path | None:
+        """The path of the innermost element of a list around it, which is what a delete removes.
+
+        >>> Node(Node(Original("[{}]"), 0), "memory").entry, Node(Original("{}"), "memory").entry
+        ((0,), None)
+        """
+        path = self.path
+        last = max((n for n, key in enumerate(path, 1) if isinstance(key, int)), default=0)
+        return path[:last] or None
+
+
+class Located(str):
+    """A text that knows where it stands; a part of it, or a changed one, is an ordinary text."""
+
+    __slots__ = ("at",)
+    at: Lines | Node
+
+    def __new__(cls, text: str, at: Lines | Node) -> Self:
+        """Make one of a text and its place."""
+        located = super().__new__(cls, text)
+        located.at = at
+        return located
+
+
+def locate_lines(original: Original, spans: Iterable[Span], whole: Span | None, indent: str = "") -> Located:
+    r"""Return the lines at some spans as one text.
+
+    >>> text = locate_lines(Original("- Likes tea\n  with milk\n"), [(2, 11), (14, 23)], (0, 24), "  ")
+    >>> text, text.at.whole
+    ('Likes tea\nwith milk', (0, 24))
+    """
+    at = Lines(original, tuple(spans), whole, indent)
+    return Located("\n".join(original.text[start:end] for start, end in at.spans), at)
+
+
+def locate_values(value: Any, root: Node | Original) -> Any:
+    """Give each text of a parsed value its place; lists and objects are filled anew with them.
+
+    >>> locate_values([{"memory": "Likes tea"}], Original("..."))[0]["memory"].at.path
+    (0, 'memory')
+    """
+    if not isinstance(value, dict | list):
+        return Located(value, root) if isinstance(value, str) and isinstance(root, Node) else value
+    inner: list[tuple[Any, Node | Original]] = [(value, root)]
+    while inner:
+        holder, place = inner.pop()
+        for key, each in holder.items() if isinstance(holder, dict) else enumerate(holder):
+            if isinstance(each, str):
+                holder[key] = Located(each, Node(place, key))
+            elif isinstance(each, dict | list):
+                inner.append((each, Node(place, key)))
+    return value
+
+
+def find_spans(original: Original, paths: Iterable[Path]) -> dict[Path, Span]:
+    """Find where the values at some paths stand, with all that stands beside them and around them.
+
+    >>> find_spans(Original('{"a": ["x", "y"]}'), [("a", 1)])
+    {('a',): (6, 16), ('a', 0): (7, 10), ('a', 1): (12, 15)}
+    """
+    wanted: dict[Any, Any] = {}
+    for path in paths:
+        branch = wanted
+        for key in path:
+            branch = branch.setdefault(key, {})
+    text, found = original.text, dict[Path, Span]()
+    members = _lines_of(text) if original.is_lines else _members_of(text, _skip(text, 0))
+    inner: list[tuple[Path, Iterator[tuple[str | int, int, int]], Any]] = [((), members, wanted)]
+    while inner:
+        path, members, branch = inner.pop()
+        for key, start, end in members:
+            found[(*path, key)] = start, end
+            if branch.get(key):
+                inner.append(((*path, key), _members_of(text, start), branch[key]))
+    return found
+
+
+def _lines_of(text: str) -> Iterator[tuple[int, int, int]]:
+    at = 0
+    for number, line in enumerate(text.split("\n")):
+        start = at + len(line) - len(line.lstrip())
+        yield number, start, max(start, at + len(line.rstrip()))
+        at += len(line) + 1
+
+
+_DECODER = json.JSONDecoder()
+
+
+def _members_of(text: str, at: int) -> Iterator[tuple[str | int, int, int]]:
+    """Yield the keys or positions of the members of an object or list that begins at a place, and their spans."""
+    is_object, number = text[at] == "{", 0
+    at = _skip(text, at + 1)
+    while text[at] not in "]}":
+        key: str | int = number
+        if is_object:
+            key, at = _DECODER.raw_decode(text, at)
+            at = _skip(text, _skip(text, at) + 1)  # the colon
+        _, end = _DECODER.raw_decode(text, at)
+        yield key, at, end
+        at = _skip(text, end)
+        at = _skip(text, at + 1) if text[at] == "," else at
+        number += 1
+
+
+def _skip(text: str, at: int) -> int:
+    while text[at] in " \t\r\n":
+        at += 1
+    return at
+
+
+class Position(NamedTuple):
+    """Places of the columns of a memory, and the file in which they are; of none, if its text was put together."""
+
+    original: Original | None
+    columns: Mapping[str, Lines | Node]
+
+    @property
+    def at(self) -> Lines | Node | None:
+        """The place of its content."""
+        return self.columns.get("content")
+
+
+def position_of(cells: Mapping[str, Any]) -> Position:
+    """Return the places of the texts of one memory, without those that it shares with others, such as an entity's."""
+    found = {name: cell.at for name, cell in cells.items() if isinstance(cell, Located)}
+    content = found.get("content")
+    if isinstance(content, Node):
+        own = {name: at for name, at in found.items() if isinstance(at, Node) and _has_entry(at, content)}
+        return Position(content.original, own)
+    return Position(content and content.original, {} if content is None else {"content": content})
+
+
+def _has_entry(at: Node, content: Node) -> bool:
+    return at.original is content.original and at.entry == content.entry
+
+
+def lines_of(places: Iterable[Position]) -> list[int | None]:
+    """Return the line of each memory in its file, from 1; None where it is not known."""
+    places = [*places]
+    starts: dict[int, list[int]] = {}
+    spans: dict[int, dict[Path, Span]] = {}
+    originals = {id(place.original): place.original for place in places if place.original is not None}
+    for key, original in originals.items():
+        ends = (len(line) + 1 for line in original.text.split("\n"))
+        starts[key] = [*accumulate(chain([0], ends))]
+        values = (place.at for place in places if place.original is original)
+        paths = [at.path for at in values if isinstance(at, Node)]
+        spans[key] = find_spans(original, paths) if paths else {}
+    lines: list[int | None] = []
+    for place in places:
+        key, at = id(place.original), place.at
+        if at is None:
+            lines.append(None)
+        else:
+            start = spans[key][at.path][0] if isinstance(at, Node) else at.spans[0][0]
+            lines.append(bisect_right(starts[key], start))
+    return lines
