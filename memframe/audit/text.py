@@ -12,6 +12,7 @@ import unicodedata
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -22,9 +23,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from memframe.audit.findings import Proposal, Severity, findings_frame
+from memframe.audit.tokenize import Words, words_of
 from memframe.errors import FrameError
 from memframe.fields import NAMES_FIELDS, TEXT_FIELDS, TIME_FIELDS
 from memframe.frames import MEMORY_KINDS, FrameBuilder, read_times, replace_surrogates, require_column
+
+Rows = NDArray[np.int64]
+"""Rows of a frame, by position."""
 
 FEW = 1_000
 """Memories whose texts are searched all at once."""
@@ -118,6 +123,70 @@ def fold(text: str) -> FoldedText:
         return FoldedText(folded, text, range(len(text)))
     offsets = [place for place, letter in enumerate(folded) if not _INVISIBLE_CHARACTERS.match(letter)]
     return FoldedText(_INVISIBLE_CHARACTERS.sub("", folded), text, offsets)
+
+
+class Texts:
+    """Texts of memories, prepared once for all that reads them.
+
+    Each check is a function of a frame, and begins with `Texts.of`: an audit hands all of them the same texts.
+
+    >>> texts = Texts.of(pd.DataFrame({"id": ["m1", "m2"], "content": ["Likes tea", "Likes tea"]}))
+    >>> Texts.of(texts) is texts, len(texts.words), texts.numbers.tolist()
+    (True, 1, [0, 0])
+    """
+
+    def __init__(
+        self, memories: pd.DataFrame, *, source: Texts | None = None, rows: Rows | None = None
+    ) -> None:
+        self.memories = memories
+        self._source, self._rows = source, rows
+        self._columns: dict[str, pa.Array] = {}
+
+    @classmethod
+    def of(cls, memories: pd.DataFrame | Texts) -> Texts:
+        """Return the texts of a frame; texts are returned as they are."""
+        return memories if isinstance(memories, Texts) else cls(memories)
+
+    @cached_property
+    def whole(self) -> Texts:
+        """The same texts, of a frame with all columns of memories."""
+        whole = with_all_columns(self.memories)
+        return self if whole is self.memories else Texts(whole, source=self)
+
+    def take(self, rows: Rows) -> Texts:
+        """Return the texts of some rows, for which nothing is prepared again."""
+        return Texts(self.memories.iloc[rows], source=self, rows=rows)
+
+    def column(self, name: str) -> pa.Array:
+        """Return a column as Arrow text."""
+        if name not in self._columns:
+            if self._source is None or name not in self._source.memories.columns:
+                self._columns[name] = text_column(self.memories, name)
+            else:
+                column = self._source.column(name)
+                self._columns[name] = column if self._rows is None else column.take(pa.array(self._rows))
+        return self._columns[name]
+
+    @property
+    def words(self) -> Words:
+        """Words of the distinct contents, but for those that are too long to be read."""
+        return self._contents[0]
+
+    @property
+    def numbers(self) -> Rows:
+        """By row the place of its content in ``words``; -1 where there is none."""
+        return self._contents[1]
+
+    @cached_property
+    def _contents(self) -> tuple[Words, Rows]:
+        if self._source is not None:
+            words, numbers = self._source.words, self._source.numbers
+            return words, numbers if self._rows is None else numbers[self._rows]
+        texts = self.column("content")
+        is_read = pc.less_equal(pc.utf8_length(texts), MAX_CHARACTERS)
+        encoded = pc.dictionary_encode(pc.if_else(is_read, texts, None))
+        numbers = pc.fill_null(encoded.indices, -1).to_numpy().astype(np.int64)
+        return words_of(encoded.dictionary), numbers
 
 
 def text_column(memories: pd.DataFrame, name: str) -> pa.Array:

@@ -89,6 +89,48 @@ class Words(NamedTuple):
         places = np.arange(starts[-1]) - np.repeat(starts[:-1] - self.starts[rows], lengths)
         return Words(self.tokens[places], self.class_ids[places], starts, self.vocabulary, self.classes)
 
+    def compact(self) -> Words:
+        """Number the words as `words_of` numbers those of these texts alone: in the order in which they come.
+
+        Texts that were taken out of a store are then compared as if there were no others.
+        """
+        chosen, first, tokens = _number_by_first(self.tokens, len(self.vocabulary))
+        class_of_chosen = self.class_ids[first]
+        chosen_classes, _, class_of_token = _number_by_first(class_of_chosen, len(self.classes))
+        vocabulary = [self.vocabulary[token] for token in chosen.tolist()]
+        classes = [self.classes[class_id] for class_id in chosen_classes.tolist()]
+        return Words(tokens, class_of_token[tokens], self.starts, vocabulary, classes)
+
+    def join(self, others: Words) -> Words:
+        """Return these texts, and others behind them."""
+        numbers, classes = (
+            {name: number for number, name in enumerate(names)} for names in (self.vocabulary, self.classes)
+        )
+        number_of, class_of_other = (
+            np.array([known.setdefault(name, len(known)) for name in names], np.int32)
+            for known, names in ((numbers, others.vocabulary), (classes, others.classes))
+        )
+        return Words(
+            np.concatenate([self.tokens, number_of[others.tokens]]),
+            np.concatenate([self.class_ids, class_of_other[others.class_ids]]),
+            np.concatenate([self.starts, self.starts[-1] + others.starts[1:]]),
+            list(numbers),
+            list(classes),
+        )
+
+
+def _number_by_first(
+    numbers: NDArray[np.int32], n_numbers: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
+    """Number values anew by their first places: the old numbers in that order, those places, and the new values."""
+    n_places = len(numbers)
+    first = np.full(n_numbers, n_places)
+    first[numbers[::-1]] = np.arange(n_places)[::-1]  # of several assignments the last one holds
+    chosen = np.argsort(first, kind="stable")[: np.count_nonzero(first < n_places)]
+    new = np.zeros(n_numbers, np.int32)
+    new[chosen] = np.arange(len(chosen))
+    return chosen, first[chosen], new[numbers]
+
 
 def words_of(texts: pa.Array) -> Words:
     """Turn a column of text into words.

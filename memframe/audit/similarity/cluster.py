@@ -21,8 +21,7 @@ from memframe.audit.findings import Severity
 from memframe.audit.keeper import Rows, copies_of, owners_of
 from memframe.audit.similarity.compare import Comparer, Difference, Relation
 from memframe.audit.similarity.minhash import promising_pairs
-from memframe.audit.text import text_column, without_long_contents
-from memframe.audit.tokenize import words_of
+from memframe.audit.text import Texts, without_long_contents
 from memframe.frames import gc_paused
 
 _PAIRS_AT_ONCE = 1 << 16
@@ -115,7 +114,7 @@ class SimilarPairs:
         )
 
 
-def similar_pairs(memories: pd.DataFrame) -> SimilarPairs:
+def similar_pairs(memories: pd.DataFrame | Texts) -> SimilarPairs:
     """Compare each memory with those of the same user that may say the same.
 
     Time and memory grow with the number of memories, not with its square, also where thousands share a template.
@@ -126,15 +125,15 @@ def similar_pairs(memories: pd.DataFrame) -> SimilarPairs:
     memories : DataFrame
         Columns as `load_memories` has them; rows without content are left out.
     """
-    memories = without_long_contents(memories)
-    column = text_column(memories, "content")
+    prepared = Texts.of(memories)
+    memories = without_long_contents(prepared.memories)
     rows = np.flatnonzero(copies_of(memories) == np.arange(len(memories)))
-    owners, texts = owners_of(memories)[rows], column.take(pa.array(rows))
+    owners, texts = owners_of(memories)[rows], prepared.column("content").take(pa.array(rows))
     order = pc.array_sort_indices(texts, order="descending").to_numpy()  # so that what begins alike is close
     order = order[np.argsort(owners[order], kind="stable")].astype(np.int64)
     rows, owners, texts = rows[order], owners[order], texts.take(pa.array(order))
     with gc_paused():
-        words = words_of(texts)
+        words = prepared.words.take(prepared.numbers[rows]).compact()
         comparer, clusters = Comparer(words, texts), Clusters(len(rows))
         first = _join_same_words(owners, comparer, clusters)
         left, right = (first[side] for side in promising_pairs(words.take(first), owners[first]))
