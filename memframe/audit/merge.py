@@ -26,7 +26,7 @@ from memframe.audit.lexicon import CALENDAR, CLASSES, LIGHT, class_of, is_number
 from memframe.audit.planted import with_hidden
 from memframe.audit.rules import load_rules
 from memframe.audit.similarity.cluster import Clusters
-from memframe.audit.text import Texts, with_all_columns
+from memframe.audit.text import MemoryTexts, with_all_columns
 from memframe.audit.tokenize import words_of
 from memframe.fields import MEMORY_FIELDS, TEXT_FIELDS
 from memframe.frames import MEMORY_KINDS, read_names, read_numbers, read_texts, read_times
@@ -92,8 +92,8 @@ class Statements(NamedTuple):
 class WordCounts:
     """Counts of words in all memories, and which ones occur in lower case; computed when needed."""
 
-    def __init__(self, memories: pd.DataFrame | Texts) -> None:
-        self._texts = Texts.of(memories)
+    def __init__(self, memories: pd.DataFrame | MemoryTexts) -> None:
+        self._texts = MemoryTexts.of(memories)
 
     @cached_property
     def n_times(self) -> dict[str, int]:
@@ -151,7 +151,7 @@ def _read_statements(text: str, words: Sequence[str]) -> Statements:
         written=frozenset(known.union(letters)),
         names=frozenset([name for name in names if len(name) > 1 and name not in CLASSES]),
         first=frozenset([name for name in first if name not in CLASSES and name not in LIGHT - _NAMES_TOO]),
-        signs=frozenset(c for c in text if c > "\x7f" and unicodedata.category(c) in {"So", "Sm"}),
+        signs=frozenset(c for c in set(text) if c > "\x7f" and unicodedata.category(c) in {"So", "Sm"}),
         last=frozenset(letters[-1:]),
     )
 
@@ -261,13 +261,13 @@ class Merging:
 
     def __init__(
         self,
-        memories: pd.DataFrame | Texts,
+        memories: pd.DataFrame | MemoryTexts,
         values: Mapping[str, Fields],
         *,
         taken: Collection[str],
         apart: Collection[frozenset[str]],
     ) -> None:
-        texts = Texts.of(memories)
+        texts = MemoryTexts.of(memories)
         self._memories = texts.memories
         self._values = values
         self._taken = taken
@@ -547,7 +547,7 @@ def join_fields(keeper: Fields, copies: Iterable[Fields]) -> dict[str, Any]:
     return holder.values
 
 
-def settle_proposals(findings: pd.DataFrame, memories: pd.DataFrame | Texts) -> pd.DataFrame:
+def settle_proposals(findings: pd.DataFrame, memories: pd.DataFrame | MemoryTexts) -> pd.DataFrame:
     """Return findings that propose to delete or merge a memory only if a cleanup will, and each memory once.
 
     The merges are decided here as a plan decides them. A finding about a memory that stays is for review, and its
@@ -560,7 +560,7 @@ def settle_proposals(findings: pd.DataFrame, memories: pd.DataFrame | Texts) -> 
     is_copying &= findings["check"].isin(COPYING) | (findings["action"] == "merge")
     deleted = set(findings["id"][is_ending & ~is_copying])
     copies = [copy for copy in read_copies(findings[is_copying]) if copy.id not in deleted]
-    ended, why_left = _decide(copies, findings, Texts.of(memories), deleted)
+    ended, why_left = _decide(copies, findings, MemoryTexts.of(memories), deleted)
     ids, checks, evidence = (findings[name].tolist() for name in ("id", "check", "evidence"))
     actions, related = findings["action"].tolist(), findings["related_id"].tolist()
     endings, copyings = is_ending.tolist(), is_copying.tolist()
@@ -583,7 +583,7 @@ def settle_proposals(findings: pd.DataFrame, memories: pd.DataFrame | Texts) -> 
 
 
 def _decide(
-    copies: Sequence[Copy], findings: pd.DataFrame, texts: Texts, deleted: Collection[str]
+    copies: Sequence[Copy], findings: pd.DataFrame, texts: MemoryTexts, deleted: Collection[str]
 ) -> tuple[dict[str, tuple[str, Proposal]], dict[str, str]]:
     """Return the memories that are merged, each with its keeper and action, and why others stay."""
     ended: dict[str, tuple[str, Proposal]] = {}

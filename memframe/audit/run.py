@@ -35,7 +35,7 @@ from memframe.audit.result import Audit
 from memframe.audit.secrets import find_secrets
 from memframe.audit.similarity.cluster import similar_pairs
 from memframe.audit.stale import find_stale
-from memframe.audit.text import MAX_CHARACTERS, Texts, are_too_long, text_column, with_all_columns
+from memframe.audit.text import MAX_CHARACTERS, MemoryTexts, are_too_long, text_column, with_all_columns
 from memframe.audit.versions import find_versions
 from memframe.decisions import Decisions, DecisionsOption, Settled, count_settled, read_decisions
 from memframe.display import number_of
@@ -139,7 +139,7 @@ def audit_memories(
         raise ConfigError(f"now={now!r:.60}: give a datetime, such as datetime(2026, 1, 31, tzinfo=UTC)")
     moment = now or datetime.now(UTC)
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    texts = Texts(memories)
+    texts = MemoryTexts(memories)
     functions = _choose_checks(texts, checks, tags=tags, now=moment)
     if rules is not None and rules.rule:
         functions |= {_name_of(rules.check): partial(_run_own_check, rules.check)}
@@ -197,19 +197,19 @@ def _leave_out_settled(
 
 
 def all_checks(
-    memories: pd.DataFrame | Texts, *, tags: pd.DataFrame | None = None, now: datetime | None = None
+    memories: pd.DataFrame | MemoryTexts, *, tags: pd.DataFrame | None = None, now: datetime | None = None
 ) -> dict[str, CheckFunction]:
     """Return every check with its function; those that relate memories share one search for similar pairs.
 
     What junk proposes to delete is not related to anything: a store may hold thousands of heartbeats.
     """
     moment = pd.Timestamp(now or datetime.now(UTC))
-    texts = Texts.of(memories)
+    texts = MemoryTexts.of(memories)
     frame, whole = texts.memories, texts.whole.memories
     junk = cache(lambda: find_junk(frame))
 
     @cache
-    def related() -> Texts:
+    def related() -> MemoryTexts:
         deleted = junk()["id"][junk()["action"] == "delete"]
         is_deleted = whole["id"].isin(deleted).to_numpy(bool)
         return texts.whole.take(np.flatnonzero(~is_deleted)) if is_deleted.any() else texts.whole
@@ -318,7 +318,7 @@ _READERS: Mapping[object, Callable[[pd.DataFrame, str], object]] = {
 
 
 def _choose_checks(
-    memories: Texts, checks: Checks, *, tags: pd.DataFrame | None, now: datetime
+    memories: MemoryTexts, checks: Checks, *, tags: pd.DataFrame | None, now: datetime
 ) -> dict[str, CheckFunction]:
     """Return the checks to run by name, those of this package first, in their order."""
     if isinstance(checks, str):

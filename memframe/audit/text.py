@@ -125,37 +125,37 @@ def fold(text: str) -> FoldedText:
     return FoldedText(_INVISIBLE_CHARACTERS.sub("", folded), text, offsets)
 
 
-class Texts:
+class MemoryTexts:
     """Texts of memories, prepared once for all that reads them.
 
-    Each check is a function of a frame, and begins with `Texts.of`: an audit hands all of them the same texts.
+    Each check is a function of a frame, and begins with `MemoryTexts.of`: an audit hands all of them the same texts.
 
-    >>> texts = Texts.of(pd.DataFrame({"id": ["m1", "m2"], "content": ["Likes tea", "Likes tea"]}))
-    >>> Texts.of(texts) is texts, len(texts.words), texts.numbers.tolist()
+    >>> texts = MemoryTexts.of(pd.DataFrame({"id": ["m1", "m2"], "content": ["Likes tea", "Likes tea"]}))
+    >>> MemoryTexts.of(texts) is texts, len(texts.words), texts.numbers.tolist()
     (True, 1, [0, 0])
     """
 
     def __init__(
-        self, memories: pd.DataFrame, *, source: Texts | None = None, rows: Rows | None = None
+        self, memories: pd.DataFrame, *, source: MemoryTexts | None = None, rows: Rows | None = None
     ) -> None:
         self.memories = memories
         self._source, self._rows = source, rows
         self._columns: dict[str, pa.Array] = {}
 
     @classmethod
-    def of(cls, memories: pd.DataFrame | Texts) -> Texts:
+    def of(cls, memories: pd.DataFrame | MemoryTexts) -> MemoryTexts:
         """Return the texts of a frame; texts are returned as they are."""
-        return memories if isinstance(memories, Texts) else cls(memories)
+        return memories if isinstance(memories, MemoryTexts) else cls(memories)
 
     @cached_property
-    def whole(self) -> Texts:
+    def whole(self) -> MemoryTexts:
         """The same texts, of a frame with all columns of memories."""
         whole = with_all_columns(self.memories)
-        return self if whole is self.memories else Texts(whole, source=self)
+        return self if whole is self.memories else MemoryTexts(whole, source=self)
 
-    def take(self, rows: Rows) -> Texts:
+    def take(self, rows: Rows) -> MemoryTexts:
         """Return the texts of some rows, for which nothing is prepared again."""
-        return Texts(self.memories.iloc[rows], source=self, rows=rows)
+        return MemoryTexts(self.memories.iloc[rows], source=self, rows=rows)
 
     def column(self, name: str) -> pa.Array:
         """Return a column as Arrow text."""

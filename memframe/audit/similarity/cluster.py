@@ -21,7 +21,7 @@ from memframe.audit.findings import Severity
 from memframe.audit.keeper import Rows, copies_of, owners_of
 from memframe.audit.similarity.compare import Comparer, Difference, Relation
 from memframe.audit.similarity.minhash import promising_pairs
-from memframe.audit.text import Texts, without_long_contents
+from memframe.audit.text import MemoryTexts, without_long_contents
 from memframe.frames import gc_paused
 
 _PAIRS_AT_ONCE = 1 << 16
@@ -93,7 +93,7 @@ class Pairs(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SimilarPairs:
-    """Texts, pairs of them that are alike, and clusters of those that say the same."""
+    """MemoryTexts, pairs of them that are alike, and clusters of those that say the same."""
 
     rows: Rows
     """The row of the frame for each text. Of memories with the same text it is the one to keep."""
@@ -114,7 +114,7 @@ class SimilarPairs:
         )
 
 
-def similar_pairs(memories: pd.DataFrame | Texts) -> SimilarPairs:
+def similar_pairs(memories: pd.DataFrame | MemoryTexts) -> SimilarPairs:
     """Compare each memory with those of the same user that may say the same.
 
     Time and memory grow with the number of memories, not with its square, also where thousands share a template.
@@ -125,7 +125,7 @@ def similar_pairs(memories: pd.DataFrame | Texts) -> SimilarPairs:
     memories : DataFrame
         Columns as `load_memories` has them; rows without content are left out.
     """
-    prepared = Texts.of(memories)
+    prepared = MemoryTexts.of(memories)
     memories = without_long_contents(prepared.memories)
     rows = np.flatnonzero(copies_of(memories) == np.arange(len(memories)))
     owners, texts = owners_of(memories)[rows], prepared.column("content").take(pa.array(rows))

@@ -64,6 +64,8 @@ _BROKEN_OFF, _WHOLE = 0.2, 0.5
 _BREAKS_OFF = ("...", "\u2026", ",", "-", "\u2013")
 _WORD = re.compile(r"[^\W_]+")
 
+_NO_VALUES, _LIGHT_OR_DENYING = EMPTY | WEAK, LIGHT | NEGATIONS
+
 _WORDS = load_words("lexicon")
 _JOINING, _DETERMINERS, _UNFINISHED, _TELLING = (
     _WORDS[name] for name in ("joining", "determiners", "unfinished", "telling")
@@ -141,8 +143,8 @@ class Comparer:
         return n_heavy, n_known
 
 
-def _weigh(words: Iterable[str]) -> float:
-    return sum(_LIGHT_WEIGHT if word in LIGHT else 1.0 for word in words)
+def _weigh(words: Sequence[str]) -> float:
+    return len(words) - (1.0 - _LIGHT_WEIGHT) * sum(map(LIGHT.__contains__, words))
 
 
 class _Alignment:
@@ -185,7 +187,9 @@ class _Alignment:
 
     def is_promising(self) -> bool:
         """Return True if the texts differ in few enough words to be compared."""
-        n_left, n_right = (sum(word not in LIGHT for word in side) for side in (self._left, self._right))
+        n_left, n_right = (
+            len(side) - sum(map(LIGHT.__contains__, side)) for side in (self._left, self._right)
+        )
         n_pairs = len(self._left) * len(self._right)
         return min(n_left, n_right) <= _MAX_SLIPS + self._shared / 4 and n_pairs <= _MAX_LOOSE_PAIRS
 
@@ -293,7 +297,7 @@ class _Alignment:
 
     def _polarity(self) -> Difference | None:
         """Return that one text says the opposite of the other, if nothing else of theirs differs."""
-        others = {w for w in (*self._left, *self._right) if w not in LIGHT and w not in NEGATIONS}
+        others = {*self._left, *self._right} - _LIGHT_OR_DENYING
         if len(others) > _MAX_OPPOSED or self._shared < 1:
             return None
         opposed = {word for two in product(self._left, self._right) if are_opposed(*two) for word in two}
@@ -340,15 +344,17 @@ def _runs(a: str, b: str) -> list[tuple[int, int, int, int]]:
 
 def _loose(words: Sequence[str], classes: str, others: str) -> list[str]:
     """Choose words, in order, of which the other side has too few; of equal ones the last."""
-    if set(classes).isdisjoint(others):
+    shared = set(classes).intersection(others)
+    if not shared:
         return list(words)
-    too_many = Counter(classes)
-    too_many.subtract(others)
+    too_many = {name: classes.count(name) - others.count(name) for name in shared}
     chosen = []
     for word, name in zip(reversed(words), reversed(classes), strict=True):
-        if too_many[name] > 0:
-            too_many[name] -= 1
+        n_left = too_many.get(name, 1)  # a class that the other side does not have
+        if n_left > 0:
             chosen.append(word)
+            if name in too_many:
+                too_many[name] = n_left - 1
     return chosen[::-1]
 
 
@@ -364,11 +370,13 @@ def _take(left: Counter[str], words: Iterable[str], name: Callable[[str], str] =
 
 def _values(words: Iterable[str]) -> list[str]:
     """Choose words that may neither be missing nor be exchanged."""
-    return [word for word in words if word not in EMPTY and word not in WEAK]
+    return [word for word in words if word not in _NO_VALUES]
 
 
 def _exchange_weak(place: tuple[list[str], list[str]]) -> bool:
     """Return True if words that carry no value stand for others: «he» for «she», «is» for «was»."""
+    if any(map(WEAK.isdisjoint, place)):
+        return False
     before, after = ({weak_name(word) for word in side if word in WEAK} for side in place)
     return bool(before - after) and bool(after - before)
 
