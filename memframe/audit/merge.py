@@ -27,7 +27,7 @@ from memframe.audit.planted import with_hidden
 from memframe.audit.rules import load_rules
 from memframe.audit.similarity.cluster import Clusters
 from memframe.audit.text import MemoryTexts, with_all_columns
-from memframe.audit.tokenize import words_of
+from memframe.audit.tokenize import contents_of, words_of
 from memframe.fields import MEMORY_FIELDS, TEXT_FIELDS
 from memframe.frames import MEMORY_KINDS, read_names, read_numbers, read_texts, read_times
 from memframe.wire import MAX_TAG_CHARS, MAX_TAGS
@@ -97,11 +97,11 @@ class WordCounts:
 
     @cached_property
     def n_times(self) -> dict[str, int]:
-        """Count each word in the contents."""
-        words, numbers = self._texts.words, self._texts.numbers
-        n_copies = np.bincount(numbers[numbers >= 0], minlength=len(words))
-        counts = np.bincount(words.tokens, weights=n_copies[words.rows()], minlength=len(words.vocabulary))
-        return dict(zip(words.vocabulary, counts.astype(np.int64).tolist(), strict=True))
+        """Count each word in the contents; copies of a text make none of its words more frequent."""
+        words, numbers = self._texts.once(contents_of)
+        words = words.take(np.unique(numbers[numbers >= 0]))
+        counts = np.bincount(words.tokens, minlength=len(words.vocabulary)).tolist()
+        return dict(zip(words.vocabulary, counts, strict=True))
 
     @cached_property
     def common(self) -> frozenset[str]:
@@ -333,17 +333,18 @@ class Merging:
         }
 
     def _of_cluster(self, members: Sequence[str]) -> Iterator[Merge]:
-        """Merge into the first member all that it can hold; what is left may still repeat one text."""
-        left, is_first = list(members), True
+        """Merge into the first member all that it can hold, and what is left into the first of that.
+
+        So it does not matter who is first, which an edit of the memories may change.
+        """
+        left = list(members)
         while left:
             keeper, *others = left
-            content = self._values[keeper]["content"]
             holder = _Holder(keeper, self._values[keeper])
-            waiting = [member for member in others if is_first or self._values[member]["content"] == content]
             n_before = 0
             while len(holder.members) > n_before:  # again and again, as what was taken in may hold more
                 n_before = len(holder.members)
-                for member in waiting:
+                for member in others:
                     if member in holder.members:
                         continue
                     if why := self._find_obstacle(member, holder):
@@ -353,7 +354,7 @@ class Merging:
             if len(holder.members) > 1:
                 copies = tuple(holder.members)[1:]
                 yield Merge(keeper=keeper, copies=copies, values=holder.values, actions=holder.actions)
-            left, is_first = [member for member in others if member not in holder.members], False
+            left = [member for member in others if member not in holder.members]
 
     def _find_obstacle(self, member: str, holder: _Holder) -> str | None:
         """Say why a memory cannot be merged; None if it is asked for, and nothing is lost.

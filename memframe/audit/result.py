@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property, partial
 from os import PathLike
@@ -34,7 +34,7 @@ from memframe.display import html_card, number_of
 from memframe.errors import ConfigError, FrameError, Hint, JournalError, check_kind
 from memframe.files import expand_path, raise_os_errors_as, write_own_file
 from memframe.keystore import DataKey, open_local_cipher
-from memframe.report import Count, brief_html, counts_of, proposals, verdict_of, worst_of
+from memframe.report import Count, brief_html, counts_of, proposals, sources_of, verdict_of, worst_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,6 +49,8 @@ class Comparison:
         Findings of the earlier audit that the later one does not have.
     stayed : DataFrame
         Findings of the later audit that both have.
+    settled : DataFrame
+        Findings of the earlier audit that a person has rejected since, so that the later one does not list them.
     note : str
         Why findings could only be compared by check, kind, memory and field, if so; usually empty.
     """
@@ -56,6 +58,7 @@ class Comparison:
     new: pd.DataFrame
     gone: pd.DataFrame
     stayed: pd.DataFrame
+    settled: pd.DataFrame = field(default_factory=partial(findings_frame, id=[]))
     note: str = ""
 
     def __iter__(self) -> Iterator[pd.DataFrame]:
@@ -71,7 +74,7 @@ class Comparison:
     @property
     def counts(self) -> dict[str, int]:
         """Count the findings of each frame."""
-        return {"new": len(self.new), "gone": len(self.gone), "stayed": len(self.stayed)}
+        return {name: len(getattr(self, name)) for name in ("new", "gone", "settled", "stayed")}
 
 
 FORMAT = "memframe-audit/1"
@@ -259,6 +262,15 @@ class Audit:
         return counts_of(found, found[found["id"].notna()])
 
     @property
+    def by_source(self) -> pd.DataFrame:
+        """Count the memories of each source by their worst severity, the sources with the worst first.
+
+        Columns ``source n_memories n_found high medium low info``; memories that only figures count are not
+        among ``n_found``. Empty if the memories name no sources.
+        """
+        return sources_of(self.memories, self.findings[~are_figures(self.findings)])
+
+    @property
     def proposals(self) -> list[str]:
         """Describe what the cleanup would do, counting each memory once."""
         return proposals(self.by_memory)
@@ -337,16 +349,26 @@ class Audit:
             The file is not a saved audit.
         """
         check_kind("previous", previous, Audit, str, PathLike, error=FrameError)
+        put_aside = replace(self, findings=self.rejected)
         if isinstance(previous, Audit):
             earlier, note = previous.findings, ""
-            keys = keys_of(self.findings, _texts_of(self, self.findings))
+            keys, rejected_keys = (
+                keys_of(one.findings, _texts_of(one, one.findings)) for one in (self, put_aside)
+            )
             earlier_keys = keys_of(earlier, _texts_of(previous, earlier))
         else:
             path = expand_path(previous)
             saved = read_audit(path)
             earlier = findings_of(saved)
             keys, earlier_keys, note = keys_beside(self, saved, path)
-        return Comparison(*split_by_keys(self.findings, keys, earlier, earlier_keys), note=note)
+            rejected_keys, *_ = keys_beside(put_aside, saved, path)
+        parts = split_by_keys(self.findings, keys, earlier, earlier_keys, rejected_keys)
+        return Comparison(*parts, note=note)
+
+    @property
+    def rejected(self) -> pd.DataFrame:
+        """The findings that a person has rejected, which are not listed."""
+        return self.answered[self.answered["decision"] == "rejected"].drop(columns="decision")
 
     def to_json(self, path: str | PathLike[str]) -> None:
         """Write everything except the memories as JSON, readable only by its owner.

@@ -1,4 +1,4 @@
-"""`memframe audit`, `report` and `export`: read memories, without changing any."""
+"""`memframe audit` and `export`: read memories, without changing any."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 import pandas as pd
 from click.core import ParameterSource
 from msgspec.structs import replace
 
 from memframe.archive import export_memories, load_archive, refresh_archive
 from memframe.archive.sealing import Reader
-from memframe.audit import CHECKS, SEVERITIES, Audit, ChatJudge, audit_memories
+from memframe.audit import CHECKS, SEVERITIES, Audit, ChatJudge, Comparison, audit_memories
 from memframe.audit.findings import Check, Severity
 from memframe.audit.judge import JUDGE_LIMIT, JUDGED
 from memframe.audit.policy import Fail, Policy, read_policy
+from memframe.audit.result import records_of
 from memframe.cli.access import open_request, request_option
 from memframe.cli.options import (
     COUNT,
@@ -35,9 +37,9 @@ from memframe.cli.options import (
     show,
     wants_json,
 )
-from memframe.display import printable
+from memframe.display import number_of, printable
 from memframe.errors import FrameError
-from memframe.files import OwnKind, check_replaceable, write_own_file
+from memframe.files import OwnKind, check_replaceable, is_own, raise_os_errors_as, write_own_file
 from memframe.frames import READ
 from memframe.load import load_memories, load_tags
 from memframe.readers import read_memories
@@ -46,6 +48,7 @@ from memframe.report import (
     describe_times,
     format_share,
     memories,
+    name_source,
     none_found,
     subject_of,
     words_of,
@@ -66,8 +69,8 @@ rules_option = click.option(
 )
 
 
-MAX_WORST, MAX_COLUMNS = 5, 120
-"""Findings that a terminal names, and the characters of a line."""
+MAX_WORST, MAX_SOURCES, MAX_COLUMNS = 5, 8, 120
+"""Findings and sources that a terminal names, and the characters of a line."""
 
 
 def at_least(severity: Severity) -> tuple[Severity, ...]:
@@ -248,9 +251,10 @@ force_option = click.option(
 @click.option(
     "--compare",
     "previous",
-    type=FILE,
-    metavar="FILE",
-    help="Compare with an audit that --out saved; --fail-on then counts new findings alone.",
+    type=LocalPath(),
+    metavar="PATH",
+    help="Compare with an audit that --out saved, or with the newest one in a folder; --fail-on then counts new "
+    "findings alone.",
 )
 @click.option(
     "--html", type=FILE, callback=_check_target("report"), help="Also write the report to this file."
@@ -281,7 +285,8 @@ def audit_command(
     output. To plan the proposals, use `memframe plan --from-audit`. --html and --out replace an earlier report or
     audit, any other file only with --force.
     """
-    compared = None if previous is None else audit.compare(previous)  # before --out may replace it
+    earlier = previous and _find_newest(previous)
+    compared = None if earlier is None else audit.compare(earlier)  # before --out may replace it
     if html is not None:
         write_own_file(html, audit.html().encode(), "report", error=FrameError, force=force)
     if out is not None:
@@ -290,8 +295,10 @@ def audit_command(
     lines = [*_lines_of(audit), *(f"{name}: {path}" for name, path in written.items() if path)]
     if compared is not None:
         counts = ", ".join(f"{n:,} {name}" for name, n in compared.counts.items())
-        lines.append(f"Compared with {previous}: {counts}." + (f" {compared.note}." if compared.note else ""))
-    show(audit.json(), lines)
+        lines.append(f"Compared with {earlier}: {counts}." + (f" {compared.note}." if compared.note else ""))
+    elif previous is not None:
+        lines.append(f"{previous} holds no audit yet: every finding counts as new.")
+    show(audit.json() if compared is None else _add_comparison(audit, compared, earlier), lines)
     found = audit.findings if compared is None else compared.new
     if compared is None and not fail.only_open:
         found = pd.concat([found, audit.answered[audit.answered["decision"] == "rejected"]])
@@ -301,18 +308,19 @@ def audit_command(
         click.get_current_context().exit(FOUND)
 
 
-@click.command("report")
-@click.argument("path", type=FILE, callback=_check_target("report"))
-@audit_options
-@force_option
-@example("memframe report audit.html --archive memories.parquet")
-def report_command(audit: Audit, path: Path, force: bool) -> None:
-    """Write an audit as one HTML page to PATH: no scripts, no links, evidence masked.
+def _find_newest(path: Path) -> Path | None:
+    """Return the saved audit that was written last in a folder; a path that is no folder as it is."""
+    if not path.is_dir():
+        return path
+    with raise_os_errors_as(FrameError, f"{path} cannot be read", "check its permissions"):
+        files = [file for file in path.iterdir() if file.is_file() and is_own(file, "audit")]
+        return max(files, key=lambda file: (file.stat().st_mtime_ns, file.name), default=None)
 
-    An earlier report at PATH is replaced, any other file only with --force.
-    """
-    write_own_file(path, audit.html().encode(), "report", error=FrameError, force=force)
-    click.echo(f"{memories(len(audit.memories))} audited: {path}, readable only by you")
+
+def _add_comparison(audit: Audit, compared: Comparison, earlier: Path | None) -> bytes:
+    parts = {name: records_of(getattr(compared, name)) for name in ("new", "gone", "settled")}
+    values = {"path": str(earlier), "counts": compared.counts, "note": compared.note, **parts}
+    return msgspec.json.encode({**msgspec.json.decode(audit.json()), "compared": values})
 
 
 def _lines_of(audit: Audit) -> Iterator[str]:
@@ -333,6 +341,8 @@ def _lines_of(audit: Audit) -> Iterator[str]:
         yield f"None found: {clean}."
     if said := describe_proposals(audit):
         yield said
+    if len(audit.by_source) > 1:
+        yield from _lines_of_sources(audit.by_source)
     for title, sentences in (
         ("Counted", audit.figures["evidence"].tolist()),
         ("Judged", audit.by_judge),
@@ -358,6 +368,19 @@ def _lines_of_findings(worst: pd.DataFrame, audit: Audit) -> Iterator[str]:
         yield f"{finding['severity']:<7} {printable(f'{words_of(check).title}, {kind}: {said}', MAX_COLUMNS)}"
         if ids:
             yield "        " + printable(f"{ids[0]}  {labels.get(ids[0], '')}", MAX_COLUMNS)
+
+
+def _lines_of_sources(by_source: pd.DataFrame) -> Iterator[str]:
+    """Yield the number of memories with findings of each source that has some."""
+    by_source = by_source[by_source["n_found"] > 0]
+    if len(by_source):
+        yield "\nMemories with findings by source, the worst first:"
+    for found in by_source.head(MAX_SOURCES).to_dict("records"):
+        severities = ", ".join(f"{found[name]:,} {name}" for name in reversed(SEVERITIES) if found[name])
+        counts = f"{found['n_found']:,} of {found['n_memories']:,}"
+        yield f"{printable(name_source(found['source']), 24):<24} {counts:>15}   {severities}"
+    if (n_more := len(by_source) - MAX_SOURCES) > 0:
+        yield f"and {number_of(n_more, 'more source', 'more sources')}"
 
 
 @click.command("export")

@@ -24,6 +24,7 @@ from memframe.report import (
     figures_table,
     memories,
     none_found,
+    sources_table,
     subject_of,
     words_of,
     worst_of,
@@ -75,11 +76,11 @@ def page_html(audit: ReportedAudit, *, labels: Mapping[str, str]) -> str:
         *_figures(audit),
         tag("footer", "Written by memframe on the machine that loaded the memories. Evidence is masked."),
     ]
-    return _document(f"Audit of {memories(len(audit.memories))}", body)
+    return document_html(f"Audit of {memories(len(audit.memories))}", body)
 
 
-def _document(title: str, body: Sequence[Markup | None]) -> str:
-    """Wrap a body in a page whose policy lets through its own style and nothing else."""
+def document_html(title: str, body: Sequence[Markup | None]) -> str:
+    """Wrap a body in a report, a page whose policy lets through its own style and nothing else."""
     rules = files(__package__).joinpath("page.css").read_text("utf-8")
     digest = b64encode(sha256(rules.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
@@ -148,6 +149,13 @@ def _contents(audit: ReportedAudit) -> Iterator[Markup]:
         yield tag("nav", figures_table(audit.counts, len(audit.memories), has_links=True))
     if clean := none_found(audit.findings, audit.checks):
         yield tag("p", f"No findings: {clean}.", class_="soft")
+    by_source = audit.by_source
+    if len(by_source) > 1:
+        yield tag("h3", "By source")
+        yield tag("p", "Memories of each source, counted at their worst severity.", class_="about")
+        yield sources_table(by_source.head(MAX_SHOWN))
+        if (n_more := len(by_source) - MAX_SHOWN) > 0:
+            yield tag("p", f"and {number_of(n_more, 'more source', 'more sources')}", class_="soft")
 
 
 def _pictures(audit: ReportedAudit) -> Markup:

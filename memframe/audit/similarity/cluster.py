@@ -22,6 +22,7 @@ from memframe.audit.keeper import Rows, copies_of, owners_of
 from memframe.audit.similarity.compare import Comparer, Difference, Relation
 from memframe.audit.similarity.minhash import promising_pairs
 from memframe.audit.text import MemoryTexts, without_long_contents
+from memframe.audit.tokenize import contents_of
 from memframe.frames import gc_paused
 
 _PAIRS_AT_ONCE = 1 << 16
@@ -133,7 +134,8 @@ def similar_pairs(memories: pd.DataFrame | MemoryTexts) -> SimilarPairs:
     order = order[np.argsort(owners[order], kind="stable")].astype(np.int64)
     rows, owners, texts = rows[order], owners[order], texts.take(pa.array(order))
     with gc_paused():
-        words = prepared.words.take(prepared.numbers[rows]).compact()
+        words_of_all, numbers = prepared.once(contents_of)
+        words = words_of_all.take(numbers[rows]).compact()
         comparer, clusters = Comparer(words, texts), Clusters(len(rows))
         first = _join_same_words(owners, comparer, clusters)
         left, right = (first[side] for side in promising_pairs(words.take(first), owners[first]))
