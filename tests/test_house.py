@@ -29,7 +29,7 @@ LAYERS = """
     access oauth audit
     client service report
     plot runtime decisions
-    frames envelope keystore
+    frames envelope keystore snapshots
     settings
     wire progress address
     secret files versions fields
