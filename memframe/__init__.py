@@ -59,6 +59,7 @@ if TYPE_CHECKING:
         load_fleet,
         plan_fleet,
     )
+    from memframe.history import diff_archives
     from memframe.journal import list_runs, purge_runs
     from memframe.load import (
         iter_memories,
@@ -88,6 +89,7 @@ _ROOMS = {
     "cleanup": "plan_cleanup",
     "client": "Client connect wait_for_decision",
     "fleet": "Fleet FleetFolder FleetPlans FleetRun apply_fleet audit_fleet export_fleet load_fleet plan_fleet",
+    "history": "diff_archives",
     "journal": "list_runs purge_runs",
     "load": "iter_memories load_access_requests load_memories load_memory load_tag load_tags",
     "oauth": "OAuthFlow",
@@ -155,6 +157,7 @@ __all__ = [
     "audit_memories",
     "connect",
     "create_memories",
+    "diff_archives",
     "export_fleet",
     "export_memories",
     "forget_memories",

@@ -21,6 +21,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from os import PathLike
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 import pandas as pd
@@ -238,15 +239,25 @@ def _describe(one: Snapshot) -> dict[str, object]:
 Keep = bool | Mapping[str, int]
 """True to keep every snapshot, or how many by period, such as ``{"daily": 7, "weekly": 4, "monthly": 12}``."""
 
+
+class Period(NamedTuple):
+    """Period of a retention."""
+
+    noun: str
+    """Plural of what is counted."""
+    name: str
+    """Format of a moment that is the same for all moments of one period."""
+
+
 PERIODS = {
-    "last": _MOMENT,
-    "hourly": "%Y-%m-%d %H",
-    "daily": "%Y-%m-%d",
-    "weekly": "%G-%V",
-    "monthly": "%Y-%m",
-    "yearly": "%Y",
+    "last": Period("moments", _MOMENT),
+    "hourly": Period("hours", "%Y-%m-%d %H"),
+    "daily": Period("days", "%Y-%m-%d"),
+    "weekly": Period("weeks", "%G-%V"),
+    "monthly": Period("months", "%Y-%m"),
+    "yearly": Period("years", "%Y"),
 }
-"""Periods of a retention, with the format that is the same for all moments of one; in UTC, weeks begin on Monday."""
+"""Periods by the words of restic; in UTC, weeks begin on Monday."""
 
 
 def check_keep(keep: object) -> None:
@@ -282,7 +293,7 @@ def choose_kept(moments: Iterable[datetime], keep: Mapping[str, int]) -> set[dat
     for name, number in keep.items():
         last_of: dict[str, datetime] = {}
         for moment in newest_first:
-            last_of.setdefault(moment.astimezone(UTC).strftime(PERIODS[name]), moment)
+            last_of.setdefault(moment.astimezone(UTC).strftime(PERIODS[name].name), moment)
         kept.update([*last_of.values()][:number])
         if len(last_of) < number:
             kept.update(newest_first[-1:])

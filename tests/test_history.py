@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 import memframe as mf
 from memframe import wire
 from memframe.archive import formats
-from memframe.errors import ConfigError, FrameError, SealError
+from memframe.errors import ConfigError, FrameError, PlanError, SealError
+from memframe.history import trace_memory
 from memframe.runtime import Runtime
 from memframe.snapshots import PERIODS, SNAPSHOTS, choose_kept, name_snapshot
 from tests.rows import assert_same
@@ -184,6 +185,96 @@ def test_other_programs_read_the_present_alone(kept):
     assert duckdb.read_parquet(f"{kept.path}/*.parquet").project("id").fetchall() == [("m2",)]
 
 
+# What changed
+
+
+def test_changes_between_two_states_are_those_of_a_plan(either):
+    either.export([memory(1), memory(2), memory(3)])
+    first = either.now
+    either.refresh([memory(1), memory(2, "chai"), memory(4)])
+    either.refresh([memory(2, "coffee"), memory(4), memory(5)])
+    found = mf.diff_archives(either.path, first + timedelta(hours=1), key=either.key)
+    assert list(zip(found["action"], found["id"], strict=True)) == [
+        ("delete", "m1"),
+        ("delete", "m3"),
+        ("patch", "m2"),
+        ("create", "m4"),
+        ("create", "m5"),
+    ]
+    patch = found.iloc[2]
+    assert patch["fields"] == ("title", "content")
+    assert (patch["before"], patch["after"]) == (
+        {"title": "tea", "content": "Content 2 tea"},
+        {"title": "coffee", "content": "Content 2 coffee"},
+    )
+    assert found["before"].iloc[0]["content"] == "Content 1 tea"
+    assert found["after"].iloc[3]["tags"] == ("a", "t4")
+    assert {*found.columns} <= {*mf.plan_deletes(either.access, either.load()[:0]).changes.columns}
+    until = mf.diff_archives(
+        either.path, first + timedelta(hours=1), either.now - timedelta(hours=1), key=either.key
+    )
+    assert until["after"].iloc[1] == {"title": "chai", "content": "Content 2 chai"}
+    assert mf.diff_archives(either.path, either.now, key=either.key).empty
+
+
+def test_a_change_of_times_alone_is_shown_as_such(kept):
+    kept.export([memory(1)])
+    first = kept.now
+    kept.refresh([memory(1) | {"updated_at": "2026-03-01T00:00:00Z"}])
+    (change,) = mf.diff_archives(kept.path, first + timedelta(hours=1)).to_dict("records")
+    assert (change["fields"], change["after"]) == (
+        ("updated_at",),
+        {"updated_at": "2026-03-01T00:00:00+00:00"},
+    )
+
+
+def test_secrets_are_masked_as_in_a_plan(kept):
+    token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2
+    kept.export([memory(1, f"The token is {token[:40]}")])
+    first = kept.now
+    kept.refresh([memory(1, "The token was removed")])
+    assert token[:40] not in str(mf.diff_archives(kept.path, first + timedelta(hours=1)).to_dict())
+
+
+def test_the_life_of_one_memory(either):
+    either.export([memory(1)])
+    either.refresh([memory(1), memory(2)])
+    either.refresh([memory(1, "new"), memory(2)])
+    either.refresh([memory(2)])
+    either.refresh([memory(1, "back"), memory(2)])
+    life = [*trace_memory(either.path, "m1", key=either.key)]
+    assert [change.action for _, change in life] == ["create", "patch", "delete", "create"]
+    assert [moment for moment, _ in life] == either.snapshots["taken_at"].iloc[[0, 2, 3, 4]].tolist()
+    damage(either.files[2])
+    reason = either.snapshots["error"].iloc[2]
+    life = [change for _, change in trace_memory(either.path, "m1", key=either.key)]
+    found = [change if change == reason else change.action for change in life]
+    assert found == ["create", reason, "delete", "create"]
+    life = [*trace_memory(either.path, "nobody", key=either.key)]
+    assert life == [(either.snapshots["taken_at"].iloc[2], reason)]
+
+
+@pytest.mark.parametrize("sealed", [False, True])
+def test_a_state_of_the_past_is_restored(access, tmp_path, sealed):
+    run = mf.create_memories(access, pd.DataFrame({"content": ["Likes tea", "Has a boat"]}), progress=False)
+    run.raise_for_failures()
+    path, memories = tmp_path / "kept", mf.load_memories(access, progress=False)
+    mf.export_memories(access, path, sealed=sealed, progress=False)
+    mf.update_memories(access, memories.iloc[:1].assign(content="Likes coffee"), progress=False)
+    mf.apply_plan(access, mf.plan_deletes(access, memories.iloc[1:]), confirm=1, progress=False)
+    mf.refresh_archive(access, path, keep=True, progress=False)
+    first = mf.list_snapshots(path)["taken_at"].iloc[0]
+    assert mf.plan_restore(access, path).counts == {}
+    plan = mf.plan_restore(access, path, as_of=first, on_conflict="mine")
+    assert plan.counts == {"create": 1, "patch": 1}
+    mf.apply_plan(access, plan, progress=False).raise_for_failures()
+    back = mf.load_memories(access, progress=False)
+    assert sorted(back["content"]) == ["Has a boat", "Likes tea"]
+    assert mf.plan_restore(access, path, as_of=first, on_conflict="mine").counts == {}
+    with pytest.raises(PlanError, match="as_of= is about an archive"):
+        mf.plan_restore(access, memories, as_of=first)
+
+
 # Refusals
 
 
@@ -231,7 +322,7 @@ def plain_retention(moments, keep):
     kept, newest_first = set(), sorted(moments, reverse=True)
     for place, moment in enumerate(newest_first):
         for name, bucket in buckets.items():
-            value = moment.strftime(PERIODS[name])
+            value = moment.strftime(PERIODS[name].name)
             is_oldest = place == len(newest_first) - 1
             if bucket[0] > 0 and (value != bucket[1] or is_oldest):
                 kept.add(moment)

@@ -20,6 +20,7 @@ PACKAGE = Path(__file__).parents[1] / "memframe"
 LAYERS = """
     __main__
     cli
+    history
     demo panel fleet restore
     review
     undo signin cleanup
