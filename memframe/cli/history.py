@@ -17,6 +17,7 @@ from memframe.cli.options import LocalPath, as_json, combine, example, key_file_
 from memframe.display import number_of, printable
 from memframe.history import find_changes, frame_of_changes, trace_memory
 from memframe.plan.render import render_diff
+from memframe.report import name_source
 from memframe.secret import Secret
 from memframe.snapshots import format_moment, list_snapshots
 
@@ -121,7 +122,7 @@ def _lines_of(path: Path, snapshots: pd.DataFrame) -> Iterator[str]:
 
 def _name_sources(sources: dict[str | None, int]) -> str:
     ranking = sorted(sources.items(), key=lambda item: (-item[1], item[0] or ""))
-    named = [f"{name or '(no source)'} {n:,}" for name, n in ranking[:MAX_SOURCES]]
+    named = [f"{name_source(name)} {n:,}" for name, n in ranking[:MAX_SOURCES]]
     more = [f"{len(ranking) - MAX_SOURCES:,} more"] if len(ranking) > MAX_SOURCES else []
     return ", ".join([*named, *more])
 
