@@ -20,6 +20,7 @@ PACKAGE = Path(__file__).parents[1] / "memframe"
 LAYERS = """
     __main__
     cli
+    history
     demo panel fleet restore
     review
     undo signin cleanup
@@ -30,7 +31,7 @@ LAYERS = """
     access oauth audit
     client service report
     plot runtime decisions
-    frames envelope keystore
+    frames envelope keystore snapshots
     settings
     wire progress address
     secret files versions fields
