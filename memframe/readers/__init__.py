@@ -31,6 +31,7 @@ from memframe.display import number_of, printable
 from memframe.errors import ConfigError, FrameError, kind_of
 from memframe.files import expand_path
 from memframe.frames import READ, gc_paused
+from memframe.readers.entries import section_files, section_items
 from memframe.readers.formats import FORMATS, GENERIC, REFUSED, Format
 from memframe.readers.places import Position
 from memframe.readers.rows import Collector, read_zone, times_of, undated
@@ -179,7 +180,7 @@ def _choose(source: Input, name: str) -> tuple[Format, list[Document]]:
     found = [key for key, documents in fits.items() if documents and key not in GENERIC]
     if len(given) > 1 or len(found) > 1:  # a note may hold a list
         found = [key for key in found if key != "pasted"]
-    if len(given) > 1 and not found:  # texts beside notes are notes
+    if (len(given) > 1 or source.is_folder) and not found:  # texts beside notes are notes
         fits["markdown"] = [each for each in given if each.form in ("text", "markdown")]
     if not found:
         _refuse(source)
@@ -193,7 +194,8 @@ def _choose(source: Input, name: str) -> tuple[Format, list[Document]]:
         )
     if not found:
         raise _unknown(source)
-    return FORMATS[found[0]], fits[found[0]]
+    form = FORMATS[found[0]]
+    return form, section_files(given) if form.items is section_items else fits[form.name]
 
 
 _NOTES = ("sections", "mem0-markdown", "download")

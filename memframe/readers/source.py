@@ -105,6 +105,7 @@ class Input(NamedTuple):
     name: str
     documents: list[Document]
     unread: int = 0
+    is_folder: bool = False
 
 
 def is_text(given: object) -> bool:
@@ -154,7 +155,7 @@ def _open_folder(folder: Path, name: str) -> Input:
             n_bytes, n_packed = n_bytes + len(data), n_packed + len(packed)
             check_growth(n_bytes, n_packed, name, least=TABLE_BYTES)
             documents.append(_decode(data, printable(path.relative_to(folder).as_posix())))
-    return Input(name, documents, unread)
+    return Input(name, documents, unread, is_folder=True)
 
 
 def _open_zip(file: BinaryIO, name: str) -> Input:
