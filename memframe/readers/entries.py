@@ -23,8 +23,9 @@ figures needs no brackets."""
 _USER = re.compile(
     r"\s*(?:the |der |die |el |la |l['’]|o |a )?(?:user|nutzer|benutzer|usuari[oa]|usuári[oa]|utilisat(?:eur|rice)|"
     r"utente|пользователь|用户|使用者|ユーザー)|"
-    r"\s*(?:Also |Currently |Often |Usually )?(?:Is|Are|Was|Has|Owns|Likes|Loves|Enjoys|Prefers|Wants|Needs|Uses|Works|Worked|Lives|Lived|Plans|Speaks|Studies|Studied|Learns|Knows|Asked|Aims|Hopes|"
-    r"Dislikes|Avoids|Hates|Runs|Writes|Reads|Plays|Thinks|Believes|Values|Intends|Seeks|Drives|Tends) ",
+    r"\s*(?:Also |Currently |Often |Usually )?(?:Is|Are|Was|Has|Owns|Likes|Loves|Enjoys|Prefers|Wants|Needs|Uses|Works|"
+    r"Worked|Lives|Lived|Plans|Speaks|Studies|Studied|Learns|Knows|Asked|Aims|Hopes|Dislikes|Avoids|Hates|Runs|Writes|"
+    r"Reads|Plays|Thinks|Believes|Values|Intends|Seeks|Drives|Tends) ",
     re.IGNORECASE,
 )
 """How the lines of ChatGPT's page of memories begin, which has neither dates nor bullets."""
