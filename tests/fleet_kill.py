@@ -17,6 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+import pandas as pd
 from argon2 import PasswordHasher
 
 import memframe as mf
@@ -26,6 +27,7 @@ from tests.apply.kill import PASSWORD, Service, waited
 
 POLICY = Policy(allow=Allow(actions=("delete", "merge", "redact"), checks=("exact_duplicate", "secret")))
 QUIET = {"progress": False}
+MAX_ALONE = 5  # lives that nothing kills: one may find a service that is just starting
 TOPICS = [
     "cello",
     "harbour",
@@ -89,6 +91,8 @@ def apply(client, path):
 
 def torture(folder, n_users, n_client_kills, n_service_kills, chance):
     api_key = prepared(folder / "data", n_users)
+    one = pd.DataFrame([{"id": "m", **rows_of(0)[0]}])
+    mf.audit_memories(one)  # rules are read once, and not in each of the short lives
     service, path, kills = Service(folder / "data"), folder / "fleet", Counter()
     steps = [audit, plan, apply]
     life_s = 0.02, 0.05 * n_users
@@ -98,12 +102,17 @@ def torture(folder, n_users, n_client_kills, n_service_kills, chance):
                 client=n_client_kills * number // len(steps) - kills["client"],
                 service=n_service_kills * number // len(steps) - kills["service"],
             )
-            status = None
+            status, n_alone = None, 0
             while status != 0:
                 victims = [*left.elements()]
                 child = forked(step, service.port, api_key, path)
                 if not victims:
+                    n_alone += 1
                     status = waited(child, 120)
+                    if status is None:
+                        os.kill(child, signal.SIGKILL)
+                    if status is None or (status and n_alone == MAX_ALONE):
+                        raise SystemExit(f"{step.__name__} does not come to its end, though nothing kills it")
                     continue
                 victim = chance.choice(victims)
                 status = waited(child, chance.uniform(*life_s))

@@ -27,7 +27,7 @@ def assert_whole(found):
 
 
 def test_a_few_kills():
-    found = killed(users=3, client_kills=6, service_kills=2)
+    found = killed(users=2, client_kills=5, service_kills=1)
     assert_whole(found)
     assert found["client_kills"] > 0
 

@@ -31,9 +31,11 @@ from memframe.cli.options import (
     show,
     wants_json,
 )
-from memframe.cli.read import at_least, choose_fail, fail_on_option, rules_option
+from memframe.cli.read import at_least, choose_fail, fail_on_option, force_option, rules_option
 from memframe.client import Client, connect
 from memframe.display import number_of, printable
+from memframe.errors import FrameError
+from memframe.files import check_replaceable, write_own_file
 from memframe.fleet import (
     FleetFolder,
     FleetPlans,
@@ -145,16 +147,25 @@ def fleet_export(path: Path, plaintext: bool, **cluster: Any) -> None:
 @click.option(
     "--since", metavar="TIME", help="Look at users audited since, such as 2026-11-23; else in the last run."
 )
+@click.option(
+    "--html", type=FILE, help="Also write a page: what is new, users by severity, checks over time, sources."
+)
+@force_option
 @fail_on_option
 @as_json
-@example("memframe fleet compare fleet-2026-11 --fail-on high")
-def fleet_compare(path: Path, since: str | None, fail_on: Severity | None) -> None:
-    """Compare the last audit of each user in PATH with the one before: new and gone findings, without texts.
+@example("memframe fleet compare nightly --fail-on high --html nightly.html")
+def fleet_compare(
+    path: Path, since: str | None, html: Path | None, force: bool, fail_on: Severity | None
+) -> None:
+    """Compare the last audit of each user in PATH with the one before: new, gone and settled findings, without texts.
 
-    --fail-on counts new findings alone.
+    Settled is what a person rejected since. --fail-on counts new findings alone.
     """
-    compared = FleetFolder(path).compare(since)
-    by_name = {"new": compared.new, "gone": compared.gone}
+    folder = FleetFolder(path)
+    if html is not None:
+        check_replaceable(html, "report", error=FrameError, force=force)
+    compared = folder.compare(since)
+    by_name = {"new": compared.new, "gone": compared.gone, "settled": compared.settled}
     by = ["user_id", "severity", "check"]
     tables = {
         name: found.groupby(by, observed=True).size().reset_index(name="n") for name, found in by_name.items()
@@ -164,7 +175,10 @@ def fleet_compare(path: Path, since: str | None, fail_on: Severity | None) -> No
         "counts": compared.counts,
         **{name: counted.to_dict("records") for name, counted in tables.items()},
         "note": compared.note,
+        "nights": json.loads(folder.nights.to_json(orient="records", date_format="iso")),
     }
+    if html is not None:
+        write_own_file(html, folder.html(since).encode(), "report", error=FrameError, force=force)
     show(values, _lines_of_comparison(compared, tables))
     if fail_on and compared.new["severity"].isin(at_least(fail_on)).any():
         sys.exit(FOUND)
@@ -175,7 +189,7 @@ MAX_USERS = 20
 
 
 def _lines_of_comparison(compared: Comparison, tables: Mapping[str, pd.DataFrame]) -> Iterator[str]:
-    """Yield the counts, and new and gone findings by user, most severe first."""
+    """Yield the counts, and new, gone and settled findings by user, most severe first."""
     yield ", ".join(f"{n:,} {name}" for name, n in compared.counts.items())
     for name, counted in tables.items():
         rank = counted["severity"].map({each: -place for place, each in enumerate(SEVERITIES)})
@@ -184,7 +198,7 @@ def _lines_of_comparison(compared: Comparison, tables: Mapping[str, pd.DataFrame
         )
         for row in worst_first.head(MAX_USERS).itertuples():
             yield printable(
-                f"{name:<5} {row.severity:<7} {words_of(str(row.check)).title:<18} {row.n:>5,}  {row.user_id}"
+                f"{name:<7} {row.severity:<7} {words_of(str(row.check)).title:<18} {row.n:>5,}  {row.user_id}"
             )
         if (n_more := len(counted) - MAX_USERS) > 0:
             yield f"and {n_more:,} more, which --json names"

@@ -3,6 +3,7 @@
 ::
 
     outcomes.parquet
+    nights.jsonl
     findings/user_id=5f0c9b1e-.../findings.parquet
     findings-before/user_id=5f0c9b1e-.../findings.parquet
     memories/user_id=5f0c9b1e-.../part-00000.parquet
@@ -30,7 +31,7 @@ from itertools import islice
 from os import PathLike
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, TypeVar, Unpack
 from urllib.parse import quote, unquote
 
 import msgspec
@@ -41,8 +42,6 @@ from msgspec.structs import replace
 
 from memframe.archive.formats import open_by_bytes, raise_write_errors
 from memframe.archive.sealing import Reader
-from memframe.audit.findings import findings_frame
-from memframe.audit.identity import keys_of, split_by_keys
 from memframe.audit.result import Comparison
 from memframe.client import Client
 from memframe.client.responses import canonical_id
@@ -50,7 +49,23 @@ from memframe.client.retry import RateLimiter, SharedRateLimiter
 from memframe.decisions import Settled
 from memframe.display import html_card, number_of
 from memframe.errors import ConfigError, FrameError, check_kind
-from memframe.files import atomic_file, atomic_folder, expand_path
+from memframe.files import atomic_file, atomic_folder, expand_path, write_own_file
+from memframe.fleet.nights import (
+    NIGHTS,
+    NO_FINDINGS,
+    Night,
+    compare_findings,
+    count_findings,
+    join_users,
+    metadata_of,
+    night_of,
+    nights_frame,
+    parse_night,
+    read_all_findings,
+    read_findings,
+    read_nights,
+    write_night,
+)
 from memframe.fleet.work import (
     BEFORE,
     DTYPES,
@@ -61,7 +76,6 @@ from memframe.fleet.work import (
     NIGHT,
     PLANS,
     SETTLED,
-    TEXT_DIGEST,
     FleetUser,
     UserResult,
     Work,
@@ -129,6 +143,19 @@ def can_name_folder(user_id: str) -> bool:
     return len(_folder_name(user_id)) <= _MAX_NAME_BYTES
 
 
+class NightChanges(NamedTuple):
+    """New, gone, remaining and settled findings of the users who were audited since a night."""
+
+    new: pd.DataFrame
+    gone: pd.DataFrame
+    stayed: pd.DataFrame
+    settled: pd.DataFrame
+    unchanged: list[tuple[str, Path]]
+    """The other users, and the folders of their findings."""
+    n_audited: int
+    note: str
+
+
 class FleetFolder:
     """The results of a fleet in a folder.
 
@@ -172,34 +199,42 @@ class FleetFolder:
 
         Of a user whose audit failed they are those of the last one that did not.
         """
-        found = [
-            _with_user(self.user_of(folder), _read_findings(folder)) for folder in self.folders(FINDINGS)
-        ]
-        return _join_users([frame.drop(columns=TEXT_DIGEST) for frame in found])
+        return read_all_findings((self.user_of(place), place) for place in self.folders(FINDINGS))
 
     def severities(self, user_ids: Iterable[str] | None = None) -> Counter[str]:
-        """Count findings by severity, of some users or of all, without having all of them in memory."""
-        folders = (
+        """Count findings by severity, of some users or of all."""
+        counts: Counter[str] = Counter()
+        for severity, n in self.tally(user_ids)[["severity", "n"]].itertuples(index=False, name=None):
+            counts[severity] += n
+        return counts
+
+    @property
+    def nights(self) -> pd.DataFrame:
+        """One row per night: ``night done failed revoked audited seconds new gone settled high medium low info``.
+
+        The first four count users, the others findings. ``audited`` are those with a change.
+        """
+        return nights_frame(read_nights(self.path / NIGHTS))
+
+    def tally(self, user_ids: Iterable[str] | None = None) -> pd.DataFrame:
+        """Count findings of some users or of all, without reading them: ``user_id check severity source n``."""
+        places = (
             self.folders(FINDINGS) if user_ids is None else [self.place(FINDINGS, one) for one in user_ids]
         )
-        counts: Counter[str] = Counter()
-        for folder in folders:
-            with open_by_bytes(folder / FINDINGS_FILE) as file:
-                counts.update(pq.ParquetFile(file).read(["severity"])["severity"].to_pylist())
-        return counts
+        rows = [(self.user_of(place), *count) for place in places for count in count_findings(place)]
+        names = ["user_id", "check", "severity", "source", "n"]
+        return pd.DataFrame(rows, columns=names).astype({**dict.fromkeys(names, "str"), "n": "int64"})
 
     @property
     def settled(self) -> Settled:
         """Count what the last audits left out as settled, by decisions about memories that are there."""
-        each = [
-            _read_metadata(folder / FINDINGS_FILE).metadata.get(SETTLED) for folder in self.folders(FINDINGS)
-        ]
+        each = [metadata_of(place).get(SETTLED) for place in self.folders(FINDINGS)]
         counts = [msgspec.json.decode(one, type=Settled) for one in each if one is not None]
         names = Settled.__struct_fields__
         return Settled(**{name: sum(getattr(one, name) for one in counts) for name in names})
 
     def compare(self, night: datetime | str | None = None) -> Comparison:
-        """Compare the last audit of each user with the one before: new, gone and remaining findings.
+        """Compare the last audit of each user with the one before: new, gone, settled and remaining findings.
 
         Parameters
         ----------
@@ -210,7 +245,7 @@ class FleetFolder:
         Returns
         -------
         Comparison
-            Three frames with ``user_id`` as the first column.
+            Four frames with ``user_id`` as the first column.
 
         Raises
         ------
@@ -229,28 +264,67 @@ class FleetFolder:
         >>> nights.compare().counts["new"]
         0
         """
-        since = self.night if night is None else _read_night(night)
-        folders = self.folders(FINDINGS)
-        if not folders or since is None:
+        changes = self.find_changes(night)
+        stayed = pd.concat([changes.stayed, read_all_findings(changes.unchanged)], ignore_index=True)
+        return Comparison(changes.new, changes.gone, stayed, changes.settled, changes.note)
+
+    def find_changes(self, night: datetime | str | None = None) -> NightChanges:
+        """Compare as `compare` does, without reading the findings of users who were not audited since."""
+        since = self.night if night is None else parse_night(night)
+        places = self.folders(FINDINGS)
+        if not places or since is None:
             raise FrameError(
                 f"{self.path} holds no audit of a fleet: check the path, or run audit_fleet first."
             )
-        parts: list[list[pd.DataFrame]] = [[], [], []]
-        n_skipped = 0
-        for folder in folders:
-            user_id = self.user_of(folder)
-            later, before = _read_findings(folder), self.place(BEFORE, user_id)
-            if _night_of(folder) < since:
-                parts[2].append(_with_user(user_id, later.drop(columns=TEXT_DIGEST)))
+        parts: list[list[tuple[str, pd.DataFrame]]] = [[], [], [], []]
+        unchanged, n_skipped = [], 0
+        for place in places:
+            user_id = self.user_of(place)
+            if night_of(place) < since:
+                unchanged.append((user_id, place))
                 continue
-            earlier = _read_findings(before) if before.is_dir() else later.head(0)
-            n_skipped += before.is_dir() and _night_of(before) >= since
-            for place, frame in enumerate(_compare_findings(later, earlier)):
-                parts[place].append(_with_user(user_id, frame))
+            before = self.place(BEFORE, user_id)
+            earlier = read_findings(before) if before.is_dir() else NO_FINDINGS
+            n_skipped += before.is_dir() and night_of(before) >= since
+            for part, frame in zip(parts, compare_findings(read_findings(place), earlier), strict=True):
+                part.append((user_id, frame))
         skipped = number_of(n_skipped, "user was", "users were")
         note = f"{skipped} audited several times since: only the last two audits of each are kept"
-        new, gone, stayed = map(_join_users, parts)
-        return Comparison(new, gone, stayed, note=note if n_skipped else "")
+        new, gone, stayed, settled = map(join_users, parts)
+        return NightChanges(new, gone, stayed, settled, unchanged, len(parts[0]), note if n_skipped else "")
+
+    def to_html(self, path: str | PathLike[str], night: datetime | str | None = None) -> None:
+        """Write one page: what is new first, users by their worst findings, checks over time, sources. No texts.
+
+        An earlier report at `path` is replaced, any other file is not.
+
+        Parameters
+        ----------
+        path : str or path
+        night : datetime or str, optional
+            As in `compare`.
+
+        Raises
+        ------
+        ConfigError
+            This is no time.
+        FrameError
+            The folder has no audit; or the file cannot be written, or is something else.
+
+        Examples
+        --------
+        >>> from memframe import audit_fleet
+        >>> audit_fleet(client, folder / "nightly").to_html(folder / "nightly.html")
+        """
+        write_own_file(path, self.html(night).encode(), "report", error=FrameError)
+
+    def html(self, night: datetime | str | None = None) -> str:
+        """Return the page that `to_html` writes."""
+        from memframe.fleet.page import page_html  # noqa: PLC0415 - a run does not need matplotlib
+
+        return page_html(
+            self.find_changes(night), self.tally(), self.outcomes, read_nights(self.path / NIGHTS)
+        )
 
     @property
     def night(self) -> str | None:
@@ -305,7 +379,7 @@ class FleetFolder:
         if not self.path.parent.is_dir():
             raise FrameError(f"The folder {self.path.parent} does not exist: create it, or choose another.")
         self.path.mkdir(mode=0o700, exist_ok=True)
-        ours = {_OUTCOMES, FINDINGS, BEFORE, MEMORIES, PLANS}
+        ours = {_OUTCOMES, NIGHTS, FINDINGS, BEFORE, MEMORIES, PLANS}
         strange = [
             entry.name for entry in self.path.iterdir() if entry.name not in ours and entry.name[0] != "."
         ]
@@ -349,7 +423,7 @@ class FleetFolder:
         """Return the user with the digest of the listing whose results are all here, if they are."""
         if not user.user_id or not self._has(user.user_id, kinds):
             return user
-        about = _read_metadata(self.place(FINDINGS, user.user_id) / FINDINGS_FILE).metadata
+        about = metadata_of(self.place(FINDINGS, user.user_id))
         return replace(user, digest=about.get(LISTING, b"").decode() or None)
 
     def begin_night(self, moment: datetime) -> str:
@@ -366,6 +440,29 @@ class FleetFolder:
         with atomic_file(self.path / _OUTCOMES) as file:
             pq.write_table(table.replace_schema_metadata(metadata), file)
 
+    def record_night(self, results: Iterable[UserResult], night: str, seconds: float) -> None:
+        """Add the numbers of a run that came to its end; without any audit there are none."""
+        if not self.folders(FINDINGS):
+            return
+        changes, counts = self.find_changes(night), self.tally()
+        by_kind: Counter[tuple[str, str]] = Counter()
+        for check, severity, n in counts[["check", "severity", "n"]].itertuples(index=False, name=None):
+            by_kind[check, severity] += n
+        users = Counter(result.status for result in results)
+        numbers = Night(
+            night=night,
+            done=users["done"],
+            failed=users["failed"],
+            revoked=users["revoked"],
+            audited=changes.n_audited,
+            seconds=round(seconds, 3),
+            new=len(changes.new),
+            gone=len(changes.gone),
+            settled=len(changes.settled),
+            findings=tuple((*kind, n) for kind, n in sorted(by_kind.items())),
+        )
+        write_night(self.path / NIGHTS, numbers)
+
     def save(self, result: UserResult) -> None:
         """Move the files of a user to their place, findings last; those of another night become the ones before."""
         user_id = result.user.user_id
@@ -377,11 +474,7 @@ class FleetFolder:
             }
             if files and user_id is not None:
                 place = self.place(kind, user_id)
-                if (
-                    kind == FINDINGS
-                    and place.is_dir()
-                    and _night_of(place) != _night_in(files[FINDINGS_FILE])
-                ):
+                if kind == FINDINGS and place.is_dir() and night_of(place) != _night_in(files[FINDINGS_FILE]):
                     self._fill(BEFORE, user_id, {FINDINGS_FILE: (place / FINDINGS_FILE).read_bytes()})
                 self._fill(kind, user_id, files)
 
@@ -402,54 +495,8 @@ def _read_metadata(path: Path) -> pq.FileMetaData:
         return pq.read_metadata(file)
 
 
-def _night_of(folder: Path) -> str:
-    """Return the run that findings are of; those of earlier versions are older than any."""
-    return str(_read_metadata(folder / FINDINGS_FILE).metadata.get(NIGHT, b""), "ascii")
-
-
 def _night_in(file: bytes) -> str:
     return str(pq.read_metadata(io.BytesIO(file)).metadata.get(NIGHT, b""), "ascii")
-
-
-def _read_night(night: object) -> str:
-    try:
-        moment = datetime.fromisoformat(night) if isinstance(night, str) else night
-        if isinstance(moment, datetime) and pd.notna(moment):
-            return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).isoformat()
-    except ValueError:
-        pass  # the refusal is below
-    raise ConfigError(
-        f"night={night!r:.60}: give a time such as '2026-11-23' or '2026-11-23T02:00', or a datetime"
-    )
-
-
-def _read_findings(folder: Path) -> pd.DataFrame:
-    """Read stored findings, with the digests of their texts; those of earlier versions have none."""
-    with open_by_bytes(folder / FINDINGS_FILE) as file:
-        found: pd.DataFrame = pq.ParquetFile(file).read().to_pandas()
-    if TEXT_DIGEST not in found:
-        found[TEXT_DIGEST] = pd.array([None] * len(found), "str")
-    return found
-
-
-def _with_user(user_id: str, frame: pd.DataFrame) -> pd.DataFrame:
-    frame.insert(0, "user_id", pd.Series(user_id, index=frame.index, dtype="str"))
-    return frame
-
-
-def _join_users(frames: Iterable[pd.DataFrame]) -> pd.DataFrame:
-    """Join findings of users; of none, return an empty frame with the same columns."""
-    filled = [frame for frame in frames if len(frame)]
-    return pd.concat(filled, ignore_index=True) if filled else _with_user("", findings_frame(id=[]))
-
-
-def _compare_findings(later: pd.DataFrame, earlier: pd.DataFrame) -> tuple[pd.DataFrame, ...]:
-    """Return new, gone and remaining findings of one user, by the texts where both audits have their digests."""
-    has_texts = later[TEXT_DIGEST].notna().all() and earlier[TEXT_DIGEST].notna().all()
-    keys = (keys_of(one, one[TEXT_DIGEST].tolist() if has_texts else None) for one in (later, earlier))
-    bare = (one.drop(columns=TEXT_DIGEST) for one in (later, earlier))
-    (later_keys, earlier_keys), (later, earlier) = keys, bare
-    return split_by_keys(later, later_keys, earlier, earlier_keys)
 
 
 class RunOptions(TypedDict):
@@ -470,6 +517,7 @@ def fill_folder(
     """
     check_kind("client", client, Client)
     folder = FleetFolder(expand_path(path))
+    begun_at = client.runtime.clock()
     with raise_write_errors(folder.path):
         folder.prepare()
         approved, gone = approved_and_revoked(client.access_requests())
@@ -491,6 +539,8 @@ def fill_folder(
                 saved = _save(folder, result)
                 folder.n_before += saved.is_unchanged
                 results.append(replace(saved, files={}))
+            if work.findings:
+                folder.record_night(results, night, client.runtime.clock() - begun_at)
             state = _ENDED
         finally:  # also when the run is interrupted
             folder.write_outcomes(outcomes_frame(deduplicate([*approved, *gone], results)), night, state)
