@@ -17,9 +17,10 @@ source no longer holds them true. A score of an unknown scale stays in a column 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, tzinfo
 from os import PathLike
+from pathlib import Path
 from typing import NamedTuple
 
 import pandas as pd
@@ -112,6 +113,31 @@ def read_memories(
     if reading.is_partial:
         warnings.warn(f"{source.name}: {reading.frame.attrs[READ]['summary']}", stacklevel=2)
     return reading.frame
+
+
+def read_files(
+    paths: Sequence[Path],
+    *,
+    format: str = "auto",  # noqa: A002 - the word of pandas
+    zone: str | tzinfo | None = None,
+) -> pd.DataFrame:
+    """Read several files into one frame, in which ``file`` names the one that a row is from."""
+    frames = [read_memories(path, format=format, zone=zone) for path in paths]
+    if len(frames) == 1:
+        return frames[0]
+    for path, frame in zip(paths, frames, strict=True):
+        if "line" not in frame.columns:
+            raise FrameError(f"{printable(str(path))} is an archive of memframe: read it by itself.")
+        file = frame.attrs[READ]["file"]
+        frame["file"] = [file if pd.isna(name) else str(Path(file, name)) for name in frame["file"]]
+    reports = [frame.attrs[READ] for frame in frames]
+    together = pd.concat(
+        [frame.assign(file=frame["file"].astype("str")) for frame in frames], ignore_index=True
+    )
+    together.attrs = {
+        READ: {"file": "", "summary": " ".join(f"{each['file']}: {each['summary']}" for each in reports)}
+    }
+    return together
 
 
 class Reading(NamedTuple):
