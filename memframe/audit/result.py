@@ -400,7 +400,7 @@ class Audit:
 
     def sarif(self) -> bytes:
         """Return the JSON that `to_sarif` writes."""
-        if self.is_stored or "line" not in self.memories.columns:
+        if not files_and_lines(self.memories) and len(self.memories):
             raise FrameError(
                 "SARIF names files and lines, and these memories are from none: read_memories has them"
             )

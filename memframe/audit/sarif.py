@@ -43,16 +43,19 @@ def files_and_lines(memories: pd.DataFrame) -> dict[str, tuple[str, int | None]]
     >>> files_and_lines(memories)
     {'m1': ('the text', 1), 'm2': ('the text', 2)}
     """
-    if "line" not in memories.columns:
+    report = memories.attrs.get(READ, {})
+    if (
+        "line" not in memories.columns or report.get("format", "memframe") == "memframe"
+    ):  # an archive keeps lines
         return {}
-    base = memories.attrs.get(READ, {}).get("file", "")
+    base = report["file"]
     columns = (
         memories[name].astype(object).where(memories[name].notna(), None) for name in ("id", "file", "line")
     )
     return {
         memory_id: (str(Path(base, file or "")), line)
         for memory_id, file, line in zip(*columns, strict=True)
-        if memory_id is not None and (base or file)
+        if memory_id is not None
     }
 
 

@@ -43,7 +43,7 @@ from memframe.errors import FrameError
 from memframe.files import OwnKind, check_replaceable, is_own, raise_os_errors_as, write_own_file
 from memframe.frames import READ
 from memframe.load import load_memories, load_tags
-from memframe.readers import read_files
+from memframe.readers import join_reads, read_memories
 from memframe.report import (
     describe_proposals,
     describe_times,
@@ -182,7 +182,7 @@ def audit_options(command: Command) -> Command:
             audit = _run_audit(request_id, archive, key, run)
         else:
             with warnings.catch_warnings(action="ignore", category=UserWarning):  # the summary says the same
-                read = read_files(foreign, format=form, zone=zone)
+                read = join_reads([read_memories(path, format=form, zone=zone) for path in foreign])
             _, _, more = read.attrs[READ]["summary"].partition(". ")
             # the audit begins with the count
             if said := read.attrs[READ]["summary"] if wants_json() or len(foreign) > 1 else more:

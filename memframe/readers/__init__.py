@@ -17,6 +17,7 @@ source no longer holds them true. A score of an unknown scale stays in a column 
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, tzinfo
 from os import PathLike
@@ -115,28 +116,34 @@ def read_memories(
     return reading.frame
 
 
-def read_files(
-    paths: Sequence[Path],
-    *,
-    format: str = "auto",  # noqa: A002 - the word of pandas
-    zone: str | tzinfo | None = None,
-) -> pd.DataFrame:
-    """Read several files into one frame, in which ``file`` names the one that a row is from."""
-    frames = [read_memories(path, format=format, zone=zone) for path in paths]
+def join_reads(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    r"""Join what `read_memories` read from several files into one frame, in which ``file`` names that of each row.
+
+    >>> frames = [read_memories(f"- Likes {what}\n- Rows\n") for what in ("tea", "soup")]
+    >>> join_reads(frames)[["content", "file", "line"]].values.tolist()[2:]
+    [['Likes soup', 'the text', 1], ['Rows', 'the text', 2]]
+    """
     if len(frames) == 1:
         return frames[0]
-    for path, frame in zip(paths, frames, strict=True):
-        if "line" not in frame.columns:
-            raise FrameError(f"{printable(str(path))} is an archive of memframe: read it by itself.")
-        file = frame.attrs[READ]["file"]
-        frame["file"] = [file if pd.isna(name) else str(Path(file, name)) for name in frame["file"]]
-    reports = [frame.attrs[READ] for frame in frames]
-    together = pd.concat(
-        [frame.assign(file=frame["file"].astype("str")) for frame in frames], ignore_index=True
-    )
-    together.attrs = {
-        READ: {"file": "", "summary": " ".join(f"{each['file']}: {each['summary']}" for each in reports)}
+    reports, named = [frame.attrs[READ] for frame in frames], []
+    for frame, report in zip(frames, reports, strict=True):
+        if report["format"] == "memframe":
+            raise FrameError(f"{report['file']} is an archive of memframe, and read by itself only.")
+        files = [str(Path(report["file"], name if isinstance(name, str) else "")) for name in frame["file"]]
+        named.append(frame.assign(file=pd.array(files, "str")))
+    together = pd.concat(named, ignore_index=True)
+    left_out = sum((Counter(report["left_out"]) for report in reports), Counter[str]())
+    summary = " ".join(f"{report['file']}: {report['summary']}" for report in reports)
+    form = " and ".join(dict.fromkeys(report["format"] for report in reports))
+    missing = sum(report["times"]["missing"] for report in reports)
+    report = {
+        "file": "",
+        "format": form,
+        "rows": len(together),
+        "left_out": dict(left_out),
+        "summary": summary,
     }
+    together.attrs = {READ: report | {"times": {"missing": missing}}}
     return together
 
 
