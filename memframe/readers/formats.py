@@ -56,6 +56,8 @@ class Format(NamedTuple):
         Keys of the number of entries that the file states.
     note : str
         What the format cannot hold; added to the summary of every read.
+    is_written_back : bool
+        What writes these files reads them again, so that a changed one is of use.
     fits : callable, optional
         Recognises a document if keys alone are not enough.
     items : callable, optional
@@ -73,6 +75,7 @@ class Format(NamedTuple):
     beside: Mapping[str, str] = {}
     states: str = ""
     note: str = ""
+    is_written_back: bool = True
     fits: Callable[[Document], bool] = lambda _: False
     items: Callable[[list[Document]], Items] | None = None
 
@@ -346,11 +349,13 @@ FORMATS = {
                 "files": "file",
                 "sources": "source",
             },
+            is_written_back=False,
             note="An agent file holds blocks, but no archival passages: those come over REST.",
         ),
         Format(
             "chatgpt",
             "conversations with a `mapping` of messages, or a list of `content` and `enabled`",
+            is_written_back=False,
             fits=is_chatgpt,
             items=chatgpt_items,
         ),
@@ -367,7 +372,13 @@ FORMATS = {
             fits=is_download,
             items=download_items,
         ),
-        Format("claude", "`conversations_memory` or `project_memories`", fits=is_claude, items=claude_items),
+        Format(
+            "claude",
+            "`conversations_memory` or `project_memories`",
+            is_written_back=False,
+            fits=is_claude,
+            items=claude_items,
+        ),
         Format("pasted", "lines such as `[2024-05-01] - text`", fits=is_pasted, items=pasted_items),
         Format(
             "langgraph",
