@@ -48,7 +48,17 @@ if TYPE_CHECKING:
     from memframe.audit import Audit, ChatJudge, Policy, audit_memories
     from memframe.cleanup import plan_cleanup
     from memframe.client import Client, connect, wait_for_decision
-    from memframe.fleet import Fleet, FleetFolder, audit_fleet, export_fleet, load_fleet
+    from memframe.fleet import (
+        Fleet,
+        FleetFolder,
+        FleetPlans,
+        FleetRun,
+        apply_fleet,
+        audit_fleet,
+        export_fleet,
+        load_fleet,
+        plan_fleet,
+    )
     from memframe.journal import list_runs, purge_runs
     from memframe.load import (
         iter_memories,
@@ -76,7 +86,7 @@ _ROOMS = {
     "audit": "Audit ChatJudge Policy audit_memories",
     "cleanup": "plan_cleanup",
     "client": "Client connect wait_for_decision",
-    "fleet": "Fleet FleetFolder audit_fleet export_fleet load_fleet",
+    "fleet": "Fleet FleetFolder FleetPlans FleetRun apply_fleet audit_fleet export_fleet load_fleet plan_fleet",
     "journal": "list_runs purge_runs",
     "load": "iter_memories load_access_requests load_memories load_memory load_tag load_tags",
     "oauth": "OAuthFlow",
@@ -112,6 +122,8 @@ __all__ = [
     "DecisionTimeout",
     "Fleet",
     "FleetFolder",
+    "FleetPlans",
+    "FleetRun",
     "FrameError",
     "IncompleteRunError",
     "InvalidError",
@@ -135,6 +147,7 @@ __all__ = [
     "ServiceError",
     "SignIn",
     "StalePlanError",
+    "apply_fleet",
     "apply_plan",
     "audit_fleet",
     "audit_memories",
@@ -155,6 +168,7 @@ __all__ = [
     "plan_changes",
     "plan_cleanup",
     "plan_deletes",
+    "plan_fleet",
     "plan_reseal",
     "plan_restore",
     "plan_undo",

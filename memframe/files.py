@@ -114,16 +114,19 @@ def check_replaceable(path: Path, kind: OwnKind, *, error: type[MemframeError], 
         return
     if not path.is_file():
         raise error(f"{path} cannot be written, as it is not a file: choose another path")
-    if not force:
-        with path.open("rb") as file:
-            first = file.read(_N_FIRST)
-        if first and not FIRST_BYTES[kind].match(first):
-            article = "an" if kind == "audit" else "a"
-            ways = "choose another path, or delete it", "choose another path, or give --force"
-            raise error(
-                f"{path} is not {article} {kind} and is not replaced",
-                hint=Hint(ways[0], ways[0] if kind == "plan" else ways[1]),
-            )
+    if not (force or path.stat().st_size == 0 or is_own(path, kind)):
+        article = "an" if kind == "audit" else "a"
+        ways = "choose another path, or delete it", "choose another path, or give --force"
+        raise error(
+            f"{path} is not {article} {kind} and is not replaced",
+            hint=Hint(ways[0], ways[0] if kind == "plan" else ways[1]),
+        )
+
+
+def is_own(path: Path, kind: OwnKind) -> bool:
+    """Return True if a file begins as those of a kind do."""
+    with path.open("rb") as file:
+        return FIRST_BYTES[kind].match(file.read(_N_FIRST)) is not None
 
 
 def write_own_file(

@@ -62,7 +62,7 @@ class DataKey:
 class LocalCipher:
     """Encrypt what memframe keeps on disk, and decrypt it. Made by `open_local_cipher`.
 
-    The first of the keys seals; each opens what names it. ``searched`` says where they came from.
+    Seals with the first key, and opens with the key that the sealed bytes name. ``searched`` says where they came from.
 
     >>> cipher = LocalCipher((DataKey(Secret("0f1e" * 16)),))
     >>> sealed = cipher.seal(b"likes tea", associated_data="run 1, row 4")
@@ -73,13 +73,17 @@ class LocalCipher:
     keys: tuple[DataKey, ...]
     searched: str = field(default="the keyring and the state folder", repr=False)
 
-    def seal(self, data: bytes, *, associated_data: str, beside: bytes = b"") -> bytes:
+    def seal(self, data: bytes, *, associated_data: str, extra_associated_data: bytes = b"") -> bytes:
         """Encrypt bytes, bound to the text ``associated_data`` and the bytes ``beside`` them."""
         key = self.keys[0]
         head, nonce = MARK + key.id, os.urandom(_NONCE_BYTES)
-        return head + nonce + key.cipher.encrypt(nonce, data, head + associated_data.encode() + beside)
+        return (
+            head
+            + nonce
+            + key.cipher.encrypt(nonce, data, head + associated_data.encode() + extra_associated_data)
+        )
 
-    def open(self, sealed: bytes, *, associated_data: str, beside: bytes = b"") -> bytes:
+    def open(self, sealed: bytes, *, associated_data: str, extra_associated_data: bytes = b"") -> bytes:
         """Decrypt bytes.
 
         Raises
@@ -102,7 +106,9 @@ class LocalCipher:
             )
         try:
             return key.cipher.decrypt(
-                nonce, sealed[_HEAD_BYTES + _NONCE_BYTES :], head + associated_data.encode() + beside
+                nonce,
+                sealed[_HEAD_BYTES + _NONCE_BYTES :],
+                head + associated_data.encode() + extra_associated_data,
             )
         except (InvalidTag, ValueError):
             raise JournalError(

@@ -93,16 +93,16 @@ class MemoryPages:
                 del body
                 if records:
                     yield records, may_hold_surrogates
-                # the next page is decoded into the memory of this one, warm in the processor's cache
+                # free this page first, so that the next one is decoded into its memory
                 del page, fresh, records
         self.complete = is_whole
 
     def _take_new(self, records: list[MemoryBlob]) -> list[MemoryBlob]:
         """Return the memories of a page that no page before had; refuse those of another user."""
-        mine = self._access.user_id
-        if not all(same_id(owner, mine) for owner in set(map(_OWNER_OF, records))):
+        own_id = self._access.user_id
+        if not all(same_id(owner, own_id) for owner in set(map(_OWNER_OF, records))):
             raise ProtocolError(
-                f"{LIST_MEMORIES}: the service sent memories of another user than {mine}; "
+                f"{LIST_MEMORIES}: the service sent memories of another user than {own_id}; "
                 "nothing of it was kept. Tell the operator of the service"
             )
         n_before = len(self._ids)
@@ -144,7 +144,7 @@ class MemoryPages:
 
 
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
-"""An escaped surrogate in JSON; the search for a lone backslash before it runs at the speed of memory."""
+"""Escaped surrogate in JSON. Searched only in pages with a backslash, as the test for one is much quicker."""
 
 
 # -- the chain of pages
@@ -258,7 +258,7 @@ def cursor_of(body: SecretBytes) -> str | None:
 
 
 def check_count(name: str, value: object, least: int, otherwise: str = "") -> int:
-    """Return a whole number, of Python or NumPy, that is large enough; True and False are none.
+    """Return a whole number, of Python or NumPy, that is large enough; booleans are refused.
 
     >>> check_count("workers", True, 1)
     Traceback (most recent call last):

@@ -204,8 +204,8 @@ def without_repeats(access: Access, changes: Iterable[Change]) -> list[Change]:
     for operation in _earlier_creates(access) if sought else ():
         if operation.restores in sought and operation.id:
             made[operation.restores].append(operation.id)
-    there = read_current(access, [memory_id for ids in made.values() for memory_id in ids])
-    return [change for change in changes if there.keys().isdisjoint(made.get(change.restores or "", ()))]
+    restored = read_current(access, [memory_id for ids in made.values() for memory_id in ids])
+    return [change for change in changes if restored.keys().isdisjoint(made.get(change.restores or "", ()))]
 
 
 def _earlier_creates(access: Access) -> Iterator[Operation]:

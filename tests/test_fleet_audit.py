@@ -120,7 +120,7 @@ def test_another_night_looks_at_everybody_and_audits_those_who_changed(nightly):
     assert gone.empty
     third = nightly.audit()
     assert third.n_before == 3
-    assert third.compare().counts == {"new": 0, "gone": 0, "stayed": len(third.findings)}
+    assert third.compare().counts == {"new": 0, "gone": 0, "settled": 0, "stayed": len(third.findings)}
     assert third.compare(night).counts["new"] == len(new)
     assert nightly.audit(full=True).n_before == 0
 
@@ -182,7 +182,7 @@ def test_a_folder_of_an_earlier_version_is_audited_again_and_compared_as_well_as
         pq.write_table(table.drop_columns("text_digest").replace_schema_metadata({N_ROWS_NAME: b"12"}), path)
     second = nightly.audit()
     assert second.n_before == 0
-    assert second.compare().counts == {"new": 0, "gone": 0, "stayed": len(first.findings)}
+    assert second.compare().counts == {"new": 0, "gone": 0, "settled": 0, "stayed": len(first.findings)}
 
 
 def test_no_text_of_a_memory_is_in_the_folder_and_no_digest_that_could_be_guessed(nightly):

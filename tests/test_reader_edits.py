@@ -76,7 +76,8 @@ WRITABLE = {
         "graphiti", "mcp lines", "mcp one line", "mcp-memory-service", "supermemory", "pam", "basic-memory note", "json list",
         "json lines", "json list of texts", "json lists by subject", "json list of summaries", "mcp observations as objects",
         "mcp with a type of its own", "mcp with a loose text", "mem0 with a time of another name", "open webui", "a second list",
-        "a profile", "another list in a known format", "lines as ChatGPT's page has them", "dates without brackets",
+        "a profile", "a profile of keys and values", "a profile of single values", "entries under names of their own",
+        "another list in a known format", "lines as ChatGPT's page has them", "dates without brackets",
         "bullets within bullets", "hermes", "own download", "nothing",
     )),
 }  # fmt: skip

@@ -146,7 +146,7 @@ def decide_after_reading(operation: Operation, memory: CurrentMemory | None) -> 
 
 
 def state_unsent(ambiguous: bool) -> State:
-    """Return the state of an operation that was taken up and is not being sent now."""
+    """Return the state to which an operation goes back that was not sent after all."""
     return "unknown" if ambiguous else "planned"
 
 

@@ -7,8 +7,8 @@ from memframe.apply.preflight import refuse_rekeyed
 from memframe.errors import AccessError, AuthError, MemframeError, StalePlanError
 
 WATCH_S = 5.0
-"""Seconds between two looks for what ends a run without a refusal: after a change of key, what is sent is sealed with a
-key that the service no longer hands out."""
+"""Seconds between two checks whether access ended or the key changed: after a change of key, what is sent is sealed
+with a key that the service no longer hands out."""
 
 
 class EarlyEnd:

@@ -1,7 +1,7 @@
 """The engine of a run: reconcile what is unknown, send what is due, read again, until nothing is left to do.
 
 What follows from each response is in the tables of `memframe.apply.decisions`. The thread that called decides and
-writes the journal; workers only exchange. A step of the loop:
+writes the journal; workers only send requests and return responses. A step of the loop:
 
 1. take the results that came back, and decide what follows from each;
 2. take from the queue what may leave now, after its memories were read again where that is due;
@@ -36,7 +36,7 @@ from memframe.plan.current import CurrentMemory, read_current
 from memframe.secret import SecretBytes
 
 INTENTS_PER_WORKER = 4
-"""Operations for each worker whose intents are on the disk at a time: more of them, fewer commits."""
+"""Intents that are committed together, for each worker: more of them, fewer commits."""
 
 READ_AHEAD = 100
 """Memories that are read again together: few enough to be still fresh when their writes leave."""
@@ -48,7 +48,7 @@ LONGEST_WAIT_S = 0.5
 """Longest wait for an answer; on Windows no longer wait can be interrupted."""
 
 FLUSH_S = 0.05
-"""Longest wait of answers for others, to be written to the journal with them."""
+"""Longest time that a result waits to share a commit of the journal."""
 
 Result = WriteResponse | None
 """Response to an operation; None if it was not sent after all."""

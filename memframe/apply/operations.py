@@ -20,7 +20,7 @@ from memframe.wire import MemoryBlob
 
 
 class OperationLog:
-    """The operations of one run, each state first in the journal and then here."""
+    """The operations of one run; each new state is written to the journal first, and then kept here."""
 
     def __init__(self, journal: Journal, operations: Iterable[Operation], bar: Progress) -> None:
         self._journal, self._bar = journal, bar

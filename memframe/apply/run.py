@@ -46,8 +46,8 @@ class Verification(Struct, frozen=True, kw_only=True):
     undone : tuple of str
         Ids that an earlier process of the run has written and that are as they were before: the run was undone.
     duplicates : tuple of tuple of str
-        Ids that one create has made: something between here and the service delivered it twice, or it was
-        carried out so late that it had been sent again.
+        Ids that one create has made: something between here and the service delivered it twice, or the
+        first request was executed after its repetition.
     failure : str or None
         Why there was no reading back.
     """

@@ -1,4 +1,4 @@
-"""The threads of a run, which only exchange, and the interrupts of the thread that decides."""
+"""Threads of a run, which only send requests and return responses, and the interrupts of the thread that decides."""
 
 from __future__ import annotations
 

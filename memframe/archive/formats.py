@@ -230,7 +230,9 @@ def _read_csv(path: Path, fields: Sequence[str], columns: Sequence[str]) -> pa.T
         place = found[0] if found else "a row"
         if found and found[1]:
             name = fields[int(found[1])]
-            kind = "number" if kinds.get(name) == pa.float64() else "time" if name in kinds else "value"
+            kind = "time" if name in kinds else "value"
+            if kinds.get(name) == pa.float64():
+                kind = "number"
             place = f"a cell of the column {name} is not a {kind}"
         raise FrameError(
             f"{path} is not as exported ({place}): another program changed or truncated it."

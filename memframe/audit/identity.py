@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hmac
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -113,16 +113,24 @@ def keys_of(findings: pd.DataFrame, texts: Sequence[str] | None) -> list[tuple[A
 
 
 def split_by_keys(
-    later: pd.DataFrame, keys: Sequence[Any], earlier: pd.DataFrame, earlier_keys: Sequence[Any]
-) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """Return the findings that only the later audit has, those that only the earlier one has, and those of both."""
-    known, found = set(earlier_keys), set(keys)
+    later: pd.DataFrame,
+    keys: Sequence[Any],
+    earlier: pd.DataFrame,
+    earlier_keys: Sequence[Any],
+    rejected_keys: Iterable[Any] = (),
+) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """Return the findings that only the later audit has, those that only the earlier one has, those of both, and those
+    that the later one does not list because a person has rejected them.
+    """
+    known, found, rejected = set(earlier_keys), set(keys), set(rejected_keys)
     is_old = np.array([key in known for key in keys], bool)
-    is_gone = np.array([key not in found for key in earlier_keys], bool)
+    is_absent = np.array([key not in found for key in earlier_keys], bool)
+    is_settled = is_absent & np.array([key in rejected for key in earlier_keys], bool)
     return (
         join_findings([later[~is_old]]),
-        join_findings([earlier[is_gone]]),
+        join_findings([earlier[is_absent & ~is_settled]]),
         join_findings([later[is_old]]),
+        join_findings([earlier[is_settled]]),
     )
 
 

@@ -306,7 +306,7 @@ _SENTENCE_START = re.compile(r"(?:\A|[.!?:;]\s|\n)\W{0,4}\w|\b(?:I|User|Assistan
 
 
 _TURN = re.compile(r"\A\W*+(?:user|assistant|human|system|ai)\W{0,3}:", re.IGNORECASE)
-"""Beginning of a turn of a conversation, which was kept as it was said."""
+"""Beginning of a turn of a conversation."""
 
 _TIME_OF_DAY = re.compile(r"(?<![\d:.])\d{1,2}[:\uff1a]\d\d(?![\d.])|\b\d{1,2} ?[ap]m\b", re.IGNORECASE)
 """A time of day: who names one mostly tells of a moment."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property, partial
 from os import PathLike
@@ -49,6 +49,8 @@ class Comparison:
         Findings of the earlier audit that the later one does not have.
     stayed : DataFrame
         Findings of the later audit that both have.
+    settled : DataFrame
+        Findings of the earlier audit that a person has rejected since, so that the later one does not list them.
     note : str
         Why findings could only be compared by check, kind, memory and field, if so; usually empty.
     """
@@ -56,6 +58,7 @@ class Comparison:
     new: pd.DataFrame
     gone: pd.DataFrame
     stayed: pd.DataFrame
+    settled: pd.DataFrame = field(default_factory=partial(findings_frame, id=[]))
     note: str = ""
 
     def __iter__(self) -> Iterator[pd.DataFrame]:
@@ -71,7 +74,7 @@ class Comparison:
     @property
     def counts(self) -> dict[str, int]:
         """Count the findings of each frame."""
-        return {"new": len(self.new), "gone": len(self.gone), "stayed": len(self.stayed)}
+        return {name: len(getattr(self, name)) for name in ("new", "gone", "settled", "stayed")}
 
 
 FORMAT = "memframe-audit/1"
@@ -337,16 +340,26 @@ class Audit:
             The file is not a saved audit.
         """
         check_kind("previous", previous, Audit, str, PathLike, error=FrameError)
+        put_aside = replace(self, findings=self.rejected)
         if isinstance(previous, Audit):
             earlier, note = previous.findings, ""
-            keys = keys_of(self.findings, _texts_of(self, self.findings))
+            keys, rejected_keys = (
+                keys_of(one.findings, _texts_of(one, one.findings)) for one in (self, put_aside)
+            )
             earlier_keys = keys_of(earlier, _texts_of(previous, earlier))
         else:
             path = expand_path(previous)
             saved = read_audit(path)
             earlier = findings_of(saved)
             keys, earlier_keys, note = keys_beside(self, saved, path)
-        return Comparison(*split_by_keys(self.findings, keys, earlier, earlier_keys), note=note)
+            rejected_keys, *_ = keys_beside(put_aside, saved, path)
+        parts = split_by_keys(self.findings, keys, earlier, earlier_keys, rejected_keys)
+        return Comparison(*parts, note=note)
+
+    @property
+    def rejected(self) -> pd.DataFrame:
+        """The findings that a person has rejected, which are not listed."""
+        return self.answered[self.answered["decision"] == "rejected"].drop(columns="decision")
 
     def to_json(self, path: str | PathLike[str]) -> None:
         """Write everything except the memories as JSON, readable only by its owner.

@@ -1,7 +1,9 @@
-"""`memframe fleet`: audit or export the memories of all users who approved."""
+"""`memframe fleet`: audit, export or clean up the memories of all users who approved."""
 
 from __future__ import annotations
 
+import json
+import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -14,11 +16,35 @@ import pandas as pd
 from memframe.audit import SEVERITIES, Comparison
 from memframe.audit.findings import Severity
 from memframe.audit.policy import read_policy
-from memframe.cli.options import FOUND, Group, LocalPath, as_json, combine, example, remark, show, wants_json
-from memframe.cli.read import at_least, choose_fail, fail_on_option, rules_option
+from memframe.cli.options import (
+    CONFLICTS,
+    FILE,
+    FOUND,
+    SECONDS,
+    UNKNOWN,
+    Group,
+    LocalPath,
+    as_json,
+    combine,
+    example,
+    remark,
+    show,
+    wants_json,
+)
+from memframe.cli.read import at_least, choose_fail, fail_on_option, force_option, rules_option
 from memframe.client import Client, connect
 from memframe.display import number_of, printable
-from memframe.fleet import FleetFolder, audit_fleet, export_fleet
+from memframe.errors import FrameError
+from memframe.files import check_replaceable, write_own_file
+from memframe.fleet import (
+    FleetFolder,
+    FleetPlans,
+    FleetRun,
+    apply_fleet,
+    audit_fleet,
+    export_fleet,
+    plan_fleet,
+)
 from memframe.fleet.run import dask_client_at, forget_revoked
 from memframe.report import words_of
 
@@ -41,10 +67,10 @@ _NOUNS = {
 @click.group("fleet", cls=Group)
 @example("memframe fleet audit fleet-2026-11 --json")
 def fleet_group() -> None:
-    """Audit or export the memories of every user who approved, into one folder.
+    """Audit, export or clean up the memories of every user who approved, in one folder.
 
     A repeated audit looks at every user again and audits those whose memories have changed; a repeated export processes
-    users who are missing. Both end with 1 if a user failed; a revoked approval is no failure.
+    users who are missing. All end with 1 if a user failed; a revoked approval is no failure.
     """
 
 
@@ -121,16 +147,25 @@ def fleet_export(path: Path, plaintext: bool, **cluster: Any) -> None:
 @click.option(
     "--since", metavar="TIME", help="Look at users audited since, such as 2026-11-23; else in the last run."
 )
+@click.option(
+    "--html", type=FILE, help="Also write a page: what is new, users by severity, checks over time, sources."
+)
+@force_option
 @fail_on_option
 @as_json
-@example("memframe fleet compare fleet-2026-11 --fail-on high")
-def fleet_compare(path: Path, since: str | None, fail_on: Severity | None) -> None:
-    """Compare the last audit of each user in PATH with the one before: new and gone findings, without texts.
+@example("memframe fleet compare nightly --fail-on high --html nightly.html")
+def fleet_compare(
+    path: Path, since: str | None, html: Path | None, force: bool, fail_on: Severity | None
+) -> None:
+    """Compare the last audit of each user in PATH with the one before: new, gone and settled findings, without texts.
 
-    --fail-on counts new findings alone.
+    Settled is what a person rejected since. --fail-on counts new findings alone.
     """
-    compared = FleetFolder(path).compare(since)
-    by_name = {"new": compared.new, "gone": compared.gone}
+    folder = FleetFolder(path)
+    if html is not None:
+        check_replaceable(html, "report", error=FrameError, force=force)
+    compared = folder.compare(since)
+    by_name = {"new": compared.new, "gone": compared.gone, "settled": compared.settled}
     by = ["user_id", "severity", "check"]
     tables = {
         name: found.groupby(by, observed=True).size().reset_index(name="n") for name, found in by_name.items()
@@ -140,7 +175,10 @@ def fleet_compare(path: Path, since: str | None, fail_on: Severity | None) -> No
         "counts": compared.counts,
         **{name: counted.to_dict("records") for name, counted in tables.items()},
         "note": compared.note,
+        "nights": json.loads(folder.nights.to_json(orient="records", date_format="iso")),
     }
+    if html is not None:
+        write_own_file(html, folder.html(since).encode(), "report", error=FrameError, force=force)
     show(values, _lines_of_comparison(compared, tables))
     if fail_on and compared.new["severity"].isin(at_least(fail_on)).any():
         sys.exit(FOUND)
@@ -151,7 +189,7 @@ MAX_USERS = 20
 
 
 def _lines_of_comparison(compared: Comparison, tables: Mapping[str, pd.DataFrame]) -> Iterator[str]:
-    """Yield the counts, and new and gone findings by user, most severe first."""
+    """Yield the counts, and new, gone and settled findings by user, most severe first."""
     yield ", ".join(f"{n:,} {name}" for name, n in compared.counts.items())
     for name, counted in tables.items():
         rank = counted["severity"].map({each: -place for place, each in enumerate(SEVERITIES)})
@@ -160,12 +198,109 @@ def _lines_of_comparison(compared: Comparison, tables: Mapping[str, pd.DataFrame
         )
         for row in worst_first.head(MAX_USERS).itertuples():
             yield printable(
-                f"{name:<5} {row.severity:<7} {words_of(str(row.check)).title:<18} {row.n:>5,}  {row.user_id}"
+                f"{name:<7} {row.severity:<7} {words_of(str(row.check)).title:<18} {row.n:>5,}  {row.user_id}"
             )
         if (n_more := len(counted) - MAX_USERS) > 0:
             yield f"and {n_more:,} more, which --json names"
     if compared.note:
         yield compared.note
+
+
+_workers_option = click.option(
+    "--workers", metavar="N", default=8, type=click.IntRange(min=1), help="Users at a time."
+)
+_allow_option = click.option(
+    "--policy",
+    type=FILE,
+    required=True,
+    help="A file (memframe.toml) whose [allow] says what may be done without a person.",
+)
+
+
+@fleet_group.command("plan")
+@click.argument("path", type=LocalPath(exists=True))
+@_allow_option
+@click.option(
+    "--decisions",
+    type=LocalPath(exists=True, dir_okay=False),
+    help="Leave out what was rejected in this file by `memframe review`, for any user.",
+)
+@_workers_option
+@as_json
+@example(
+    "memframe fleet plan nightly --policy memframe.toml",
+    "memframe fleet apply nightly --policy memframe.toml",
+)
+def fleet_plan(path: Path, policy: Path, decisions: Path | None, workers: int) -> None:
+    """Plan what the last audit in PATH proposes and a policy allows without a person, for each user; write nothing.
+
+    The plans are in PATH, encrypted for you on this machine; `memframe plan --show` shows one.
+    """
+    with connect() as client:
+        plans = plan_fleet(client, path, policy=policy, decisions=decisions, workers=workers)
+    counts = plans.counts
+    changes = number_of(counts["n_changes"], "change", "changes")
+    deletes = number_of(counts["n_deletes"], "delete", "deletes")
+    left = number_of(counts["n_left"], "proposal", "proposals")
+    words = f"{changes} planned ({deletes}), {left} left out; users: {_list_counts(plans.users)}; in {path}"
+    _show_users(path, plans, words)
+    if counts["n_changes"] and not wants_json():
+        remark(
+            f"To apply them: memframe fleet apply {shlex.quote(str(path))} --policy {shlex.quote(str(policy))}"
+        )
+    if plans.users.get("failed"):
+        sys.exit(SOME_FAILED)
+
+
+@fleet_group.command("apply")
+@click.argument("path", type=LocalPath(exists=True))
+@_allow_option
+@_workers_option
+@click.option(
+    "--settle",
+    "settle_s",
+    metavar="SECONDS",
+    default=2.0,
+    type=SECONDS,
+    help="As in `memframe apply`.",
+)
+@as_json
+@example("memframe fleet apply nightly --policy memframe.toml")
+def fleet_apply(path: Path, policy: Path, workers: int, settle_s: float) -> None:
+    """Apply the plans of `fleet plan` in PATH, each with a journal of its own, and print one balance.
+
+    The policy is the consent. If the command is interrupted, repeat it: what was written is found out, and the rest is
+    written. Ends with 3 if rows were rejected or in conflict, with 4 if the outcome of some is unknown.
+    """
+    with connect() as client:
+        run = apply_fleet(client, path, policy=policy, workers=workers, settle_s=settle_s)
+    counts = {name: n for name, n in run.counts.items() if n}
+    words = (
+        f"{_list_counts(counts) or 'nothing to do'}; users: {_list_counts(run.users) or 'none'}; in {path}"
+    )
+    _show_users(path, run, words)
+    n_open = run.counts["unknown"] + run.counts["planned"]
+    if n_open and not wants_json():
+        remark("repeat the command to finish what is planned or unknown")
+    if run.counts["unknown"]:
+        sys.exit(UNKNOWN)
+    if run.users.get("failed"):
+        sys.exit(SOME_FAILED)
+    if run.users.get("refused"):
+        sys.exit(CONFLICTS)
+
+
+def _list_counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{n:,} {name}" for name, n in counts.items())
+
+
+def _show_users(path: Path, found: FleetPlans | FleetRun, words: str) -> None:
+    """Print counts, and errors to standard error; with --json a row for each user."""
+    rows = json.loads(found.outcomes.to_json(orient="records"))
+    show({"path": str(path), "counts": found.counts, "users": found.users, "outcomes": rows}, words)
+    if not wants_json():
+        for row in [row for row in rows if row["error"]][:MAX_ERRORS]:
+            click.echo(printable(f"{row['user_id']}: {row['error']}"), err=True)
 
 
 @fleet_group.command("forget")

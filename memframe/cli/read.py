@@ -9,16 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 import pandas as pd
 from click.core import ParameterSource
 from msgspec.structs import replace
 
 from memframe.archive import export_memories, load_archive, refresh_archive
 from memframe.archive.sealing import Reader
-from memframe.audit import CHECKS, SEVERITIES, Audit, ChatJudge, audit_memories
+from memframe.audit import CHECKS, SEVERITIES, Audit, ChatJudge, Comparison, audit_memories
 from memframe.audit.findings import Check, Severity
 from memframe.audit.judge import JUDGE_LIMIT, JUDGED
 from memframe.audit.policy import Fail, Policy, read_policy
+from memframe.audit.result import records_of
 from memframe.cli.access import open_request, request_option
 from memframe.cli.options import (
     COUNT,
@@ -37,7 +39,7 @@ from memframe.cli.options import (
 )
 from memframe.display import printable
 from memframe.errors import FrameError
-from memframe.files import OwnKind, check_replaceable, write_own_file
+from memframe.files import OwnKind, check_replaceable, is_own, raise_os_errors_as, write_own_file
 from memframe.frames import READ
 from memframe.load import load_memories, load_tags
 from memframe.readers import read_memories
@@ -248,9 +250,10 @@ force_option = click.option(
 @click.option(
     "--compare",
     "previous",
-    type=FILE,
-    metavar="FILE",
-    help="Compare with an audit that --out saved; --fail-on then counts new findings alone.",
+    type=LocalPath(),
+    metavar="PATH",
+    help="Compare with an audit that --out saved, or with the newest one in a folder; --fail-on then counts new "
+    "findings alone.",
 )
 @click.option(
     "--html", type=FILE, callback=_check_target("report"), help="Also write the report to this file."
@@ -281,7 +284,8 @@ def audit_command(
     output. To plan the proposals, use `memframe plan --from-audit`. --html and --out replace an earlier report or
     audit, any other file only with --force.
     """
-    compared = None if previous is None else audit.compare(previous)  # before --out may replace it
+    earlier = previous and _find_newest(previous)
+    compared = None if earlier is None else audit.compare(earlier)  # before --out may replace it
     if html is not None:
         write_own_file(html, audit.html().encode(), "report", error=FrameError, force=force)
     if out is not None:
@@ -290,8 +294,10 @@ def audit_command(
     lines = [*_lines_of(audit), *(f"{name}: {path}" for name, path in written.items() if path)]
     if compared is not None:
         counts = ", ".join(f"{n:,} {name}" for name, n in compared.counts.items())
-        lines.append(f"Compared with {previous}: {counts}." + (f" {compared.note}." if compared.note else ""))
-    show(audit.json(), lines)
+        lines.append(f"Compared with {earlier}: {counts}." + (f" {compared.note}." if compared.note else ""))
+    elif previous is not None:
+        lines.append(f"{previous} holds no audit yet: every finding counts as new.")
+    show(audit.json() if compared is None else _add_comparison(audit, compared, earlier), lines)
     found = audit.findings if compared is None else compared.new
     if compared is None and not fail.only_open:
         found = pd.concat([found, audit.answered[audit.answered["decision"] == "rejected"]])
@@ -299,6 +305,21 @@ def audit_command(
         found = found[~found["kind"].str.startswith(JUDGED).fillna(False).astype(bool)]
     if fail.severity is not None and found["severity"].isin(at_least(fail.severity)).any():
         click.get_current_context().exit(FOUND)
+
+
+def _find_newest(path: Path) -> Path | None:
+    """Return the saved audit that was written last in a folder; a path that is no folder as it is."""
+    if not path.is_dir():
+        return path
+    with raise_os_errors_as(FrameError, f"{path} cannot be read", "check its permissions"):
+        files = [file for file in path.iterdir() if file.is_file() and is_own(file, "audit")]
+        return max(files, key=lambda file: (file.stat().st_mtime_ns, file.name), default=None)
+
+
+def _add_comparison(audit: Audit, compared: Comparison, earlier: Path | None) -> bytes:
+    parts = {name: records_of(getattr(compared, name)) for name in ("new", "gone", "settled")}
+    values = {"path": str(earlier), "counts": compared.counts, "note": compared.note, **parts}
+    return msgspec.json.encode({**msgspec.json.decode(audit.json()), "compared": values})
 
 
 @click.command("report")

@@ -476,7 +476,9 @@ def _finish(run: Run, request_id: str) -> None:
     if run.stopped is not None and not has_unknown:
         raise run.stopped
     is_there_once = not (run.verification.missing or run.verification.undone or run.verification.duplicates)
-    sys.exit(UNKNOWN if has_unknown else CONFLICTS if left or not is_there_once else 0)
+    if has_unknown:
+        sys.exit(UNKNOWN)
+    sys.exit(CONFLICTS if left or not is_there_once else 0)
 
 
 def _list_first(lines: list[str]) -> list[str]:

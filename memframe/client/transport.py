@@ -71,7 +71,7 @@ class Transport:
     def rate_limited(self, limiter: SharedRateLimiter) -> Iterator[None]:
         """Send all reads of the block through a rate limiter, which also repeats those refused with 429.
 
-        Of several blocks the one that began last counts, in whichever order they end.
+        If blocks overlap, the one entered last applies.
         """
         with self._mutex:
             self._limiters.append(limiter)
@@ -136,7 +136,7 @@ class Transport:
         is_read : bool, optional
             True if the request writes nothing, so that it may be sent again; by default for GET only.
         pending : PendingRequest, optional
-            What `send_ahead` has sent; it is read as the first attempt, and closed by the caller.
+            Request sent by `send_ahead`. Its response is the first attempt; the caller closes it.
         **parts
             ``auth``, ``params``, ``data`` and ``headers``, as in `requests`.
         """
@@ -145,17 +145,17 @@ class Transport:
         limiter = self._limiter if method == "GET" else None
         # after a 429 the limiter repeats a read by its own count, and a call for a token is not repeated
         retry = self._retry if method == "GET" and not limiter else self._retry_without_429
-        host, left, n_broken = urlsplit(url).netloc, retry, 0
+        host, remaining, n_broken = urlsplit(url).netloc, retry, 0
         while True:
             attempt = functools.partial(self._attempt, method, url, pending, parts)
             try:
                 response = limiter.call(attempt, lambda r: retry_after_s(r.headers)) if limiter else attempt()
-                if not (is_read and left.total and response.status in left.status_forcelist):
+                if not (is_read and remaining.total and response.status in remaining.status_forcelist):
                     return response
-                left = _wait(left, response)
+                remaining = _wait(remaining, response)
             except HTTPError as broken:
                 failure, n_broken = to_no_answer_error(host, broken, is_read=is_read), n_broken + 1
-                left = retry  # a service that broke off begins anew
+                remaining = retry  # a broken response gives the retries of refusals back
                 n_attempts = READ_ATTEMPTS if is_read else 1
                 cause = type(broken).__name__
                 logger.info("No answer from %s (%s), attempt %d of %d.", host, cause, n_broken, n_attempts)

@@ -59,7 +59,7 @@ class Aead(Protocol):
 class Spelling(NamedTuple):
     """Spelling of a sealed text, for a writer that spells the next one alike.
 
-    ``frame`` is what stands around the parts: the keys of JSON, the header of a JWE.
+    ``frame`` holds the rest of the text: the keys of JSON, the header of a JWE.
     """
 
     alphabets: tuple[Alphabet, ...] = ()

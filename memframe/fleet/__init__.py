@@ -24,6 +24,7 @@ from memframe.client import Client
 from memframe.decisions import DecisionsByMemory
 from memframe.display import html_card, number_of
 from memframe.errors import check_kind
+from memframe.fleet.plans import FleetPlans, FleetRun, apply_fleet, plan_fleet
 from memframe.fleet.run import FleetFolder, deduplicate, describe_outcomes, fill_folder, process_users
 from memframe.fleet.work import Work, approved_and_revoked, concat_tables, outcomes_frame, revoked_result
 from memframe.progress import ProgressOption
@@ -31,7 +32,17 @@ from memframe.progress import ProgressOption
 if TYPE_CHECKING:
     from distributed import Client as DaskClient
 
-__all__ = ["Fleet", "FleetFolder", "audit_fleet", "export_fleet", "load_fleet"]
+__all__ = [
+    "Fleet",
+    "FleetFolder",
+    "FleetPlans",
+    "FleetRun",
+    "apply_fleet",
+    "audit_fleet",
+    "export_fleet",
+    "load_fleet",
+    "plan_fleet",
+]
 
 
 @dataclass(frozen=True, eq=False)

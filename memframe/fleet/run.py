@@ -3,13 +3,15 @@
 ::
 
     outcomes.parquet
+    nights.jsonl
     findings/user_id=5f0c9b1e-.../findings.parquet
     findings-before/user_id=5f0c9b1e-.../findings.parquet
     memories/user_id=5f0c9b1e-.../part-00000.parquet
+    plans/user_id=5f0c9b1e-.../cleanup.plan
 
-Each kind of result is a Parquet dataset, partitioned by user. Readers of Parquet take ``user_id`` from the names of
-folders; `load_archive` opens each folder of memories by itself. The files of one user arrive whole or not at all,
-findings last: an existing folder is complete.
+Each kind of result but the plans (`plans`) is a Parquet dataset, partitioned by user. Readers of Parquet take
+``user_id`` from the names of folders; `load_archive` opens each folder of memories by itself. The files of one user
+arrive whole or not at all, findings last: an existing folder is complete.
 
 Findings name the run that they are of, a night, and the digest of what was audited (`work.digest_listing`). The next
 night lists every user again, and audits those whose digest differs; the audit before stays, for `FleetFolder.compare`.
@@ -20,15 +22,16 @@ from __future__ import annotations
 import io
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from datetime import UTC, datetime
+from functools import partial
 from importlib import import_module
 from itertools import islice
 from os import PathLike
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, TypeVar, Unpack
 from urllib.parse import quote, unquote
 
 import msgspec
@@ -39,8 +42,6 @@ from msgspec.structs import replace
 
 from memframe.archive.formats import open_by_bytes, raise_write_errors
 from memframe.archive.sealing import Reader
-from memframe.audit.findings import findings_frame
-from memframe.audit.identity import keys_of, split_by_keys
 from memframe.audit.result import Comparison
 from memframe.client import Client
 from memframe.client.responses import canonical_id
@@ -48,7 +49,23 @@ from memframe.client.retry import RateLimiter, SharedRateLimiter
 from memframe.decisions import Settled
 from memframe.display import html_card, number_of
 from memframe.errors import ConfigError, FrameError, check_kind
-from memframe.files import atomic_file, atomic_folder, expand_path
+from memframe.files import atomic_file, atomic_folder, expand_path, write_own_file
+from memframe.fleet.nights import (
+    NIGHTS,
+    NO_FINDINGS,
+    Night,
+    compare_findings,
+    count_findings,
+    join_users,
+    metadata_of,
+    night_of,
+    nights_frame,
+    parse_night,
+    read_all_findings,
+    read_findings,
+    read_nights,
+    write_night,
+)
 from memframe.fleet.work import (
     BEFORE,
     DTYPES,
@@ -57,8 +74,8 @@ from memframe.fleet.work import (
     LISTING,
     MEMORIES,
     NIGHT,
+    PLANS,
     SETTLED,
-    TEXT_DIGEST,
     FleetUser,
     UserResult,
     Work,
@@ -74,12 +91,15 @@ if TYPE_CHECKING:
     from distributed import Client as DaskClient
 
 
+R = TypeVar("R")
+
+
 def process_in_threads(
-    client: Client, users: Iterable[FleetUser], work: Work, *, workers: int
-) -> Iterator[UserResult]:
+    client: Client, users: Iterable[FleetUser], process: Callable[[FleetUser], R], *, workers: int
+) -> Iterator[R]:
     """Yield results in any order. If the caller stops, running users are finished and no others begun."""
     rest = iter(users)
-    running: set[Future[UserResult]] = set()
+    running: set[Future[R]] = set()
     with (
         client.rate_limited(SharedRateLimiter(RateLimiter(workers))),
         ThreadPoolExecutor(workers, thread_name_prefix="memframe-fleet") as pool,
@@ -87,7 +107,7 @@ def process_in_threads(
         try:
             while True:
                 due = islice(rest, 2 * workers - len(running))  # threads are busy, and no more is in memory
-                running |= {pool.submit(process_user, client, user, work) for user in due}
+                running |= {pool.submit(process, user) for user in due}
                 if not running:
                     return
                 finished, running = wait(running, return_when=FIRST_COMPLETED)
@@ -121,6 +141,19 @@ def can_name_folder(user_id: str) -> bool:
     (True, False)
     """
     return len(_folder_name(user_id)) <= _MAX_NAME_BYTES
+
+
+class NightChanges(NamedTuple):
+    """New, gone, remaining and settled findings of the users who were audited since a night."""
+
+    new: pd.DataFrame
+    gone: pd.DataFrame
+    stayed: pd.DataFrame
+    settled: pd.DataFrame
+    unchanged: list[tuple[str, Path]]
+    """The other users, and the folders of their findings."""
+    n_audited: int
+    note: str
 
 
 class FleetFolder:
@@ -166,34 +199,42 @@ class FleetFolder:
 
         Of a user whose audit failed they are those of the last one that did not.
         """
-        found = [
-            _with_user(self._user_of(folder), _read_findings(folder)) for folder in self._folders(FINDINGS)
-        ]
-        return _join_users([frame.drop(columns=TEXT_DIGEST) for frame in found])
+        return read_all_findings((self.user_of(place), place) for place in self.folders(FINDINGS))
 
     def severities(self, user_ids: Iterable[str] | None = None) -> Counter[str]:
-        """Count findings by severity, of some users or of all, without having all of them in memory."""
-        folders = (
-            self._folders(FINDINGS) if user_ids is None else [self._place(FINDINGS, one) for one in user_ids]
-        )
+        """Count findings by severity, of some users or of all."""
         counts: Counter[str] = Counter()
-        for folder in folders:
-            with open_by_bytes(folder / FINDINGS_FILE) as file:
-                counts.update(pq.ParquetFile(file).read(["severity"])["severity"].to_pylist())
+        for severity, n in self.tally(user_ids)[["severity", "n"]].itertuples(index=False, name=None):
+            counts[severity] += n
         return counts
+
+    @property
+    def nights(self) -> pd.DataFrame:
+        """One row per night: ``night done failed revoked audited seconds new gone settled high medium low info``.
+
+        The first four count users, the others findings. ``audited`` are those with a change.
+        """
+        return nights_frame(read_nights(self.path / NIGHTS))
+
+    def tally(self, user_ids: Iterable[str] | None = None) -> pd.DataFrame:
+        """Count findings of some users or of all, without reading them: ``user_id check severity source n``."""
+        places = (
+            self.folders(FINDINGS) if user_ids is None else [self.place(FINDINGS, one) for one in user_ids]
+        )
+        rows = [(self.user_of(place), *count) for place in places for count in count_findings(place)]
+        names = ["user_id", "check", "severity", "source", "n"]
+        return pd.DataFrame(rows, columns=names).astype({**dict.fromkeys(names, "str"), "n": "int64"})
 
     @property
     def settled(self) -> Settled:
         """Count what the last audits left out as settled, by decisions about memories that are there."""
-        each = [
-            _read_metadata(folder / FINDINGS_FILE).metadata.get(SETTLED) for folder in self._folders(FINDINGS)
-        ]
+        each = [metadata_of(place).get(SETTLED) for place in self.folders(FINDINGS)]
         counts = [msgspec.json.decode(one, type=Settled) for one in each if one is not None]
         names = Settled.__struct_fields__
         return Settled(**{name: sum(getattr(one, name) for one in counts) for name in names})
 
     def compare(self, night: datetime | str | None = None) -> Comparison:
-        """Compare the last audit of each user with the one before: new, gone and remaining findings.
+        """Compare the last audit of each user with the one before: new, gone, settled and remaining findings.
 
         Parameters
         ----------
@@ -204,7 +245,7 @@ class FleetFolder:
         Returns
         -------
         Comparison
-            Three frames with ``user_id`` as the first column.
+            Four frames with ``user_id`` as the first column.
 
         Raises
         ------
@@ -223,28 +264,67 @@ class FleetFolder:
         >>> nights.compare().counts["new"]
         0
         """
-        since = self.night if night is None else _read_night(night)
-        folders = self._folders(FINDINGS)
-        if not folders or since is None:
+        changes = self.find_changes(night)
+        stayed = pd.concat([changes.stayed, read_all_findings(changes.unchanged)], ignore_index=True)
+        return Comparison(changes.new, changes.gone, stayed, changes.settled, changes.note)
+
+    def find_changes(self, night: datetime | str | None = None) -> NightChanges:
+        """Compare as `compare` does, without reading the findings of users who were not audited since."""
+        since = self.night if night is None else parse_night(night)
+        places = self.folders(FINDINGS)
+        if not places or since is None:
             raise FrameError(
                 f"{self.path} holds no audit of a fleet: check the path, or run audit_fleet first."
             )
-        parts: list[list[pd.DataFrame]] = [[], [], []]
-        n_skipped = 0
-        for folder in folders:
-            user_id = self._user_of(folder)
-            later, before = _read_findings(folder), self._place(BEFORE, user_id)
-            if _night_of(folder) < since:
-                parts[2].append(_with_user(user_id, later.drop(columns=TEXT_DIGEST)))
+        parts: list[list[tuple[str, pd.DataFrame]]] = [[], [], [], []]
+        unchanged, n_skipped = [], 0
+        for place in places:
+            user_id = self.user_of(place)
+            if night_of(place) < since:
+                unchanged.append((user_id, place))
                 continue
-            earlier = _read_findings(before) if before.is_dir() else later.head(0)
-            n_skipped += before.is_dir() and _night_of(before) >= since
-            for place, frame in enumerate(_compare_findings(later, earlier)):
-                parts[place].append(_with_user(user_id, frame))
+            before = self.place(BEFORE, user_id)
+            earlier = read_findings(before) if before.is_dir() else NO_FINDINGS
+            n_skipped += before.is_dir() and night_of(before) >= since
+            for part, frame in zip(parts, compare_findings(read_findings(place), earlier), strict=True):
+                part.append((user_id, frame))
         skipped = number_of(n_skipped, "user was", "users were")
         note = f"{skipped} audited several times since: only the last two audits of each are kept"
-        new, gone, stayed = map(_join_users, parts)
-        return Comparison(new, gone, stayed, note=note if n_skipped else "")
+        new, gone, stayed, settled = map(join_users, parts)
+        return NightChanges(new, gone, stayed, settled, unchanged, len(parts[0]), note if n_skipped else "")
+
+    def to_html(self, path: str | PathLike[str], night: datetime | str | None = None) -> None:
+        """Write one page: what is new first, users by their worst findings, checks over time, sources. No texts.
+
+        An earlier report at `path` is replaced, any other file is not.
+
+        Parameters
+        ----------
+        path : str or path
+        night : datetime or str, optional
+            As in `compare`.
+
+        Raises
+        ------
+        ConfigError
+            This is no time.
+        FrameError
+            The folder has no audit; or the file cannot be written, or is something else.
+
+        Examples
+        --------
+        >>> from memframe import audit_fleet
+        >>> audit_fleet(client, folder / "nightly").to_html(folder / "nightly.html")
+        """
+        write_own_file(path, self.html(night).encode(), "report", error=FrameError)
+
+    def html(self, night: datetime | str | None = None) -> str:
+        """Return the page that `to_html` writes."""
+        from memframe.fleet.page import page_html  # noqa: PLC0415 - a run does not need matplotlib
+
+        return page_html(
+            self.find_changes(night), self.tally(), self.outcomes, read_nights(self.path / NIGHTS)
+        )
 
     @property
     def night(self) -> str | None:
@@ -258,18 +338,19 @@ class FleetFolder:
         return (_read_metadata(path).metadata or {}) if path.exists() else {}
 
     @staticmethod
-    def _user_of(folder: Path) -> str:
-        return unquote(folder.name.removeprefix(_PREFIX))
+    def user_of(place: Path) -> str:
+        """Return the user of such a folder."""
+        return unquote(place.name.removeprefix(_PREFIX))
 
     def forget(self, user_ids: Iterable[str]) -> list[str]:
-        """Delete the findings and memories of users, and return the ids of those of whom there were any.
+        """Delete the findings, memories and plans of users, and return the ids of those of whom there were any.
 
         Findings go first: what is interrupted is not complete, and is deleted by the next call. Rows of `outcomes`
         stay.
         """
         forgotten = []
         for user_id in filter(can_name_folder, user_ids):
-            places = (self._place(kind, user_id) for kind in (FINDINGS, BEFORE, MEMORIES))
+            places = (self.place(kind, user_id) for kind in (FINDINGS, BEFORE, MEMORIES, PLANS))
             there = [place for place in places if place.is_dir()]
             for place in there:
                 shutil.rmtree(place)
@@ -278,15 +359,17 @@ class FleetFolder:
 
     def archive(self, user_id: str) -> Path:
         """Return the folder of a user's memories, for `load_archive`."""
-        return self._place(MEMORIES, user_id)
+        return self.place(MEMORIES, user_id)
 
-    def _place(self, kind: str, user_id: str) -> Path:
+    def place(self, kind: str, user_id: str) -> Path:
+        """Return the folder of one kind of result of a user."""
         return self.path / kind / _folder_name(user_id)
 
     def _has(self, user_id: str, kinds: Iterable[str]) -> bool:
-        return can_name_folder(user_id) and all(self._place(kind, user_id).is_dir() for kind in kinds)
+        return can_name_folder(user_id) and all(self.place(kind, user_id).is_dir() for kind in kinds)
 
-    def _folders(self, kind: str) -> list[Path]:
+    def folders(self, kind: str) -> list[Path]:
+        """Return the folders of one kind of result, one a user."""
         return sorted((self.path / kind).glob(f"{_PREFIX}*"))
 
     # -- for runs
@@ -296,7 +379,7 @@ class FleetFolder:
         if not self.path.parent.is_dir():
             raise FrameError(f"The folder {self.path.parent} does not exist: create it, or choose another.")
         self.path.mkdir(mode=0o700, exist_ok=True)
-        ours = {_OUTCOMES, FINDINGS, BEFORE, MEMORIES}
+        ours = {_OUTCOMES, NIGHTS, FINDINGS, BEFORE, MEMORIES, PLANS}
         strange = [
             entry.name for entry in self.path.iterdir() if entry.name not in ours and entry.name[0] != "."
         ]
@@ -307,7 +390,7 @@ class FleetFolder:
 
     def check_form(self, work: Work) -> None:
         """Refuse archives of another form than those that are there."""
-        for archive in self._folders(MEMORIES)[:1] if work.archive else ():
+        for archive in self.folders(MEMORIES)[:1] if work.archive else ():
             header = Reader(archive).header
             found = "sealed" if header and header.seal else "plain"
             if work.archive != found:
@@ -333,14 +416,14 @@ class FleetFolder:
 
     def _count(self, user_id: str) -> int:
         """Count the memories of a user from the files alone."""
-        parts = self._place(MEMORIES, user_id).glob("*.parquet")
+        parts = self.place(MEMORIES, user_id).glob("*.parquet")
         return sum(_read_metadata(part).num_rows for part in parts)
 
     def with_digest(self, user: FleetUser, kinds: Sequence[str]) -> FleetUser:
         """Return the user with the digest of the listing whose results are all here, if they are."""
         if not user.user_id or not self._has(user.user_id, kinds):
             return user
-        about = _read_metadata(self._place(FINDINGS, user.user_id) / FINDINGS_FILE).metadata
+        about = metadata_of(self.place(FINDINGS, user.user_id))
         return replace(user, digest=about.get(LISTING, b"").decode() or None)
 
     def begin_night(self, moment: datetime) -> str:
@@ -357,6 +440,29 @@ class FleetFolder:
         with atomic_file(self.path / _OUTCOMES) as file:
             pq.write_table(table.replace_schema_metadata(metadata), file)
 
+    def record_night(self, results: Iterable[UserResult], night: str, seconds: float) -> None:
+        """Add the numbers of a run that came to its end; without any audit there are none."""
+        if not self.folders(FINDINGS):
+            return
+        changes, counts = self.find_changes(night), self.tally()
+        by_kind: Counter[tuple[str, str]] = Counter()
+        for check, severity, n in counts[["check", "severity", "n"]].itertuples(index=False, name=None):
+            by_kind[check, severity] += n
+        users = Counter(result.status for result in results)
+        numbers = Night(
+            night=night,
+            done=users["done"],
+            failed=users["failed"],
+            revoked=users["revoked"],
+            audited=changes.n_audited,
+            seconds=round(seconds, 3),
+            new=len(changes.new),
+            gone=len(changes.gone),
+            settled=len(changes.settled),
+            findings=tuple((*kind, n) for kind, n in sorted(by_kind.items())),
+        )
+        write_night(self.path / NIGHTS, numbers)
+
     def save(self, result: UserResult) -> None:
         """Move the files of a user to their place, findings last; those of another night become the ones before."""
         user_id = result.user.user_id
@@ -367,18 +473,14 @@ class FleetFolder:
                 if place.startswith(f"{kind}/")
             }
             if files and user_id is not None:
-                place = self._place(kind, user_id)
-                if (
-                    kind == FINDINGS
-                    and place.is_dir()
-                    and _night_of(place) != _night_in(files[FINDINGS_FILE])
-                ):
+                place = self.place(kind, user_id)
+                if kind == FINDINGS and place.is_dir() and night_of(place) != _night_in(files[FINDINGS_FILE]):
                     self._fill(BEFORE, user_id, {FINDINGS_FILE: (place / FINDINGS_FILE).read_bytes()})
                 self._fill(kind, user_id, files)
 
     def _fill(self, kind: str, user_id: str, files: Mapping[str, bytes]) -> None:
         (self.path / kind).mkdir(mode=0o700, exist_ok=True)
-        with atomic_folder(self._place(kind, user_id)) as fresh:
+        with atomic_folder(self.place(kind, user_id)) as fresh:
             for name, data in files.items():
                 with atomic_file(fresh / name) as file:
                     file.write(data)
@@ -393,54 +495,8 @@ def _read_metadata(path: Path) -> pq.FileMetaData:
         return pq.read_metadata(file)
 
 
-def _night_of(folder: Path) -> str:
-    """Return the run that findings are of; those of earlier versions are older than any."""
-    return str(_read_metadata(folder / FINDINGS_FILE).metadata.get(NIGHT, b""), "ascii")
-
-
 def _night_in(file: bytes) -> str:
     return str(pq.read_metadata(io.BytesIO(file)).metadata.get(NIGHT, b""), "ascii")
-
-
-def _read_night(night: object) -> str:
-    try:
-        moment = datetime.fromisoformat(night) if isinstance(night, str) else night
-        if isinstance(moment, datetime) and pd.notna(moment):
-            return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).isoformat()
-    except ValueError:
-        pass  # the refusal is below
-    raise ConfigError(
-        f"night={night!r:.60}: give a time such as '2026-11-23' or '2026-11-23T02:00', or a datetime"
-    )
-
-
-def _read_findings(folder: Path) -> pd.DataFrame:
-    """Read stored findings, with the digests of their texts; those of earlier versions have none."""
-    with open_by_bytes(folder / FINDINGS_FILE) as file:
-        found: pd.DataFrame = pq.ParquetFile(file).read().to_pandas()
-    if TEXT_DIGEST not in found:
-        found[TEXT_DIGEST] = pd.array([None] * len(found), "str")
-    return found
-
-
-def _with_user(user_id: str, frame: pd.DataFrame) -> pd.DataFrame:
-    frame.insert(0, "user_id", pd.Series(user_id, index=frame.index, dtype="str"))
-    return frame
-
-
-def _join_users(frames: Iterable[pd.DataFrame]) -> pd.DataFrame:
-    """Join findings of users; of none, return an empty frame with the same columns."""
-    filled = [frame for frame in frames if len(frame)]
-    return pd.concat(filled, ignore_index=True) if filled else _with_user("", findings_frame(id=[]))
-
-
-def _compare_findings(later: pd.DataFrame, earlier: pd.DataFrame) -> tuple[pd.DataFrame, ...]:
-    """Return new, gone and remaining findings of one user, by the texts where both audits have their digests."""
-    has_texts = later[TEXT_DIGEST].notna().all() and earlier[TEXT_DIGEST].notna().all()
-    keys = (keys_of(one, one[TEXT_DIGEST].tolist() if has_texts else None) for one in (later, earlier))
-    bare = (one.drop(columns=TEXT_DIGEST) for one in (later, earlier))
-    (later_keys, earlier_keys), (later, earlier) = keys, bare
-    return split_by_keys(later, later_keys, earlier, earlier_keys)
 
 
 class RunOptions(TypedDict):
@@ -461,6 +517,7 @@ def fill_folder(
     """
     check_kind("client", client, Client)
     folder = FleetFolder(expand_path(path))
+    begun_at = client.runtime.clock()
     with raise_write_errors(folder.path):
         folder.prepare()
         approved, gone = approved_and_revoked(client.access_requests())
@@ -482,6 +539,8 @@ def fill_folder(
                 saved = _save(folder, result)
                 folder.n_before += saved.is_unchanged
                 results.append(replace(saved, files={}))
+            if work.findings:
+                folder.record_night(results, night, client.runtime.clock() - begun_at)
             state = _ENDED
         finally:  # also when the run is interrupted
             folder.write_outcomes(outcomes_frame(deduplicate([*approved, *gone], results)), night, state)
@@ -542,7 +601,8 @@ def process_users(
     scheduler, workers = how["scheduler"], check_count("workers", how["workers"], 1)
     with Progress(how["progress"], total=len(users), text="users") as bar:
         if scheduler == "threads":
-            results = process_in_threads(client, users, work, workers=workers)
+            process = partial(process_user, client, work=work)
+            results = process_in_threads(client, users, process, workers=workers)
         elif hasattr(scheduler, "scheduler_info"):
             results = _cluster().process_on_cluster(scheduler, client, users, work)
         else:

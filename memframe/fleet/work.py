@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import hmac
 import io
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from traceback import extract_tb
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 import pandas as pd
@@ -26,7 +27,7 @@ from memframe.archive.sealing import Plain, Sealed, tables_of_access
 from memframe.archive.table import ARCHIVE_SCHEMA, frame_of
 from memframe.audit import audit_memories
 from memframe.audit.findings import Check
-from memframe.audit.identity import digest_text, texts_judged
+from memframe.audit.identity import digest_text, keys_of, texts_judged
 from memframe.audit.policy import Policy
 from memframe.audit.stale import find_stale
 from memframe.audit.text import with_all_columns
@@ -127,8 +128,8 @@ def _table_in(_: type, data: bytes) -> pa.Table:
     return pa.ipc.open_stream(data, options=pa.ipc.IpcReadOptions(use_threads=False)).read_all()
 
 
-FINDINGS, BEFORE, MEMORIES = "findings", "findings-before", "memories"
-"""Folders of the results: the last audit of each user, the one before, and archives."""
+FINDINGS, BEFORE, MEMORIES, PLANS = "findings", "findings-before", "memories", "plans"
+"""Folders of the results: the last audit of each user, the one before, archives, and plans."""
 
 FINDINGS_FILE = "findings.parquet"
 
@@ -140,6 +141,15 @@ LISTING, NIGHT = b"memframe.listing", b"memframe.night"
 
 SETTLED = b"memframe.settled"
 """Metadata of findings: the counts of those that a person has settled, which are not among them."""
+
+REJECTED = b"memframe.rejected"
+"""Metadata of findings: the identities of those that a person has rejected, to tell them from what is gone."""
+
+COUNTS = b"memframe.counts"
+"""Metadata of findings: how many there are of each check, severity and source, to be counted without being read."""
+
+Count = tuple[str, str, str | None, int]
+"""Check, severity, source of the memory, and the number of findings."""
 
 TEXT_DIGEST = "text_digest"
 """Column of stored findings: a digest of the text that each judges, under a key that is made of the user's own."""
@@ -173,12 +183,19 @@ class Work(Struct, frozen=True):
         return [kind for kind, wanted in ((MEMORIES, self.archive), (FINDINGS, self.findings)) if wanted]
 
 
-def process_user(client: Client, user: FleetUser, work: Work) -> UserResult:
-    """Do the work for one user; errors are in the result."""
+Failure = Literal["revoked", "failed"]
+
+R = TypeVar("R")
+
+
+def with_access(
+    client: Client, user: FleetUser, act: Callable[[Access], R], fail: Callable[[Failure, str], R]
+) -> R:
+    """Open the access to one user, and act with it; of an error, return the result that ``fail`` makes of it."""
     try:
         access = open_access(client, user.request_id)
         try:
-            return _read_and_process(access, user, work)
+            return act(access)
         finally:
             client.unmask(access.credentials)
     except AccessError as refused:
@@ -186,13 +203,23 @@ def process_user(client: Client, user: FleetUser, work: Work) -> UserResult:
             is_revoked = client.access_request(user.request_id).status == "revoked"
         except MemframeError:  # the refusal itself is the error to show
             is_revoked = False
-        return UserResult(user, "revoked" if is_revoked else "failed", error=str(refused))
+        return fail("revoked" if is_revoked else "failed", str(refused))
     except MemframeError as error:
-        return UserResult(user, "failed", error=str(error))
+        return fail("failed", str(error))
     except Exception as error:  # a bug costs this user's row, and no other's; its message may quote a memory
         place = extract_tb(error.__traceback__)[-1]
         where = f"{type(error).__name__} at {Path(place.filename).name}:{place.lineno}"
-        return UserResult(user, "failed", error=f"{where}: a bug in memframe; report it")
+        return fail("failed", f"{where}: a bug in memframe; report it")
+
+
+def process_user(client: Client, user: FleetUser, work: Work) -> UserResult:
+    """Do the work for one user; errors are in the result."""
+    return with_access(
+        client,
+        user,
+        lambda access: _read_and_process(access, user, work),
+        lambda outcome, error: UserResult(user, outcome, error=error),
+    )
 
 
 def _read_and_process(access: Access, user: FleetUser, work: Work) -> UserResult:
@@ -273,15 +300,34 @@ def _findings_file(
         policy=work.policy,
     )
     key = _digest_key(access)
-    texts = texts_judged(audit.findings, audit.memories, audit.counted)
-    stored = audit.findings.assign(**{TEXT_DIGEST: pd.array([digest_text(key, one) for one in texts], "str")})
+
+    def digests(findings: pd.DataFrame) -> list[str]:
+        return [digest_text(key, one) for one in texts_judged(findings, audit.memories, audit.counted)]
+
+    stored = audit.findings.assign(**{TEXT_DIGEST: pd.array(digests(audit.findings), "str")})
     found = pa.Table.from_pandas(stored, preserve_index=False)
     file = io.BytesIO()
-    settled = msgspec.json.encode(audit.settled).decode()
-    about = {N_ROWS: str(len(table)), LISTING: listing, NIGHT: work.night, SETTLED: settled}
-    metadata = {**found.schema.metadata, **{name: text.encode() for name, text in about.items()}}
+    about: dict[bytes, Any] = {
+        SETTLED: audit.settled,
+        REJECTED: keys_of(audit.rejected, digests(audit.rejected)),
+        COUNTS: _count_findings(audit.findings, table),
+    }
+    metadata = {
+        **found.schema.metadata,
+        N_ROWS: str(len(table)).encode(),
+        LISTING: listing.encode(),
+        NIGHT: work.night.encode(),
+        **{name: msgspec.json.encode(value) for name, value in about.items()},
+    }
     pq.write_table(found.replace_schema_metadata(metadata), file, compression="zstd")
     return file.getvalue()
+
+
+def _count_findings(findings: pd.DataFrame, memories: pa.Table) -> list[Count]:
+    source_of = dict(zip(memories["id"].to_pylist(), memories["source"].to_pylist(), strict=True))
+    sources = map(source_of.get, findings["id"].tolist())
+    counts = Counter(zip(findings["check"].tolist(), findings["severity"].tolist(), sources, strict=True))
+    return [(*kind, n) for kind, n in counts.items()]
 
 
 def _archive_files(form: Plain | Sealed, tables: Iterable[pa.Table]) -> dict[str, bytes]:

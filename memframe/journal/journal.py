@@ -167,7 +167,7 @@ class Journal:
     ) -> None:
         self.path, self.header = path, header
         self._cipher, self._database, self._process = cipher, database, os.getpid()
-        self._bound = b"\0" + hashlib.sha256(header_bytes).digest()
+        self._header_digest = b"\0" + hashlib.sha256(header_bytes).digest()
 
     def __repr__(self) -> str:
         return f"<memframe journal {self.path}>"
@@ -353,7 +353,9 @@ class Journal:
         return f"run {self.header.run_id}, {what}" + ("" if n is None else f" of change {n}")
 
     def _open(self, sealed: bytes, what: str, n: int | None) -> bytes:
-        return self._cipher.open(sealed, associated_data=self._place(what, n), beside=self._bound)
+        return self._cipher.open(
+            sealed, associated_data=self._place(what, n), extra_associated_data=self._header_digest
+        )
 
     def _seal(self, value: object, what: str, n: int | None = None) -> bytes:
         """Seal bytes, or the JSON of something else; half of a surrogate pair in it is kept as it came."""
@@ -361,7 +363,9 @@ class Journal:
             data = value if isinstance(value, bytes) else msgspec.json.encode(value)
         except UnicodeEncodeError:
             data = json.dumps(msgspec.to_builtins(value)).encode()
-        return self._cipher.seal(data, associated_data=self._place(what, n), beside=self._bound)
+        return self._cipher.seal(
+            data, associated_data=self._place(what, n), extra_associated_data=self._header_digest
+        )
 
     def _decode(self, sealed: bytes, kind: type[T], what: str, n: int | None = None) -> T:
         try:

@@ -68,8 +68,11 @@ def read_cell(field: str, cell: Any) -> Cell:
     'importance is text, not a number'
     """
     is_list = field in LISTS
-    kind = "text" if field in TEXTS else "a list of names" if is_list else "a number"
-    hint = " such as ('tea',); load_archive reads the lists in CSV files" if is_list else ""
+    kind, hint = "a number", ""
+    if field in TEXTS:
+        kind = "text"
+    elif is_list:
+        kind, hint = "a list of names", " such as ('tea',); load_archive reads the lists in CSV files"
     nothing: Value = () if is_list else None
     if isinstance(cell, str):
         if cell == NULL:
@@ -142,17 +145,17 @@ def differs_in(name: str, mine: pd.Series[Any], base: pd.Series[Any]) -> Mask:
     if kind is TEXT:
         with suppress(pa.ArrowException, TypeError, ValueError):  # some cell is no text, or a category is
             texts = pa.array(mine, type=pa.large_string(), from_pandas=True)
-            beside = pa.array(base, type=pa.large_string(), from_pandas=True)
-            both_missing = pc.and_(pc.is_null(texts), pc.is_null(beside))
-            return ~np.asarray(pc.or_(pc.fill_null(pc.equal(texts, beside), False), both_missing))
+            base_texts = pa.array(base, type=pa.large_string(), from_pandas=True)
+            both_missing = pc.and_(pc.is_null(texts), pc.is_null(base_texts))
+            return ~np.asarray(pc.or_(pc.fill_null(pc.equal(texts, base_texts), False), both_missing))
     if kind is not NUMBER:
         return _cells_differ(name, mine, base)
     if not pd.api.types.is_numeric_dtype(mine.dtype) or pd.api.types.is_bool_dtype(mine.dtype):
         return _cells_differ(name, mine, base)
-    scores, beside = mine.to_numpy(dtype="float64", na_value=np.nan), base.to_numpy(dtype="float64")
+    scores, base_scores = mine.to_numpy(dtype="float64", na_value=np.nan), base.to_numpy(dtype="float64")
     if str(mine.dtype) in FEWER_BITS:  # as exact as the column is, no more
-        beside = beside.astype(str(mine.dtype)).astype("float64")
-    return _differ(scores, beside) & ~np.asarray(is_rounded(scores, beside))
+        base_scores = base_scores.astype(str(mine.dtype)).astype("float64")
+    return _differ(scores, base_scores) & ~np.asarray(is_rounded(scores, base_scores))
 
 
 def column_times(column: pd.Series[Any]) -> NDArray[np.datetime64]:

@@ -170,7 +170,9 @@ def refuse_conflicts(records: Iterable[Change], on_conflict: OnConflict) -> None
 
 
 def three_way(mine: Fields, base: Fields | None, theirs: Fields) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Decide by the table of this module which fields to send, and which conflict; without a base all that differ do.
+    """Decide by the table of this module which fields to send, and which conflict.
+
+    Without a base, every field that differs from the service conflicts.
 
     >>> was = {"title": "tea", "source": "chat", "summary": None}
     >>> three_way(was | {"title": "Tea", "source": "mail"}, was, was | {"source": "phone", "summary": "new"})
@@ -246,7 +248,7 @@ class ChangeBuilder:
         self, edits: Sequence[tuple[Edit, dict[str, Value] | None]], current: Mapping[str, CurrentMemory]
     ) -> Iterator[Change]:
         """Make the changes of edits; each comes with the values to send if its row was loaded."""
-        times, odd = self._compare_times(
+        times, impossible = self._compare_times(
             [edit for edit, mine in edits if mine is None and edit.id in current], current
         )
         for edit, mine in edits:
@@ -259,7 +261,9 @@ class ChangeBuilder:
                 change = self._merge_loaded(edit, mine, memory)
             if change is not None:
                 yield change
-            elif edit.place in odd and self._on_conflict != "theirs":  # nothing but the time was edited
+            elif (
+                edit.place in impossible and self._on_conflict != "theirs"
+            ):  # nothing but the time was edited
                 cause = "updated_at is read-only, and of no state that the memory was in"
                 self._errors.add(edit.row, cause)
 
@@ -280,7 +284,7 @@ class ChangeBuilder:
         updated, updated_at = self._frame.times("updated_at", places, [blob.updated_at for blob in blobs])
         for place in places[(created < created_at) | (created > created_at)]:  # of NaT both are false
             self._errors.add(self._frame.label(place), "created_at is read-only, and not the service's")
-        odd = (updated > updated_at) | ((updated < created_at) & (updated < updated_at))
+        is_impossible = (updated > updated_at) | ((updated < created_at) & (updated < updated_at))
         if "tag_ids" in self._frame:
             cells = self._frame.cells("tag_ids", places)
             n = sum(
@@ -294,7 +298,7 @@ class ChangeBuilder:
                 memories = number_of(n, "memory", "memories")
                 self.notes.append(f"Not written, as the service sets it by the tags: tag_ids of {memories}")
         times = zip(updated, updated_at, strict=True)
-        return dict(zip((blob.id for blob in blobs), times, strict=True)), {*places[odd].tolist()}
+        return dict(zip((blob.id for blob in blobs), times, strict=True)), {*places[is_impossible].tolist()}
 
     def _merge_loaded(self, edit: Edit, mine: dict[str, Value], memory: CurrentMemory) -> Change | None:
         sent, conflicts = three_way(mine, edit.base, {name: memory.value(name) for name in mine})
@@ -331,7 +335,11 @@ class ChangeBuilder:
         reason: str | None,
     ) -> Change | None:
         is_conflict = bool(conflicts) and self._on_conflict in ("raise", "mark")
-        names = conflicts if is_conflict else sent + conflicts if self._on_conflict == "mine" else sent
+        names = sent
+        if is_conflict:
+            names = conflicts
+        elif self._on_conflict == "mine":
+            names = sent + conflicts
         if not names:
             return None
         if memory.error and not is_conflict:

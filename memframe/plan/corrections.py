@@ -39,10 +39,10 @@ def read_ids(ids: Any) -> tuple[str, ...]:
     if not isinstance(ids, Iterable) or isinstance(ids, pd.DataFrame | Mapping | bytes):
         raise PlanError(f"pass ids of memories, or rows with a column id, not {type(ids).__name__}")
     given = list(ids)
-    odd = next((one for one in given if not isinstance(one, str)), None)
-    if odd is not None or any(one is None for one in given):
+    other = next((one for one in given if not isinstance(one, str)), None)
+    if other is not None or any(one is None for one in given):
         raise PlanError(
-            f"{odd!r} is not the id of a memory; a create has none: without('create') leaves out creates, and a new "
+            f"{other!r} is not the id of a memory; a create has none: without('create') leaves out creates, and a new "
             "plan some of them"
         )
     return tuple(dict.fromkeys(map(str, given)))

@@ -131,9 +131,11 @@ def _pages(
 ) -> Generator[list[CurrentMemory]]:
     """List page by page; of each only what is wanted, so that nothing else is opened."""
     with closing(MemoryPages(access, "mark").records(memory_query(access.user_id))) as records:
-        for blobs, is_odd in records:
+        for blobs, may_hold_surrogates in records:
             chosen = blobs if wanted is None else [blob for blob in blobs if blob.id in wanted]
-            yield _open(access, chosen, is_odd) if with_content else [*map(CurrentMemory, chosen)]
+            yield (
+                _open(access, chosen, may_hold_surrogates) if with_content else [*map(CurrentMemory, chosen)]
+            )
 
 
 def _read_one_by_one(access: Access, ids: Collection[str], with_content: bool) -> dict[str, CurrentMemory]:
@@ -142,8 +144,8 @@ def _read_one_by_one(access: Access, ids: Collection[str], with_content: bool) -
     else:
         with ThreadPoolExecutor(N_READERS, thread_name_prefix="memframe-read") as readers:
             blobs = [*readers.map(partial(_blob, access), ids)]
-    there = [blob for blob in blobs if blob]
-    found = _open(access, there) if with_content else map(CurrentMemory, there)
+    records = [blob for blob in blobs if blob]
+    found = _open(access, records) if with_content else map(CurrentMemory, records)
     return {memory.id: memory for memory in found}
 
 
@@ -154,9 +156,11 @@ def _blob(access: Access, memory_id: str) -> MemoryBlob | None:
         return None
 
 
-def _open(access: Access, blobs: Sequence[MemoryBlob], is_odd: bool = True) -> list[CurrentMemory]:
-    """Open the contents of memories, of which some may hold halves of surrogate pairs where `is_odd`."""
-    if is_odd:
+def _open(
+    access: Access, blobs: Sequence[MemoryBlob], may_hold_surrogates: bool = True
+) -> list[CurrentMemory]:
+    """Open the contents of memories, of which some may hold halves of surrogate pairs where `may_hold_surrogates`."""
+    if may_hold_surrogates:
         columns = MemoryPages(access, "mark").open(blobs)
         plain, errors = columns["content"], columns["content_error"]
     else:

@@ -110,8 +110,8 @@ class EditedFrame:
         A time in whole milliseconds, which is all that some formats keep, is the service's.
         """
         service = parse_times(held)
-        mine = column_times(self.column(name, rows)) if name in self else np.full_like(service, "NaT")
-        return np.where(mine == service.astype("datetime64[ms]"), service, mine), service
+        own = column_times(self.column(name, rows)) if name in self else np.full_like(service, "NaT")
+        return np.where(own == service.astype("datetime64[ms]"), service, own), service
 
     @cached_property
     def ids(self) -> list[Any]:

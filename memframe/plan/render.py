@@ -120,7 +120,8 @@ def shorten(spans: Sequence[DiffSpan]) -> list[DiffSpan]:
             head = _head(whole, CONTEXT_CHARS) if place else ""
             tail = "" if place == last else re.sub(r"^\S*\s+", "", whole[-CONTEXT_CHARS:])
             if len(whole) > max(CONTEXT_CHARS, len(head) + len(tail) + CONTEXT_CHARS // 4):
-                text = f"{head}{'…' if place == last else ' … ' if head else '… '}{tail}"
+                cut = "…" if place == last else "… "
+                text = f"{head} {cut}{tail}" if head and tail else f"{head}{cut}{tail}"
         short.append(DiffSpan(text, is_changed))
     return short
 

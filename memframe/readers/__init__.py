@@ -1,9 +1,10 @@
 """Read files of other memory systems into the columns of memories: recognised by shape, nothing left out silently.
 
-`FORMATS` (`memframe.readers.formats`) is the table of what is read: mem0, OpenMemory, Letta, ChatGPT, Claude, pasted
-lists of dated lines, LangGraph, Graphiti, two memory servers of MCP, Supermemory, Portable AI Memory, Markdown
-(basic-memory, Obsidian, OKF, Letta's folders), a person's own download from a service of memframe and any CSV, JSON,
-JSON Lines or Parquet with a column of texts. Archives of memframe are read by `load_archive`.
+`FORMATS` (`memframe.readers.formats`) is the table of what is read: mem0, OpenMemory, Letta, claude-mem, Hindsight,
+ChatGPT, Claude, pasted lists of dated lines, LangGraph, Graphiti, two memory servers of MCP, Supermemory, Portable AI
+Memory, profiles of keys and values, Markdown (basic-memory, Obsidian, OKF, Letta's folders), a person's own download
+from a service of memframe and any CSV, JSON, JSON Lines or Parquet with a column of texts. Archives of memframe are
+read by `load_archive`.
 
 Rows have no ``id``, as no service holds them: written with `plan_changes` they become new memories. ``origin_id`` is
 their id where they come from, ``entity`` what they speak of without naming it, ``place`` where they stand in the file,
@@ -24,6 +25,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from memframe.archive import load_archive
+from memframe.archive.bounds import MAX_BYTES, MAX_RATIO
 from memframe.archive.formats import is_archive
 from memframe.display import number_of, printable
 from memframe.errors import ConfigError, FrameError, kind_of
@@ -137,13 +139,18 @@ def read_input(
 
 def read_documents(source: Input, form: Format, documents: list[Document], rows: Collector) -> Reading:
     """Read those documents of an input that are of a format."""
-    n_entries = rows.take(form.read(documents))
+    n_entries = rows.take(form.read(documents), _count_chars(documents))
     _check_count(source, form, documents, n_entries)
     others = [each for each in source.documents if not any(each is one for one in documents)]
     readable = [each.name for each in others if _is_readable(each)]
     frame = rows.frame(form.name, form.note, source, [each.name for each in others], readable)
     is_partial = bool(rows.left_out or rows.n_tags_cut or form.note or readable)
     return Reading(frame, form, documents, rows.places, is_partial)
+
+
+def _count_chars(documents: list[Document]) -> int:
+    """Return the size of documents; of those without an original, the one from which their growth is not bounded."""
+    return sum(len(each.original.text) if each.original else MAX_BYTES // MAX_RATIO for each in documents)
 
 
 def _too_deep(name: str) -> FrameError:

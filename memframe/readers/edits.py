@@ -65,7 +65,7 @@ def apply_edits(text: str, edits: Iterable[Splice]) -> str:
 def explain_unwritable(reading: Reading) -> str:
     """Say why a file cannot be written back, whatever is changed in it; nothing if it can."""
     if not reading.form.is_written_back:
-        return f"no program takes {reading.form.name} files back"
+        return f"a file of {reading.form.name} is not changed in place"
     for document in reading.documents:
         if document.path is None:
             return f"{document.name} is packed"

@@ -75,11 +75,11 @@ def page_html(audit: ReportedAudit, *, labels: Mapping[str, str]) -> str:
         *_figures(audit),
         tag("footer", "Written by memframe on the machine that loaded the memories. Evidence is masked."),
     ]
-    return _document(f"Audit of {memories(len(audit.memories))}", body)
+    return document_html(f"Audit of {memories(len(audit.memories))}", body)
 
 
-def _document(title: str, body: Sequence[Markup | None]) -> str:
-    """Wrap a body in a page whose policy lets through its own style and nothing else."""
+def document_html(title: str, body: Sequence[Markup | None]) -> str:
+    """Wrap a body in a report, a page whose policy lets through its own style and nothing else."""
     rules = files(__package__).joinpath("page.css").read_text("utf-8")
     digest = b64encode(sha256(rules.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"

@@ -1,0 +1,186 @@
+"""Build the page of a fleet: what is new first, users by their worst findings, checks over time, sources; no texts.
+
+Besides numbers it has the ids of users and the names of checks and sources, and never evidence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from memframe.display import Markup, format_time, number_of, table, tag
+from memframe.fleet.nights import Night
+from memframe.plot.axes import inline_svg
+from memframe.plot.columns import stacked_columns
+from memframe.report import SEVERITIES, words_of
+from memframe.report.page import document_html
+
+if TYPE_CHECKING:
+    from memframe.fleet.run import NightChanges
+
+MAX_ROWS = 30
+"""Rows of a table; the others are counted."""
+
+MAX_NIGHTS_DRAWN = 60
+
+_RANK = {severity: place for place, severity in enumerate(SEVERITIES)}
+
+
+def page_html(
+    changes: NightChanges, tally: pd.DataFrame, outcomes: pd.DataFrame, nights: Sequence[Night]
+) -> str:
+    """Return the page."""
+    body = [
+        *_head(changes, tally, outcomes, nights),
+        *_changed("New", "new", changes.new),
+        *_users(tally),
+        *_over_time(nights),
+        *_sources(tally),
+        *_changed("Gone", "gone", changes.gone),
+        *_changed("Settled by a person", "settled", changes.settled),
+        tag(
+            "footer",
+            "Written by memframe. The page has no texts of memories; what no check looks for is not on it: "
+            "no finding does not mean that nothing is there.",
+        ),
+    ]
+    return document_html("Nights of a fleet", body)
+
+
+def _head(
+    changes: NightChanges, tally: pd.DataFrame, outcomes: pd.DataFrame, nights: Sequence[Night]
+) -> Iterator[Markup]:
+    yield tag("h1", "Memories of all users")
+    if nights:
+        begun = format_time(datetime.fromisoformat(nights[-1].night))
+        took = f"{nights[-1].seconds:,.0f} s, {number_of(nights[-1].audited, 'user', 'users')} with a change"
+        yield tag("p", f"Last night: {begun}, {took}", class_="soft subject")
+    n_users = changes.new["user_id"].nunique()
+    new = number_of(len(changes.new), "new finding", "new findings")
+    users = f", of {number_of(n_users, 'user', 'users')}" if n_users else ""
+    yield tag("p", f"{new}{users}.", class_="verdict")
+    parts = {"gone": changes.gone, "settled by a person": changes.settled}
+    yield tag("p", ", ".join(f"{len(found):,} {name}" for name, found in parts.items()) + ".", class_="more")
+    n_failed = int((outcomes["status"] == "failed").sum())
+    if n_failed:
+        failed = number_of(n_failed, "user", "users")
+        yield tag("p", f"{failed} could not be audited; their earlier findings are counted.", class_="more")
+    if changes.note:
+        yield tag("p", f"{changes.note}.", class_="more soft")
+    yield tag("p", "Users by their worst finding", class_="soft tally")
+    worst = _worst_of(tally).value_counts()
+    tiles = (tag("li", tag("b", f"{worst.get(name, 0):,}"), name, class_=name) for name in SEVERITIES)
+    yield tag("ul", *tiles, class_="tiles")
+
+
+def _worst_of(tally: pd.DataFrame) -> pd.Series[str]:
+    """Return the worst severity of each user."""
+    ranks = tally["severity"].map(_RANK).groupby(tally["user_id"]).min()
+    return ranks.map(dict(enumerate(SEVERITIES)))
+
+
+def _changed(title: str, anchor: str, found: pd.DataFrame) -> Iterator[Markup]:
+    """Yield findings counted by user, check and severity, the most severe first."""
+    if found.empty:
+        return
+    counted = found.groupby(["user_id", "check", "severity"], observed=True).size().reset_index(name="n")
+    counted = counted.assign(rank=counted["severity"].map(_RANK))
+    counted = counted.sort_values(["rank", "n", "user_id"], ascending=[True, False, True])
+    rows = [
+        tag(
+            "tr",
+            tag("td", row.severity, class_=str(row.severity)),
+            tag("td", words_of(str(row.check)).title),
+            tag("td", f"{row.n:,}", class_="n"),
+            tag("td", tag("code", row.user_id), class_="id"),
+        )
+        for row in counted.head(MAX_ROWS).itertuples()
+    ]
+    yield tag("h2", title, id=anchor)
+    yield table(["severity", "check", tag("th", "findings", class_="n"), "user"], rows)
+    yield from _count_more(len(counted))
+
+
+def _count_more(n_rows: int) -> Iterator[Markup]:
+    if n_rows > MAX_ROWS:
+        command = tag("code", "memframe fleet compare --json")
+        yield tag("p", f"and {n_rows - MAX_ROWS:,} more rows: ", command, " has all of them", class_="soft")
+
+
+def _by_severity(tally: pd.DataFrame, by: str) -> pd.DataFrame:
+    """Count findings by something and severity, the worst first."""
+    counted = tally.pivot_table("n", by, "severity", "sum", fill_value=0)
+    counted = counted.reindex(columns=[*SEVERITIES], fill_value=0).astype("int64")
+    return counted.sort_values([*SEVERITIES], ascending=False)
+
+
+def _numbers(row: pd.Series[int]) -> list[Markup]:
+    return [
+        tag("td", f"{row[name]:,}", class_=f"n {name}") if row[name] else tag("td", class_="n")
+        for name in SEVERITIES
+    ]
+
+
+def _heads(first: str) -> list[object]:
+    return [first, *(tag("th", name, class_="n") for name in SEVERITIES)]
+
+
+def _users(tally: pd.DataFrame) -> Iterator[Markup]:
+    if tally.empty:
+        return
+    counted = _by_severity(tally, "user_id")
+    rows = [
+        tag("tr", tag("td", tag("code", user_id), class_="id"), *_numbers(row))
+        for user_id, row in counted.head(MAX_ROWS).iterrows()
+    ]
+    yield tag("h2", "Users by their worst findings", id="users")
+    yield table(_heads("user"), rows)
+    yield from _count_more(len(counted))
+
+
+def _over_time(nights: Sequence[Night]) -> Iterator[Markup]:
+    """Yield a picture of the findings of each night, and a table of the checks beside the night before."""
+    if not nights:
+        return
+    drawn = nights[-MAX_NIGHTS_DRAWN:]
+    yield tag("h2", "Checks over time", id="checks")
+    if len(drawn) > 1:
+        words = "Findings of each night by severity"
+        days = [one.night[:10] for one in drawn]
+        parts = {name: [one.count(name) for one in drawn] for name in SEVERITIES}
+        added = [one.new for one in drawn]
+        svg = inline_svg(
+            lambda ax: stacked_columns(ax, "Findings by night, and how many are new", days, parts, added),
+            words=words,
+            width=11.4,
+            height=3.0,
+        )
+        yield tag("div", tag("div", svg, class_="wide"), class_="pictures")
+    last, before = nights[-1], nights[-2] if len(nights) > 1 else None
+    rows = []
+    for check in dict.fromkeys(check for check, _, _ in last.findings + (before.findings if before else ())):
+        n = sum(n for name, _, n in last.findings if name == check)
+        earlier = sum(n for name, _, n in before.findings if name == check) if before else n
+        cells = (f"{n:,}", f"{earlier:,}" if before else "", f"{n - earlier:+,}" if n != earlier else "")
+        rows.append(
+            (n, tag("tr", tag("td", words_of(check).title), *(tag("td", c, class_="n") for c in cells)))
+        )
+    heads = (tag("th", name, class_="n") for name in ("last night", "the night before", "change"))
+    yield table(["check", *heads], [row for _, row in sorted(rows, key=lambda one: -one[0])])
+
+
+def _sources(tally: pd.DataFrame) -> Iterator[Markup]:
+    if tally.empty:
+        return
+    counted = _by_severity(tally.assign(source=tally["source"].fillna("none, or counted alone")), "source")
+    rows = [
+        tag("tr", tag("td", source, class_="evidence"), *_numbers(row))
+        for source, row in counted.head(MAX_ROWS).iterrows()
+    ]
+    yield tag("h2", "Sources", id="sources")
+    yield tag("p", "Findings by the source of the memory.", class_="about")
+    yield table(_heads("source"), rows)
+    yield from _count_more(len(counted))

@@ -1,0 +1,466 @@
+"""Plan the cleanup of every user that a policy allows without a person, and apply the plans.
+
+A plan is made from an audit of this moment and saved in the folder of the fleet, sealed with the local data key. The
+journal of its run is where all journals are, and is found by the id of the plan: so a repeated `apply_fleet` resumes
+what was cut short, begins what was not, and leaves alone what is done. Whenever it was killed, nothing is lost and
+nothing is written twice.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal
+
+import pandas as pd
+import pyarrow.parquet as pq
+from msgspec import Struct
+from msgspec.structs import asdict, replace
+
+from memframe.access import Access
+from memframe.apply import Run, apply_plan, resume_run
+from memframe.archive.formats import open_by_bytes, raise_write_errors
+from memframe.audit import audit_memories
+from memframe.audit.policy import Limits, Policy, PolicyOption, read_policy
+from memframe.cleanup import plan_cleanup
+from memframe.cleanup.proposals import PLANNED
+from memframe.client import Client
+from memframe.client.responses import canonical_id
+from memframe.decisions import DecisionsByMemory
+from memframe.display import html_card, number_of
+from memframe.errors import ConfigError, FrameError, JournalError, MemframeError, PlanError, check_kind
+from memframe.files import private_folder, process_lock
+from memframe.fleet.run import FleetFolder, process_in_threads
+from memframe.fleet.work import (
+    FINDINGS,
+    FINDINGS_FILE,
+    PLANS,
+    FleetUser,
+    approved_and_revoked,
+    with_access,
+)
+from memframe.journal import SETTLED, STATUSES, Journal, RunDirectory, RunNote
+from memframe.listing import check_count
+from memframe.load import load_memories, load_tags
+from memframe.plan import Plan
+from memframe.plan.permitted import check_limits, leave_out_unallowed
+from memframe.progress import Progress, ProgressOption
+
+PLAN_FILE = "cleanup.plan"
+
+
+class UserPlan(Struct, frozen=True):
+    """The plan of one user; ``status`` is planned, nothing, unfinished, revoked or failed."""
+
+    user_id: str
+    request_id: str
+    status: Literal["planned", "nothing", "unfinished", "revoked", "failed"]
+    n_changes: int = 0
+    n_deletes: int = 0
+    n_left: int = 0
+    """Proposals that the plan leaves out."""
+    error: str | None = None
+
+
+class UserRun(Struct, frozen=True):
+    """The run of one user; ``status`` is done, open, refused, revoked or failed."""
+
+    user_id: str
+    request_id: str
+    status: Literal["done", "open", "refused", "revoked", "failed"]
+    done: int = 0
+    recovered: int = 0
+    rejected: int = 0
+    conflict: int = 0
+    unknown: int = 0
+    planned: int = 0
+    journal: str | None = None
+    error: str | None = None
+
+
+class _ByUser:
+    """A table with one row a user, and its counts."""
+
+    _row: type[Struct]
+    _counted: tuple[str, ...]
+
+    def __init__(self, rows: Iterable[Struct]) -> None:
+        columns = self._row.__struct_fields__
+        dtypes = {name: "int64" if name in self._counted else "str" for name in columns}
+        self.outcomes = pd.DataFrame([asdict(row) for row in rows], columns=[*columns]).astype(dtypes)
+
+    @property
+    def users(self) -> dict[str, int]:
+        """Count users by status."""
+        return dict(Counter(self.outcomes["status"].tolist()))
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Add up the counts of all users."""
+        return {name: int(self.outcomes[name].sum()) for name in self._counted}
+
+    def __repr__(self) -> str:
+        parts = (f"{n:,} {name}" for name, n in (self.counts | {"users": len(self.outcomes)}).items() if n)
+        return f"<memframe.{type(self).__name__}: {', '.join(parts) or 'no users'}>"
+
+    def _repr_html_(self) -> str:
+        return html_card(type(self).__name__, {**self.counts, "users": self.users})
+
+
+class FleetPlans(_ByUser):
+    """The plans of a fleet, made by `plan_fleet`.
+
+    Attributes
+    ----------
+    outcomes : DataFrame
+        One row per user for whom there was something to plan: ``user_id request_id status n_changes n_deletes n_left
+        error``. ``status`` is planned; nothing, if the policy allows none of it; unfinished, if an earlier plan has to
+        be applied first; revoked; or failed.
+    """
+
+    _row, _counted = UserPlan, ("n_changes", "n_deletes", "n_left")
+
+
+class FleetRun(_ByUser):
+    """The balance of all runs of a fleet, made by `apply_fleet`.
+
+    Attributes
+    ----------
+    outcomes : DataFrame
+        One row per user: ``user_id request_id status done recovered rejected conflict unknown planned journal
+        error``. ``status`` is done; open, if changes are planned or unknown, and the next `apply_fleet` goes on;
+        refused, if some were rejected or in conflict; revoked; or failed.
+    """
+
+    _row, _counted = UserRun, STATUSES
+
+
+def plan_fleet(
+    client: Client,
+    path: str | PathLike[str],
+    *,
+    policy: PolicyOption,
+    decisions: str | PathLike[str] | None = None,
+    workers: int = 8,
+    progress: ProgressOption = "auto",
+) -> FleetPlans:
+    """Plan for each user what the last audit proposes and a policy allows without a person. Nothing is written.
+
+    Users with such findings in the folder are loaded and audited again. What the policy does not allow or protects,
+    and what would lose a value that no other memory holds, is left out; a plan beyond its limits is that user's
+    failure.
+
+    Parameters
+    ----------
+    client : Client
+    path : str or path
+        The folder of an earlier `audit_fleet`. Plans are saved in it, one a user, sealed for you on this machine; they
+        replace those of an earlier call, unless their run was begun and not finished.
+    policy : Policy or path
+        Its ``[allow]`` says what may be planned.
+    decisions : str or path, optional
+        As in `audit_fleet`; what was rejected is not planned.
+    workers : int
+        Threads.
+    progress : {"auto", True, False} or callable
+        Counts users.
+
+    Returns
+    -------
+    FleetPlans
+
+    Raises
+    ------
+    ConfigError
+        The policy cannot be read, or allows nothing.
+    FrameError
+        The folder holds no audit of a fleet, or cannot be written.
+    JournalError
+        The decisions cannot be read, or another process plans or applies in this folder.
+
+    Examples
+    --------
+    >>> from memframe import audit_fleet
+    >>> nights = audit_fleet(client, folder / "nightly")
+    >>> path = folder / "memframe.toml"
+    >>> _ = path.write_text('[allow]\\nactions = ["delete"]\\nchecks = ["exact_duplicate"]\\n')
+    >>> plans = plan_fleet(client, nights.path, policy=path)
+    >>> plans.users
+    {'planned': 1}
+    >>> run = apply_fleet(client, nights.path, policy=path)
+    >>> run.counts["done"] == plans.counts["n_changes"]
+    True
+    """
+    check_kind("client", client, Client)
+    check_count("workers", workers, 1)
+    rules, folder = _read_rules(policy), FleetFolder(path)
+    decided = None if decisions is None else DecisionsByMemory.read(decisions)
+    if not folder.folders(FINDINGS):
+        raise FrameError(
+            f"{folder.path} holds no audit of a fleet: check the path, or run audit_fleet first."
+        )
+    with _locked(folder):
+        places = [place for place in folder.folders(FINDINGS) if _has_work(folder, place, rules)]
+        due = _approved(client, folder, places)
+        plan = partial(_plan_user, client, folder=folder, rules=rules, decisions=decided)
+        return FleetPlans(_in_order(client, due, plan, workers, progress))
+
+
+def apply_fleet(
+    client: Client,
+    path: str | PathLike[str],
+    *,
+    policy: PolicyOption,
+    workers: int = 4,
+    settle_s: float = 2.0,
+    progress: ProgressOption = "auto",
+) -> FleetRun:
+    """Apply the plans of `plan_fleet`, each with a journal of its own, and return one balance.
+
+    The policy is the consent: no number of deletes has to be confirmed. A plan with a change that it does not allow
+    now, or that is stale, is that user's failure, and nothing of it is sent. If a run is cut short, repeat the call: it
+    finds out what was written, and writes the rest.
+
+    Parameters
+    ----------
+    client : Client
+    path : str or path
+        The folder with the plans.
+    policy : Policy or path
+    workers : int
+        Users at a time.
+    settle_s : float
+        As in `apply_plan`.
+    progress : {"auto", True, False} or callable
+        Counts users.
+
+    Returns
+    -------
+    FleetRun
+        Of users whose run is finished, as their journals say; they are asked for nothing.
+
+    Raises
+    ------
+    ConfigError
+        The policy cannot be read, or allows nothing.
+    FrameError
+        There is no such folder.
+    JournalError
+        Another process plans or applies in this folder.
+
+    Examples
+    --------
+    >>> from memframe import audit_fleet
+    >>> from memframe.audit import Policy
+    >>> from memframe.audit.policy import Allow
+    >>> nights = audit_fleet(client, folder / "nightly")
+    >>> apply_fleet(client, nights.path, policy=Policy(allow=Allow(actions=("delete",))))  # nothing was planned
+    <memframe.FleetRun: no users>
+    """
+    check_kind("client", client, Client)
+    check_count("workers", workers, 1)
+    rules, folder = _read_rules(policy), FleetFolder(path)
+    if not folder.path.is_dir():
+        raise FrameError(f"there is no folder {folder.path}: check the path, or run audit_fleet first.")
+    with _locked(folder):
+        due = _approved(client, folder, folder.folders(PLANS))
+        apply = partial(_apply_user, client, folder=folder, rules=rules, settle_s=settle_s)
+        return FleetRun(_in_order(client, due, apply, workers, progress))
+
+
+def _read_rules(policy: PolicyOption) -> Policy:
+    rules = read_policy(policy)
+    if rules is None or not rules.allow.actions:
+        raise ConfigError(
+            "policy: plans of a fleet hold what [allow] of a policy names, and it names nothing: "
+            'add actions = ["delete"] or others there'
+        )
+    return rules
+
+
+@contextmanager
+def _locked(folder: FleetFolder) -> Iterator[None]:
+    """Let one process plan or apply in a folder, and name what cannot be written there."""
+    with (
+        raise_write_errors(folder.path),
+        process_lock(folder.path / ".plans.lock", what=f"the plans of {folder.path}"),
+    ):
+        yield
+
+
+def _approved(client: Client, folder: FleetFolder, places: Iterable[Path]) -> list[FleetUser]:
+    """Return the users of folders; delete what is of those who revoked. Without an approval there is no request."""
+    approved, gone = approved_and_revoked(client.access_requests())
+    wanted = [folder.user_of(place) for place in places]
+    folder.forgotten = folder.forget(user.user_id for user in gone if user.user_id)
+    by_id = {canonical_id(user.user_id): user for user in approved if user.user_id}
+    return [by_id.get(user_id) or FleetUser("", user_id) for user_id in wanted]
+
+
+def _in_order(
+    client: Client, users: list[FleetUser], process: Any, workers: int, progress: ProgressOption
+) -> list[Any]:
+    """Process users in threads, with a progress display; return their rows in the order of the folder."""
+    rows = []
+    with Progress(progress, total=len(users), text="users") as bar:
+        for row in process_in_threads(client, users, process, workers=workers):
+            rows += [] if row is None else [row]
+            bar.step()
+    return sorted(rows, key=lambda row: row.user_id)
+
+
+def _has_work(folder: FleetFolder, place: Path, rules: Policy) -> bool:
+    """Return True if a user has findings that may become changes, or a former plan; most have not, and stay unread."""
+    if (folder.place(PLANS, folder.user_of(place)) / PLAN_FILE).exists():
+        return True
+    with open_by_bytes(place / FINDINGS_FILE) as file:
+        found = pq.ParquetFile(file).read(["check", "action"]).to_pydict()
+    checks = rules.allow.checks
+    return any(
+        action in PLANNED and (checks is None or check in checks)
+        for check, action in zip(found["check"], found["action"], strict=True)
+    )
+
+
+# -- one user
+
+
+_NO_REQUEST = "has no approved access request now: what was made for this user is not applied"
+
+
+def _plan_user(
+    client: Client,
+    user: FleetUser,
+    *,
+    folder: FleetFolder,
+    rules: Policy,
+    decisions: DecisionsByMemory | None,
+) -> UserPlan:
+    row = partial(UserPlan, str(user.user_id), user.request_id)
+    if not user.request_id:
+        return row("revoked", error=_NO_REQUEST)
+    file = folder.place(PLANS, str(user.user_id)) / PLAN_FILE
+
+    def make(access: Access) -> UserPlan:
+        if file.exists() and _is_unfinished(access.client, Plan.load(file)):
+            return row("unfinished", error="an earlier plan was not applied to its end: apply it first")
+        plan = _plan_allowed(access, rules, decisions)
+        if plan:
+            for place in (file.parent.parent, file.parent):
+                private_folder(place)
+            plan.save(file)
+        else:
+            file.unlink(missing_ok=True)
+        n_deletes = plan.counts.get("delete", 0)
+        return row("planned" if plan else "nothing", len(plan), n_deletes, len(plan.left))
+
+    return with_access(client, user, make, lambda failure, error: row(failure, error=error))
+
+
+def _plan_allowed(access: Access, rules: Policy, decisions: DecisionsByMemory | None) -> Plan:
+    """Plan what an audit of this moment proposes and the policy allows; limits are of what is left of it."""
+    memories = load_memories(access, progress=False)
+    audit = audit_memories(
+        memories,
+        tags=load_tags(access),
+        decisions=None if decisions is None else decisions.of(memories["id"].tolist()),
+    )
+    within = replace(rules, limits=Limits())
+    share = rules.limits.delete_share
+    plan = plan_cleanup(access, audit, on_conflict="theirs", max_share=share, policy=within)
+    plan = leave_out_unallowed(plan, rules)
+    check_limits(plan, rules.limits, lambda: len(memories))
+    return plan
+
+
+def _is_unfinished(client: Client, plan: Plan) -> bool:
+    note = RunDirectory(client.runtime.folder).of_plan(plan.id)
+    return note is not None and not note.is_purged and not _is_finished(_count_states(client, note))
+
+
+def _is_finished(counts: Mapping[str, int]) -> bool:
+    return not any(n for status, n in counts.items() if status not in SETTLED)
+
+
+def _count_states(client: Client, note: RunNote) -> dict[str, Any]:
+    with Journal.open(note.place, client.runtime.open_local_cipher()) as journal:
+        n_of = Counter(operation.status for operation in journal.operations())
+    return {status: n_of[status] for status in STATUSES}
+
+
+def _apply_user(
+    client: Client, user: FleetUser, *, folder: FleetFolder, rules: Policy, settle_s: float
+) -> UserRun | None:
+    """Begin, resume or count the run of one user; None if there is no plan that counts."""
+    row = partial(UserRun, str(user.user_id), user.request_id)
+    try:
+        file = folder.place(PLANS, str(user.user_id)) / PLAN_FILE
+        if not file.exists():
+            return row("revoked", error=_NO_REQUEST) if not user.request_id else None
+        plan = Plan.load(file)
+        note = _find_run(client, plan)
+        if note is not None and note.is_purged:
+            return None  # finished so long ago that its journal is gone
+        counts = {} if note is None else _count_states(client, note)
+        if note is not None and _is_finished(counts):
+            refused = counts["rejected"] or counts["conflict"]
+            return row("refused" if refused else "done", **counts, journal=str(note.place))
+    except MemframeError as error:
+        return row("failed", error=str(error))
+    waiting: dict[str, Any] = {"planned": len(plan)} if note is None else {**counts}
+    place = None if note is None else str(note.place)
+    if not user.request_id:
+        return row("revoked", **waiting, journal=place, error=_NO_REQUEST)
+
+    def carry_out(access: Access) -> UserRun:
+        options: dict[str, Any] = {"policy": rules, "progress": False, "settle_s": settle_s}
+        if note is not None:
+            run = resume_run(access, note.place, **options)
+        else:
+            _refuse_unallowed(plan, rules)
+            run = apply_plan(access, plan, confirm=plan.counts.get("delete"), **options)
+        return _row_of(run, row)
+
+    return with_access(
+        client,
+        user,
+        carry_out,
+        lambda failure, error: row(failure, **waiting, journal=place, error=error),
+    )
+
+
+def _find_run(client: Client, plan: Plan) -> RunNote | None:
+    """Find the run of a plan; a journal that a process was killed over while it wrote it is removed.
+
+    The note on a run is on the disk before the first request leaves, so that a journal without one has sent nothing.
+    """
+    directory = RunDirectory(client.runtime.folder)
+    with directory.lock_user(plan.user_id):
+        note = directory.of_plan(plan.id)
+        if note is None or note.file != note.journal:
+            return note
+        try:
+            _count_states(client, note)
+        except JournalError:
+            directory.forget(note.place)
+            return None
+        return note
+
+
+def _refuse_unallowed(plan: Plan, rules: Policy) -> None:
+    n_left = len(plan) - len(leave_out_unallowed(plan, rules))
+    if n_left:
+        changes = number_of(n_left, "change", "changes")
+        raise PlanError(f"the plan has {changes} that [allow] of the policy does not allow now: plan again")
+
+
+def _row_of(run: Run, row: partial[UserRun]) -> UserRun:
+    counts: dict[str, Any] = {name: run.counts[name] for name in STATUSES}
+    error = str(run.stopped) if run.stopped else None if run.verification.is_clean else str(run.verification)
+    is_open = counts["planned"] or counts["unknown"]
+    status = "open" if is_open else "done" if run.is_complete else "refused"
+    return row(status, **counts, journal=run.journal and str(run.journal), error=error)
