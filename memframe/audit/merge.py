@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 from msgspec import Struct
 from rapidfuzz.distance import OSA
 
@@ -96,8 +97,8 @@ class WordCounts:
 
     @cached_property
     def n_times(self) -> dict[str, int]:
-        """Count each word in the contents."""
-        words = words_of(text_column(self._memories, "content"))
+        """Count each word in the contents; copies of a text make none of its words more frequent."""
+        words = words_of(pc.unique(text_column(self._memories, "content")))
         counts = np.bincount(words.tokens, minlength=len(words.vocabulary)).tolist()
         return dict(zip(words.vocabulary, counts, strict=True))
 
@@ -326,17 +327,18 @@ class Merging:
         }
 
     def _of_cluster(self, members: Sequence[str]) -> Iterator[Merge]:
-        """Merge into the first member all that it can hold; what is left may still repeat one text."""
-        left, is_first = list(members), True
+        """Merge into the first member all that it can hold, and what is left into the first of that.
+
+        So it does not matter who is first, which an edit of the memories may change.
+        """
+        left = list(members)
         while left:
             keeper, *others = left
-            content = self._values[keeper]["content"]
             holder = _Holder(keeper, self._values[keeper])
-            waiting = [member for member in others if is_first or self._values[member]["content"] == content]
             n_before = 0
             while len(holder.members) > n_before:  # again and again, as what was taken in may hold more
                 n_before = len(holder.members)
-                for member in waiting:
+                for member in others:
                     if member in holder.members:
                         continue
                     if why := self._find_obstacle(member, holder):
@@ -346,7 +348,7 @@ class Merging:
             if len(holder.members) > 1:
                 copies = tuple(holder.members)[1:]
                 yield Merge(keeper=keeper, copies=copies, values=holder.values, actions=holder.actions)
-            left, is_first = [member for member in others if member not in holder.members], False
+            left = [member for member in others if member not in holder.members]
 
     def _find_obstacle(self, member: str, holder: _Holder) -> str | None:
         """Say why a memory cannot be merged; None if it is asked for, and nothing is lost.

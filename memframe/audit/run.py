@@ -243,6 +243,10 @@ def _strip_unless_repeated(findings: pd.DataFrame, memories: pd.DataFrame) -> pd
         for name in TEXT_FIELDS
     }
     whole = whole.assign(**{name: pd.array(texts, "str") for name, texts in seen.items()})
+    is_deleted = whole["id"].isin(
+        findings["id"][(findings["check"] == "junk") & (findings["action"] == "delete")]
+    )
+    whole = whole[~is_deleted]  # what goes anyway is nothing that could be repeated
     repeated = {*find_exact_duplicates(whole)["id"], *find_near_duplicates(whole)["id"]}
     is_repeated = is_strip & findings["id"].isin(repeated)
     why = "; without them it repeats another memory"

@@ -239,7 +239,8 @@ def mask_text(text: str) -> str:
     return f"{shown}… ({len(text):,} characters)" if shown else f"({len(text):,} characters)"
 
 
-_REDACTED = re.compile(r"\[redacted: [a-z ]{1,30}(?: \d+)?\]")
+MARK = re.compile(r"\[redacted: ([a-z ]{1,30}?)(?: (\d+))?\]")
+"""A mark that a redaction has left: the kind, and the number where several were told apart."""
 
 
 def redaction_mark(kind: str) -> str:
@@ -249,6 +250,16 @@ def redaction_mark(kind: str) -> str:
     '[redacted: recovery code]'
     """
     return f"[redacted: {kind.replace('_', ' ')}]"
+
+
+def find_marks(text: str) -> Iterator[tuple[str, int]]:
+    """Find the marks of redacted secrets: the kind of each, and its number, which is 1 where it has none.
+
+    >>> list(find_marks("[redacted: pin], or [redacted: recovery code 2]"))
+    [('pin', 1), ('recovery_code', 2)]
+    """
+    for found in MARK.finditer(text):
+        yield found[1].replace(" ", "_"), int(found[2] or 1)
 
 
 class Span(NamedTuple):
@@ -315,9 +326,7 @@ def spans_found(
         (text, span)
         for text in sorted(found)
         for span in without_overlaps(found[text])
-        if not any(
-            mark.start() < span.end and span.start < mark.end() for mark in _REDACTED.finditer(text.text)
-        )
+        if not any(mark.start() < span.end and span.start < mark.end() for mark in MARK.finditer(text.text))
     ]
 
 

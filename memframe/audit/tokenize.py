@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from hashlib import sha256
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 
 from memframe.audit.lexicon import DECIMAL, LIGHT, MINUTES, MONTH, class_of, without_accents
 from memframe.audit.rules import load_fragments, read_table
+from memframe.audit.text import MARK
 
 SPLIT_WORD = re.compile(r"[^\W_]+(?:[.,:]\d+)*")
 """A word as it is written, with the decimals or minutes of a number."""
@@ -163,6 +165,7 @@ def normalize(texts: pa.Array) -> pa.Array:
     ['the rent is not 1250, it due at 3¦pm']
     """
     texts = pc.replace_substring_regex(pc.utf8_lower(pc.utf8_normalize(texts, "NFKC")), _APOSTROPHE, "'")
+    texts = _name_marks(texts)
     for symbol, name in _SPELLING.symbols.items():
         texts = pc.replace_substring(texts, symbol, name)
     for wrapper in (WRAPPER, WRAPPER_AFTER):
@@ -170,6 +173,29 @@ def normalize(texts: pa.Array) -> pa.Array:
     for group in _SPELLING.group:
         texts = _rewrite(texts, group["patterns"])
     return pc.replace_substring_regex(texts, f"([{_UNSPACED}])", r" \1 ")
+
+
+def _name_marks(texts: pa.Array) -> pa.Array:
+    """Make each mark of a redaction a word of its own, or the number in it would stand for another one of the text.
+
+    These words have nothing in common, so that no two of them pass for one word with a typing error.
+
+    >>> _name_marks(pa.array(["pin [redacted: pin]", "pin [redacted: pin 2]"])).to_pylist()
+    ['pin  glbnmmpbalpf ', 'pin  jmmgmhpmhnio ']
+    """
+    is_marked = pc.fill_null(pc.match_substring(texts, "[redacted: "), False)
+    marked = texts.filter(is_marked)
+    if not len(marked):
+        return texts
+
+    def name(found: re.Match[str]) -> str:
+        return f" {sha256(found[0].encode()).hexdigest()[:12].translate(_LETTERS)} "
+
+    named = pa.array([MARK.sub(name, text) for text in marked.to_pylist()], texts.type)
+    return pc.replace_with_mask(texts, is_marked, named)
+
+
+_LETTERS = str.maketrans("0123456789abcdef", "abcdefghijklmnop")
 
 
 def _unless_empty(written: pa.Array, before: pa.Array) -> pa.Array:

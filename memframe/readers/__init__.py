@@ -164,17 +164,20 @@ def read_input(
     source: Input, name: str, *, zone: tzinfo | None = None, now: datetime | None = None
 ) -> Reading:
     """Read an opened input in a format, or in the one that it shows; ``now`` is as in `Collector`."""
-    rows = Collector(zone, now or datetime.now(UTC))
     try:
         with gc_paused():
-            form, documents = _choose(source, name)
-            n_entries = rows.take(form.read(documents), _count_chars(documents))
-            _check_count(source, form, documents, n_entries)
-            others = [each for each in source.documents if not any(each is one for one in documents)]
-            readable = [each.name for each in others if _is_readable(each)]
-            frame = rows.frame(form.name, form.note, source, [each.name for each in others], readable)
+            return read_documents(source, *_choose(source, name), Collector(zone, now or datetime.now(UTC)))
     except RecursionError:
         raise _too_deep(source.name) from None
+
+
+def read_documents(source: Input, form: Format, documents: list[Document], rows: Collector) -> Reading:
+    """Read those documents of an input that are of a format."""
+    n_entries = rows.take(form.read(documents), _count_chars(documents))
+    _check_count(source, form, documents, n_entries)
+    others = [each for each in source.documents if not any(each is one for one in documents)]
+    readable = [each.name for each in others if _is_readable(each)]
+    frame = rows.frame(form.name, form.note, source, [each.name for each in others], readable)
     is_partial = bool(rows.left_out or rows.n_tags_cut or form.note or readable)
     return Reading(frame, form, documents, rows.places, is_partial)
 

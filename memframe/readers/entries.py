@@ -41,7 +41,7 @@ _FENCE = re.compile(r"\s*(?:```|~~~)\w*\s*|\s*#{1,6}\s*")
 
 
 def is_pasted(document: Document) -> bool:
-    """Recognise a list by its lines: at least half of them, headings apart, are entries; in Markdown all of them."""
+    """Recognise a list by its lines: at least half of them, headings apart, are entries, and in Markdown have dates."""
     is_markdown = document.form == "markdown"
     if document.form != "text" and (not is_markdown or document.value.lstrip().startswith("---")):
         return False
@@ -50,9 +50,7 @@ def is_pasted(document: Document) -> bool:
     bullets = sum(_BULLET.match(line) is not None for line in lines)
     if not dated + bullets:
         return _are_about_one(lines, share=1 if is_markdown else 2 / 3)
-    if is_markdown and 2 * dated < len(lines):
-        return all(_LINE.match(line) or _BULLET.match(line) or line[0] in " \t" for line in lines)
-    return 2 * (dated + bullets) >= len(lines)
+    return 2 * (dated + (0 if is_markdown else bullets)) >= len(lines)
 
 
 def _are_about_one(lines: list[str], share: float) -> bool:
@@ -165,15 +163,15 @@ class Entry(NamedTuple):
     is_paragraph: bool
 
 
-def note_entries(original: Original, start: int = 0) -> list[Entry]:
-    r"""Return the entries of a note; a note without a bullet or dated line has none.
+def note_entries(original: Original, *, is_list: bool = False) -> list[Entry]:
+    r"""Return the entries of a note; a note without a bullet or dated line has none, unless it is known as a list.
 
     >>> note = Original("# Food\n- Likes tea\n  - green\n\nKeeps it\nin a tin.\n")
     >>> [(entry.number, entry.title, entry.content) for entry in note_entries(note)]
     [(2, 'Food', 'Likes tea\n- green'), (5, 'Food', 'Keeps it\nin a tin.')]
     """
-    blocks = [*_iter_blocks(_iter_lines(original.text, start))]
-    if all(isinstance(block, str) or block.mark is None for block in blocks):
+    blocks = [*_iter_blocks(_iter_lines(original.text))]
+    if not is_list and all(isinstance(block, str) or block.mark is None for block in blocks):
         return []
     entries: list[Entry] = []
     heading: str | None = None
@@ -190,7 +188,9 @@ def note_entries(original: Original, start: int = 0) -> list[Entry]:
             if found:
                 continue
         date = heading if heading and len(heading) <= len("2024-05-01") and read_time(heading) else None
-        content = locate_lines(original, block.spans(), block.whole, block.indent)
+        content = locate_lines(
+            original, block.spans(), (block.lines[0].start, block.lines[-1].next), block.indent
+        )
         entries.append(
             Entry(block.lines[0].number, content, lead or heading, block.date or date, is_paragraph)
         )
@@ -203,9 +203,8 @@ _common = os.path.commonprefix
 class _Block:
     """Lines that belong together; ``mark`` is the length of the bullet or date before the text, None in a paragraph."""
 
-    def __init__(self, line: _TextLine, mark: int | None, date: str | None, *, is_apart: bool) -> None:
-        self.lines, self.mark, self.date, self.is_apart = [line], mark, date, is_apart
-        self.whole = (line.start, line.next)
+    def __init__(self, line: _TextLine, mark: int | None, date: str | None) -> None:
+        self.lines, self.mark, self.date = [line], mark, date
 
     @property
     def indent(self) -> str:
@@ -217,10 +216,10 @@ class _Block:
 
     def spans(self) -> Iterable[Span]:
         """Return the span of each line, less indented by what all further ones have."""
-        first, *others = self.lines
+        (first, *others), indent = self.lines, self.indent
         yield first.span(first.depth if self.mark is None else self.mark)
         for line in others:
-            yield line.span(len(_common([self.indent, line.text])))
+            yield line.span(len(_common([indent, line.text])))
 
     def takes(self, line: _TextLine, *, is_bullet: bool, is_loose: bool) -> bool:
         """Return True if a line goes on with this block; ``is_loose`` if there are blank lines between."""
@@ -234,7 +233,6 @@ def _iter_blocks(lines: Iterable[_TextLine]) -> Iterator[_Block | str]:
     block: _Block | None = None
     fence: str | None = None
     blank: list[_TextLine] = []
-    is_apart = True  # from what is before it
     for line in lines:
         text = line.text
         if fence is not None and block is not None:
@@ -252,7 +250,7 @@ def _iter_blocks(lines: Iterable[_TextLine]) -> Iterator[_Block | str]:
         is_bullet = bool(mark or dated)
         if title or _RULE.fullmatch(text):
             if block:
-                yield _close(block, blank)
+                yield block
             block = None
             if title:
                 yield (title[1] or "").strip()
@@ -260,22 +258,14 @@ def _iter_blocks(lines: Iterable[_TextLine]) -> Iterator[_Block | str]:
             block.lines += [*blank, line]
         else:
             if block:
-                yield _close(block, blank)
-            is_apart = bool(blank) or line.number == 1
+                yield block
             length = dated.start(3) if dated else mark.end(1) if mark else None
-            block = _Block(line, length, date if dated else None, is_apart=is_apart)
+            block = _Block(line, length, date if dated else None)
         blank = []
         opened = _FENCED.match(text if mark is None else mark[2])
         fence = opened[1] if opened and block else None
     if block:
-        yield _close(block, blank)
-
-
-def _close(block: _Block, blank: list[_TextLine]) -> _Block:
-    """Set what a delete removes: all lines, and one of the blank ones behind if there are some before, too."""
-    last = blank[0] if blank and block.is_apart else block.lines[-1]
-    block.whole = block.lines[0].start, last.next
-    return block
+        yield block
 
 
 def is_sections(document: Document) -> bool:
@@ -297,10 +287,20 @@ def section_items(documents: list[Document]) -> Items:
             whole = (
                 (spans[number - 2][1] if number > 1 else start, end) if is_last else (start, spans[number][0])
             )
-            lines = [
-                (line.start, line.start + len(line.text)) for line in _iter_lines(original.text[:end], start)
-            ]
-            yield f"section {number} of {document.name}", {"content": locate_lines(original, lines, whole)}
+            yield (
+                f"section {number} of {document.name}",
+                {"content": locate_part(original, (start, end), whole)},
+            )
+
+
+def locate_part(original: Original, part: Span, whole: Span) -> Located:
+    """Return a part of a text that a memory is, without the blanks around it."""
+    start, end = _strip(original.text, *part)
+    spans = []
+    for line in original.text[start:end].split("\n"):
+        spans.append((start, start + len(line.removesuffix("\r"))))
+        start += len(line) + 1
+    return locate_lines(original, spans, whole)
 
 
 def section_files(given: list[Document]) -> list[Document]:

@@ -217,7 +217,7 @@ def test_several_files_are_audited_together_and_findings_name_file_and_line(call
     (folder / "memory.jsonl").write_text('{"content": "Eats"}\n{"content": "PIN 4711"}\n')
     files = ("MEMORY.md", "notes", "memory.jsonl")
     audited = call("audit", *files, "--fail-on", "medium", "--sarif", "a.sarif", code=6)
-    assert "8 memories read as pasted and markdown and table, as of" in audited.stdout
+    assert "8 memories read as markdown and table, as of" in audited.stdout
     assert f"\n        {Path('MEMORY.md')}:4 " in audited.stdout
     assert "\n        memory.jsonl:2 " in audited.stdout
     results = json.loads((folder / "a.sarif").read_text())["runs"][0]["results"]
