@@ -98,7 +98,6 @@ def archive(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("report", "thesis.txt"),
         ("audit", "--html", "thesis.txt"),
         ("audit", "--out", "thesis.txt"),
         ("audit", "--sarif", "thesis.txt"),
