@@ -66,6 +66,7 @@ from memframe.fleet.nights import (
     read_nights,
     write_night,
 )
+from memframe.fleet.policies import Policies
 from memframe.fleet.work import (
     BEFORE,
     DATED,
@@ -523,7 +524,7 @@ def fill_folder(
     begun_at = client.runtime.clock()
     with raise_write_errors(folder.path):
         folder.prepare()
-        approved, gone = list_users(client, folder)
+        approved, gone = list_users(client, folder, work.policies)
         folder.check_form(work)
         night = folder.begin_night(client.runtime.now())
         if work.findings:
@@ -559,7 +560,9 @@ def _save(folder: FleetFolder, result: UserResult) -> UserResult:
     return result
 
 
-def list_users(client: Client, folder: FleetFolder) -> tuple[list[FleetUser], list[FleetUser]]:
+def list_users(
+    client: Client, folder: FleetFolder, policies: Policies | None = None
+) -> tuple[list[FleetUser], list[FleetUser]]:
     """Return users who approved, and users who revoked; delete what a folder holds of the latter, and of erased users.
 
     Raises
@@ -569,6 +572,8 @@ def list_users(client: Client, folder: FleetFolder) -> tuple[list[FleetUser], li
         were erased.
     """
     requests = client.access_requests()
+    if policies is not None:
+        policies.warn_of_strangers(requests)
     approved, gone = approved_and_revoked(requests)
     erased = _find_erased(client, folder, requests)
     folder.forgotten = folder.forget([*(user.user_id for user in gone if user.user_id), *erased])
