@@ -1,4 +1,4 @@
-"""Load, audit or export the memories of every user who approved, in threads or on a Dask cluster.
+"""Load, audit or export the memories of every user who approved, in threads, in processes or on a Dask cluster.
 
 Each user is processed alone: memories of one are never compared with those of another, and an error of one is a row
 in the table of outcomes. Requests that are not approved are skipped, and a user who approved twice counts once. A
@@ -76,8 +76,8 @@ class Fleet:
 def load_fleet(
     client: Client,
     *,
-    scheduler: Literal["threads"] | DaskClient = "threads",
-    workers: int = 8,
+    scheduler: Literal["threads", "processes"] | DaskClient = "threads",
+    workers: int | None = None,
     plaintext: bool = False,
     progress: ProgressOption = "auto",
 ) -> Fleet:
@@ -86,11 +86,12 @@ def load_fleet(
     Parameters
     ----------
     client : Client
-    scheduler : "threads" or dask.distributed.Client
-        Threads of this process, or the workers of a Dask cluster with one task per user. Workers use the
-        ``MEMFRAME_API_KEY`` of their own environment.
-    workers : int
-        Threads.
+    scheduler : "threads", "processes" or dask.distributed.Client
+        Threads of this process; processes of this machine, which are quicker where the audit takes longer than the
+        requests; or the workers of a Dask cluster with one task per user, which use the ``MEMFRAME_API_KEY`` of their
+        own environment.
+    workers : int, optional
+        Threads (8 by default), or processes (as many as there are cores).
     plaintext : bool
         Send decrypted memories from cluster workers unencrypted; by default they are encrypted for this
         process.
@@ -128,8 +129,8 @@ def audit_fleet(
     client: Client,
     path: str | PathLike[str],
     *,
-    scheduler: Literal["threads"] | DaskClient = "threads",
-    workers: int = 8,
+    scheduler: Literal["threads", "processes"] | DaskClient = "threads",
+    workers: int | None = None,
     archives: bool = True,
     checks: Sequence[Check | OwnCheck] | None = None,
     decisions: str | PathLike[str] | None = None,
@@ -223,8 +224,8 @@ def export_fleet(
     path: str | PathLike[str],
     *,
     sealed: bool = True,
-    scheduler: Literal["threads"] | DaskClient = "threads",
-    workers: int = 8,
+    scheduler: Literal["threads", "processes"] | DaskClient = "threads",
+    workers: int | None = None,
     progress: ProgressOption = "auto",
 ) -> FleetFolder:
     """Export the memories of every approved user to a folder, one archive per user.
