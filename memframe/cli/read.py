@@ -98,15 +98,15 @@ _choosing = combine(
     click.option("--zone", help="Time zone of times in --file that name none, such as Europe/Paris."),
     key_file_option,
 )
-_judging = combine(
-    click.option(
-        "--check",
-        "checks",
-        multiple=True,
-        metavar="CHECK",
-        type=click.Choice(CHECKS),
-        help=f"Run only this check; may be given several times. Checks: {', '.join(CHECKS)}.",
-    ),
+checks_option = click.option(
+    "--check",
+    "checks",
+    multiple=True,
+    metavar="CHECK",
+    type=click.Choice(CHECKS),
+    help=f"Run only this check; may be given several times. Checks: {', '.join(CHECKS)}.",
+)
+judge_options = combine(
     click.option(
         "--judge",
         "judge_url",
@@ -114,12 +114,6 @@ _judging = combine(
         help="An OpenAI-compatible endpoint that judges what rules cannot decide, such as http://127.0.0.1:11434/v1.",
     ),
     click.option("--model", metavar="NAME", help="The model to use."),
-    click.option(
-        "--decisions",
-        type=LocalPath(exists=True, dir_okay=False),
-        help="Count what `memframe review` settled in this file, instead of listing it.",
-    ),
-    rules_option,
     click.option(
         "--judge-limit",
         metavar="N",
@@ -131,6 +125,16 @@ _judging = combine(
     click.option(
         "--send", is_flag=True, help="Send masked texts of memories to a --judge that is on another machine."
     ),
+)
+_judging = combine(
+    checks_option,
+    judge_options,
+    click.option(
+        "--decisions",
+        type=LocalPath(exists=True, dir_okay=False),
+        help="Count what `memframe review` settled in this file, instead of listing it.",
+    ),
+    rules_option,
 )
 
 
@@ -168,7 +172,7 @@ def audit_options(command: Command) -> Command:
             raise click.UsageError("--sarif names files and lines: give the files with --file PATH.")
         if key is not None and archive is None:
             raise click.UsageError("--key-file opens a sealed archive: name it with --archive PATH.")
-        judge = _make_judge(judge_url, model, judge_key, send=send)
+        judge = make_judge(judge_url, model, judge_key, send=send)
         rules = read_policy(policy)
         if "fail_on" in others:
             others["fail"] = choose_fail(others.pop("fail_on"), rules)
@@ -201,9 +205,8 @@ def choose_fail(severity: Severity | None, policy: Policy | None) -> Fail:
     return fail if severity is None else replace(fail, severity=severity)
 
 
-def _make_judge(
-    url: str | None, model: str | None, api_key: Secret | None, *, send: bool
-) -> ChatJudge | None:
+def make_judge(url: str | None, model: str | None, api_key: Secret | None, *, send: bool) -> ChatJudge | None:
+    """Return the judge of an endpoint and a model, or None if there is none."""
     if (url is None) != (model is None):
         raise click.UsageError("A judge is an endpoint and a model: give both --judge URL and --model NAME.")
     if url is None and (api_key is not None or send):
