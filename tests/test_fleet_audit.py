@@ -9,13 +9,19 @@ import pytest
 
 import memframe as mf
 from memframe import audit, wire
+from memframe.archive.table import frame_of, table_of
+from memframe.audit.stale import find_stale
+from memframe.audit.text import with_all_columns
 from memframe.errors import ConfigError, FrameError
 from memframe.fleet import FleetFolder
 from memframe.fleet.work import N_ROWS as N_ROWS_NAME
+from memframe.fleet.work import find_dated, without_undated
 from memframe.sample import load_sample
 from memframe.service import run_local
 from tests.conftest import CHEAP_HASHER, User
 from tests.faults import FaultProxy, answered
+from tests.pairs.corpus import corpus
+from tests.pairs.corpus import frame_of as frame_of_texts
 from tests.strangers import REQUEST
 from tests.test_fleet import N_ROWS, access_of, by_user, client, decide, village
 
@@ -34,8 +40,8 @@ def audited(village, tmp_path_factory):
 class Nightly:
     """Three users of a service of their own, whose memories a test changes between audits into one folder."""
 
-    def __init__(self, people, client, proxy, path):
-        self.proxy, self.path, self._client = proxy, path, client
+    def __init__(self, local, people, client, proxy, path):
+        self.local, self.proxy, self.path, self._client = local, proxy, path, client
         self.user_ids = [person.user_id for person in people[:3]]
         requests = client.access_requests()
         approved = {one.user_id: one.id for one in requests if one.status == "approved"}
@@ -72,7 +78,7 @@ def nightly(tmp_path, monkeypatch):
             local.import_memories(person.user_id, load_sample()[:N_ROWS])
             decide(local, person.ask(), status)
         with FaultProxy(local.base_url) as proxy, mf.connect(proxy.base_url, api_key=local.api_key) as client:
-            yield Nightly(people, client, proxy, tmp_path / "fleet")
+            yield Nightly(local, people, client, proxy, tmp_path / "fleet")
         for person in people:
             person.close()
 
@@ -173,6 +179,22 @@ def test_an_audit_that_failed_is_tried_again_and_one_that_was_cut_off_goes_on(ni
     assert whole.night == night
     assert {*whole.compare().new.user_id} == {*nightly.user_ids[:2]}
     assert nightly.audit().night > night
+
+
+def test_on_every_day_the_same_is_stale_whether_undated_texts_are_read_or_not():
+    """What is dated is found out once, with the audit; a night reads those texts alone."""
+    texts = corpus(1_000, seed=11).memories["content"].tolist()
+    frame = frame_of_texts([*(row.content for row in load_sample()), *texts])
+    memories = table_of(frame)
+    dated = find_dated(memories)
+    assert 0 < len(dated) < len(memories) / 2
+    n_found = 0
+    for day in pd.date_range("2020-01-01", "2031-01-01", freq="97D", tz="UTC"):
+        expected = find_stale(with_all_columns(frame_of(memories)), now=day)
+        found = find_stale(without_undated(memories, dated), now=day)
+        pd.testing.assert_frame_equal(found, expected)
+        n_found += len(expected)
+    assert n_found > 0
 
 
 def test_a_folder_of_an_earlier_version_is_audited_again_and_compared_as_well_as_it_can_be(nightly):

@@ -6,10 +6,12 @@ import os
 import pytest
 
 import memframe as mf
+from memframe import wire
 from memframe.cli.options import FOUND
 from memframe.errors import FrameError
 from memframe.fleet import FleetFolder
 from tests.cli.conftest import invoke
+from tests.faults import changed
 from tests.test_fleet_audit import NOW, nightly
 
 __all__ = ["nightly"]
@@ -176,3 +178,42 @@ def test_an_audit_is_compared_with_the_newest_one_of_a_folder(tmp_path):
     values = json.loads(audit(4, "--json").stdout)["compared"]
     assert values["path"] == str(audits / "3.json")
     assert (values["counts"]["new"], values["new"]) == (0, [])
+
+
+def test_nothing_is_kept_of_a_user_who_was_erased(nightly):
+    """The service no longer lists the request: the folder has no row, no finding and no memory of that user."""
+    gone, *others = nightly.user_ids
+    nightly.audit()
+    nightly.edit(0)
+    nightly.audit()
+    nightly.local._deployment.erase_user(gone)
+    folder = nightly.audit()
+    assert folder.forgotten == [gone]
+    assert sorted(folder.findings.user_id.unique()) == sorted(others)
+    left = [path for path in nightly.path.rglob("*") if gone in str(path)]
+    assert left == []
+    files = (path.read_bytes() for path in nightly.path.rglob("*") if path.is_file())
+    assert not any(gone.encode() in data for data in files)
+    assert folder.compare().counts["gone"] == 0
+
+
+def test_another_account_deletes_nothing(nightly):
+    """It knows none of the users, and so the folder is not taken for one of erased people."""
+    nightly.audit()
+    held = sorted(nightly.path.rglob("*.parquet"))
+    stranger = nightly.local._deployment.add_developer("another")
+    with (
+        mf.connect(nightly.local.base_url, api_key=stranger.api_key.reveal()) as client,
+        pytest.raises(FrameError, match="check the API key"),
+    ):
+        mf.audit_fleet(client, nightly.path, progress=False)
+    assert sorted(nightly.path.rglob("*.parquet")) == held
+
+
+def test_a_listing_that_lacks_a_user_whose_request_still_answers_deletes_nothing(nightly):
+    nightly.audit()
+    held = sorted(nightly.path.rglob("*.parquet"))
+    nightly.proxy.always(wire.LIST_REQUESTS, changed(lambda page: page["items"].pop(0)))
+    folder = nightly.audit()
+    assert folder.forgotten == []
+    assert sorted(nightly.path.rglob("*.parquet")) == held

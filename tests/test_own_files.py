@@ -97,7 +97,7 @@ def archive(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     "arguments",
-    [("report", "thesis.txt"), ("audit", "--html", "thesis.txt"), ("audit", "--out", "thesis.txt")],
+    [("audit", "--html", "thesis.txt"), ("audit", "--out", "thesis.txt")],
 )
 def test_commands_refuse_before_they_audit_and_replace_with_force(archive, tmp_path, monkeypatch, arguments):
     (tmp_path / "thesis.txt").write_text("ten years")

@@ -34,7 +34,7 @@ from memframe.display import html_card, number_of
 from memframe.errors import ConfigError, FrameError, Hint, JournalError, check_kind
 from memframe.files import expand_path, raise_os_errors_as, write_own_file
 from memframe.keystore import DataKey, open_local_cipher
-from memframe.report import Count, brief_html, counts_of, proposals, verdict_of, worst_of
+from memframe.report import Count, brief_html, counts_of, proposals, sources_of, verdict_of, worst_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -260,6 +260,15 @@ class Audit:
         """Count the memories of each check by their worst severity, without figures."""
         found = self.findings[~are_figures(self.findings)]
         return counts_of(found, found[found["id"].notna()])
+
+    @property
+    def by_source(self) -> pd.DataFrame:
+        """Count the memories of each source by their worst severity, the sources with the worst first.
+
+        Columns ``source n_memories n_found high medium low info``; memories that only figures count are not
+        among ``n_found``. Empty if the memories name no sources.
+        """
+        return sources_of(self.memories, self.findings[~are_figures(self.findings)])
 
     @property
     def proposals(self) -> list[str]:

@@ -308,7 +308,10 @@ def _show_users(path: Path, found: FleetPlans | FleetRun, words: str) -> None:
 @as_json
 @example("memframe fleet forget fleet-2026-11")
 def fleet_forget(path: Path) -> None:
-    """Delete from PATH the data of users who revoked their approval, as `audit` and `export` do when they run again."""
+    """Delete from PATH the data of users who revoked their approval or were erased.
+
+    `audit` and `export` do the same when they run again.
+    """
     with connect() as client:
         folder = forget_revoked(client, path)
     show({"path": str(folder.path), "forgotten": folder.forgotten}, _describe_forgotten(folder))
@@ -316,9 +319,9 @@ def fleet_forget(path: Path) -> None:
 
 def _describe_forgotten(folder: FleetFolder) -> str:
     if not folder.forgotten:
-        return f"{folder.path} contains nothing from users who revoked their approval"
+        return f"{folder.path} contains nothing from users who revoked their approval or were erased"
     users = number_of(len(folder.forgotten), "user", "users")
-    return f"{users} revoked: findings and memories deleted from {folder.path}"
+    return f"{users} revoked or erased: findings and memories deleted from {folder.path}"
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""`memframe audit`, `report` and `export`: read memories, without changing any."""
+"""`memframe audit` and `export`: read memories, without changing any."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from memframe.cli.options import (
     show,
     wants_json,
 )
-from memframe.display import printable
+from memframe.display import number_of, printable
 from memframe.errors import FrameError
 from memframe.files import OwnKind, check_replaceable, is_own, raise_os_errors_as, write_own_file
 from memframe.frames import READ
@@ -48,6 +48,7 @@ from memframe.report import (
     describe_times,
     format_share,
     memories,
+    name_source,
     none_found,
     subject_of,
     words_of,
@@ -68,8 +69,8 @@ rules_option = click.option(
 )
 
 
-MAX_WORST, MAX_COLUMNS = 5, 120
-"""Findings that a terminal names, and the characters of a line."""
+MAX_WORST, MAX_SOURCES, MAX_COLUMNS = 5, 8, 120
+"""Findings and sources that a terminal names, and the characters of a line."""
 
 
 def at_least(severity: Severity) -> tuple[Severity, ...]:
@@ -322,20 +323,6 @@ def _add_comparison(audit: Audit, compared: Comparison, earlier: Path | None) ->
     return msgspec.json.encode({**msgspec.json.decode(audit.json()), "compared": values})
 
 
-@click.command("report")
-@click.argument("path", type=FILE, callback=_check_target("report"))
-@audit_options
-@force_option
-@example("memframe report audit.html --archive memories.parquet")
-def report_command(audit: Audit, path: Path, force: bool) -> None:
-    """Write an audit as one HTML page to PATH: no scripts, no links, evidence masked.
-
-    An earlier report at PATH is replaced, any other file only with --force.
-    """
-    write_own_file(path, audit.html().encode(), "report", error=FrameError, force=force)
-    click.echo(f"{memories(len(audit.memories))} audited: {path}, readable only by you")
-
-
 def _lines_of(audit: Audit) -> Iterator[str]:
     """Yield the audit in words for a terminal, without text of memories."""
     n, counts = len(audit.memories), audit.counts
@@ -354,6 +341,8 @@ def _lines_of(audit: Audit) -> Iterator[str]:
         yield f"None found: {clean}."
     if said := describe_proposals(audit):
         yield said
+    if len(audit.by_source) > 1:
+        yield from _lines_of_sources(audit.by_source)
     for title, sentences in (
         ("Counted", audit.figures["evidence"].tolist()),
         ("Judged", audit.by_judge),
@@ -379,6 +368,19 @@ def _lines_of_findings(worst: pd.DataFrame, audit: Audit) -> Iterator[str]:
         yield f"{finding['severity']:<7} {printable(f'{words_of(check).title}, {kind}: {said}', MAX_COLUMNS)}"
         if ids:
             yield "        " + printable(f"{ids[0]}  {labels.get(ids[0], '')}", MAX_COLUMNS)
+
+
+def _lines_of_sources(by_source: pd.DataFrame) -> Iterator[str]:
+    """Yield the number of memories with findings of each source that has some."""
+    by_source = by_source[by_source["n_found"] > 0]
+    if len(by_source):
+        yield "\nMemories with findings by source, the worst first:"
+    for found in by_source.head(MAX_SOURCES).to_dict("records"):
+        severities = ", ".join(f"{found[name]:,} {name}" for name in reversed(SEVERITIES) if found[name])
+        counts = f"{found['n_found']:,} of {found['n_memories']:,}"
+        yield f"{printable(name_source(found['source']), 24):<24} {counts:>15}   {severities}"
+    if (n_more := len(by_source) - MAX_SOURCES) > 0:
+        yield f"and {number_of(n_more, 'more source', 'more sources')}"
 
 
 @click.command("export")

@@ -2,7 +2,8 @@
 
 Each user is processed alone: memories of one are never compared with those of another, and an error of one is a row
 in the table of outcomes. Requests that are not approved are skipped, and a user who approved twice counts once. A
-user who revoked the approval has a row, too; what a folder holds of them is deleted.
+user who revoked the approval has a row, too; what a folder holds of them is deleted. So is what it holds of a user of
+whom the service knows no request any more, as the account was erased; there is no row then.
 """
 
 from __future__ import annotations

@@ -34,13 +34,12 @@ from memframe.decisions import DecisionsByMemory
 from memframe.display import html_card, number_of
 from memframe.errors import ConfigError, FrameError, JournalError, MemframeError, PlanError, check_kind
 from memframe.files import private_folder, process_lock
-from memframe.fleet.run import FleetFolder, process_in_threads
+from memframe.fleet.run import FleetFolder, list_users, process_in_threads
 from memframe.fleet.work import (
     FINDINGS,
     FINDINGS_FILE,
     PLANS,
     FleetUser,
-    approved_and_revoked,
     with_access,
 )
 from memframe.journal import SETTLED, STATUSES, Journal, RunDirectory, RunNote
@@ -294,9 +293,8 @@ def _locked(folder: FleetFolder) -> Iterator[None]:
 
 def _approved(client: Client, folder: FleetFolder, places: Iterable[Path]) -> list[FleetUser]:
     """Return the users of folders; delete what is of those who revoked. Without an approval there is no request."""
-    approved, gone = approved_and_revoked(client.access_requests())
     wanted = [folder.user_of(place) for place in places]
-    folder.forgotten = folder.forget(user.user_id for user in gone if user.user_id)
+    approved, _ = list_users(client, folder)
     by_id = {canonical_id(user.user_id): user for user in approved if user.user_id}
     return [by_id.get(user_id) or FleetUser("", user_id) for user_id in wanted]
 

@@ -48,7 +48,7 @@ from memframe.client.responses import canonical_id
 from memframe.client.retry import RateLimiter, SharedRateLimiter
 from memframe.decisions import Settled
 from memframe.display import html_card, number_of
-from memframe.errors import ConfigError, FrameError, check_kind
+from memframe.errors import ConfigError, FrameError, MemframeError, NotFoundError, check_kind
 from memframe.files import atomic_file, atomic_folder, expand_path, write_own_file
 from memframe.fleet.nights import (
     NIGHTS,
@@ -68,13 +68,14 @@ from memframe.fleet.nights import (
 )
 from memframe.fleet.work import (
     BEFORE,
+    DATED,
     DTYPES,
     FINDINGS,
     FINDINGS_FILE,
+    KINDS,
     LISTING,
     MEMORIES,
     NIGHT,
-    PLANS,
     SETTLED,
     FleetUser,
     UserResult,
@@ -86,6 +87,7 @@ from memframe.fleet.work import (
 )
 from memframe.listing import check_count
 from memframe.progress import Progress, ProgressOption
+from memframe.wire import AccessRequest
 
 if TYPE_CHECKING:
     from distributed import Client as DaskClient
@@ -170,7 +172,7 @@ class FleetFolder:
         Users of whom the run took over the results, as an export had them or their memories have not changed since
         their audit; 0 for a folder that was only opened.
     forgotten : list of str
-        Ids of users whose results the run deleted because they had revoked their approval.
+        Ids of users whose results the run deleted, as they had revoked their approval or were erased.
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:
@@ -350,7 +352,7 @@ class FleetFolder:
         """
         forgotten = []
         for user_id in filter(can_name_folder, user_ids):
-            places = (self.place(kind, user_id) for kind in (FINDINGS, BEFORE, MEMORIES, PLANS))
+            places = (self.place(kind, user_id) for kind in KINDS)
             there = [place for place in places if place.is_dir()]
             for place in there:
                 shutil.rmtree(place)
@@ -379,7 +381,7 @@ class FleetFolder:
         if not self.path.parent.is_dir():
             raise FrameError(f"The folder {self.path.parent} does not exist: create it, or choose another.")
         self.path.mkdir(mode=0o700, exist_ok=True)
-        ours = {_OUTCOMES, NIGHTS, FINDINGS, BEFORE, MEMORIES, PLANS}
+        ours = {_OUTCOMES, NIGHTS, *KINDS}
         strange = [
             entry.name for entry in self.path.iterdir() if entry.name not in ours and entry.name[0] != "."
         ]
@@ -424,7 +426,8 @@ class FleetFolder:
         if not user.user_id or not self._has(user.user_id, kinds):
             return user
         about = metadata_of(self.place(FINDINGS, user.user_id))
-        return replace(user, digest=about.get(LISTING, b"").decode() or None)
+        dated = frozenset(msgspec.json.decode(about.get(DATED, b"[]"), type=list[str]))
+        return replace(user, digest=about.get(LISTING, b"").decode() or None, dated=dated)
 
     def begin_night(self, moment: datetime) -> str:
         """Return the name of a run that begins, or that of one that did not come to its end and now goes on."""
@@ -520,8 +523,7 @@ def fill_folder(
     begun_at = client.runtime.clock()
     with raise_write_errors(folder.path):
         folder.prepare()
-        approved, gone = approved_and_revoked(client.access_requests())
-        folder.forgotten = folder.forget(user.user_id for user in gone if user.user_id)
+        approved, gone = list_users(client, folder)
         folder.check_form(work)
         night = folder.begin_night(client.runtime.now())
         if work.findings:
@@ -557,8 +559,52 @@ def _save(folder: FleetFolder, result: UserResult) -> UserResult:
     return result
 
 
+def list_users(client: Client, folder: FleetFolder) -> tuple[list[FleetUser], list[FleetUser]]:
+    """Return users who approved, and users who revoked; delete what a folder holds of the latter, and of erased users.
+
+    Raises
+    ------
+    FrameError
+        The account knows none of the users in the folder: more likely it is another account than that all of them
+        were erased.
+    """
+    requests = client.access_requests()
+    approved, gone = approved_and_revoked(requests)
+    erased = _find_erased(client, folder, requests)
+    folder.forgotten = folder.forget([*(user.user_id for user in gone if user.user_id), *erased])
+    return approved, gone
+
+
+def _find_erased(client: Client, folder: FleetFolder, requests: Sequence[AccessRequest]) -> list[str]:
+    """Return the users of a folder who have no access request of any status any more.
+
+    A listing that lacks them is not enough: their own requests have to be unknown to the service, too.
+    """
+    user_ids = {canonical_id(request.user_id) for request in requests if request.user_id}
+    request_ids = {request.id for request in requests}
+    named = folder.outcomes.dropna(subset=["user_id", "request_id"])
+    request_of = dict(zip(map(canonical_id, named["user_id"]), named["request_id"], strict=True))
+    held = sorted({folder.user_of(place) for kind in KINDS for place in folder.folders(kind)})
+    absent = [one for one in held if one not in user_ids and request_of.get(one) not in request_ids]
+    if absent and absent == held:
+        users = number_of(len(held), "user", "users")
+        raise FrameError(
+            f"{folder.path} has results of {users}, and this account has an access request of none of them: check the "
+            "API key. If all of them were erased, delete the folder."
+        )
+    return [one for one in absent if one in request_of and _is_unknown(client, request_of[one])]
+
+
+def _is_unknown(client: Client, request_id: str) -> bool:
+    try:
+        client.access_request(request_id)
+    except MemframeError as refused:  # of any other refusal nothing follows: the next run asks again
+        return isinstance(refused, NotFoundError)
+    return False
+
+
 def forget_revoked(client: Client, path: str | PathLike[str]) -> FleetFolder:
-    """Delete from a folder what is of users who revoked their approval; nothing is loaded.
+    """Delete from a folder what is of users who revoked their approval or were erased; nothing is loaded.
 
     Parameters
     ----------
@@ -574,7 +620,7 @@ def forget_revoked(client: Client, path: str | PathLike[str]) -> FleetFolder:
     Raises
     ------
     FrameError
-        There is no folder of a fleet, or something in it cannot be deleted.
+        There is no folder of a fleet, something in it cannot be deleted, or the account knows none of its users.
 
     Examples
     --------
@@ -589,8 +635,7 @@ def forget_revoked(client: Client, path: str | PathLike[str]) -> FleetFolder:
             f"{folder.path} is not a folder of a fleet, as it has no {_OUTCOMES}: check the path."
         )
     with raise_write_errors(folder.path):
-        _, gone = approved_and_revoked(client.access_requests())
-        folder.forgotten = folder.forget(user.user_id for user in gone if user.user_id)
+        list_users(client, folder)
     return folder
 
 

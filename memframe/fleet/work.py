@@ -51,6 +51,8 @@ class FleetUser(Struct, frozen=True, repr_omit_defaults=True):
     user_id: str | None
     digest: str | None = None
     """Digest of the listing whose audit the folder has: who still has the same one is not audited again."""
+    dated: frozenset[str] = frozenset()
+    """Ids of the memories in that listing that speak of a time, and may be stale one day."""
 
 
 def users_with(requests: Iterable[AccessRequest], status: Status) -> list[FleetUser]:
@@ -131,6 +133,9 @@ def _table_in(_: type, data: bytes) -> pa.Table:
 FINDINGS, BEFORE, MEMORIES, PLANS = "findings", "findings-before", "memories", "plans"
 """Folders of the results: the last audit of each user, the one before, archives, and plans."""
 
+KINDS = (FINDINGS, BEFORE, MEMORIES, PLANS)
+"""All of them; findings are deleted first, so that what is left of an interrupted deletion is not complete."""
+
 FINDINGS_FILE = "findings.parquet"
 
 N_ROWS = b"memframe.n_rows"
@@ -138,6 +143,9 @@ N_ROWS = b"memframe.n_rows"
 
 LISTING, NIGHT = b"memframe.listing", b"memframe.night"
 """Metadata of findings: the digest of what was audited, and when the run began."""
+
+DATED = b"memframe.dated"
+"""Metadata of findings: the ids of audited memories that speak of a time, which is looked at as days pass."""
 
 SETTLED = b"memframe.settled"
 """Metadata of findings: the counts of those that a person has settled, which are not among them."""
@@ -176,6 +184,11 @@ class Work(Struct, frozen=True):
     """When the run began, which names it."""
     plaintext: bool = False
     """Send results from workers of a cluster unencrypted."""
+
+    @property
+    def looks_for_stale(self) -> bool:
+        """True if findings depend on the day."""
+        return self.checks is None or "stale" in self.checks
 
     @property
     def kinds(self) -> list[str]:
@@ -226,14 +239,15 @@ def _read_and_process(access: Access, user: FleetUser, work: Work) -> UserResult
     tables = list(tables_of_access(access))
     plain = [*map(Plain.of(access).prepare, tables)]
     memories, tags = concat_tables(plain), load_tags(access) if work.findings else None
-    listing = None if tags is None else digest_listing(access, memories, tags, work)
-    is_unchanged = listing is not None and user.digest == listing
+    is_unchanged = tags is not None and user.digest == digest_listing(
+        access, memories, tags, work, user.dated
+    )
     files: dict[str, bytes] = {}
     if work.archive and not is_unchanged:
         form = Sealed(access) if work.archive == "sealed" else Plain.of(access)
         files |= {f"{MEMORIES}/{name}": data for name, data in _archive_files(form, tables).items()}
-    if listing is not None and not is_unchanged:
-        files[f"{FINDINGS}/{FINDINGS_FILE}"] = _findings_file(access, memories, tags, work, listing)
+    if tags is not None and not is_unchanged:
+        files[f"{FINDINGS}/{FINDINGS_FILE}"] = _findings_file(access, memories, tags, work)
     n_rows = sum(map(len, tables))
     n_closed = n_rows - sum(table["content_error"].null_count for table in tables)
     closed = f"{n_closed:,} of {number_of(n_rows, 'memory', 'memories')} cannot be opened: see content_error"
@@ -254,18 +268,19 @@ def _digest_key(access: Access) -> bytes:
     return hmac.digest(key.encode(), b"memframe digests of a fleet", "sha256")
 
 
-def digest_listing(access: Access, memories: pa.Table, tags: pd.DataFrame, work: Work) -> str:
+def digest_listing(
+    access: Access, memories: pa.Table, tags: pd.DataFrame, work: Work, dated: frozenset[str]
+) -> str:
     """Return a digest of all that the audit of a user depends on: if it is the same, so are the findings.
 
     This is every field of the memories, with content decrypted, as some services seal it anew for each answer; the
     tags; the checks, decisions and rules of a policy, and the version, whose own rules may be others; and what is stale
-    by now, as days pass as well.
+    by now, as days pass as well. To find that out most of the texts need not be read: a memory that is not ``dated``
+    never speaks of a time that passes.
     """
     stale: list[Any] = []
-    if work.checks is None or "stale" in work.checks:
-        each = find_stale(
-            with_all_columns(frame_of(memories)), now=pd.Timestamp(work.now or datetime.now(UTC))
-        )
+    if work.looks_for_stale:
+        each = find_stale(without_undated(memories, dated), now=pd.Timestamp(work.now or datetime.now(UTC)))
         stale = list(zip(each["kind"], each["id"], each["start"].fillna(-1).tolist(), strict=True))
     ids, at = memories["id"].to_pylist(), datetime.now(UTC)
     decided = [
@@ -287,9 +302,23 @@ def digest_listing(access: Access, memories: pa.Table, tags: pd.DataFrame, work:
     return digest.hexdigest()
 
 
-def _findings_file(
-    access: Access, table: pa.Table, tags: pd.DataFrame | None, work: Work, listing: str
-) -> bytes:
+_END_OF_TIME = pd.Timestamp("2900-01-01", tz="UTC")
+
+
+def find_dated(memories: pa.Table) -> frozenset[str]:
+    """Return the ids of the memories that speak of a time: of those that are stale after the last of all days."""
+    found = find_stale(with_all_columns(frame_of(memories)), now=_END_OF_TIME)
+    return frozenset(found["id"][found["kind"] == "expired"])
+
+
+def without_undated(memories: pa.Table, dated: frozenset[str]) -> pd.DataFrame:
+    """Return memories as a frame, with empty texts in place of those that never become stale."""
+    frame = with_all_columns(frame_of(memories))
+    is_kept = frame["id"].isin(dated) | frame["content"].isna()
+    return frame.assign(content=frame["content"].where(is_kept, ""))
+
+
+def _findings_file(access: Access, table: pa.Table, tags: pd.DataFrame, work: Work) -> bytes:
     """Return the findings of one user as a Parquet file, whose metadata say of what and when they are."""
     audit = audit_memories(
         frame_of(table),
@@ -299,7 +328,8 @@ def _findings_file(
         decisions=None if work.decisions is None else work.decisions.of(table["id"].to_pylist()),
         policy=work.policy,
     )
-    key = _digest_key(access)
+    key, dated = _digest_key(access), find_dated(table) if work.looks_for_stale else frozenset()
+    listing = digest_listing(access, table, tags, work, dated)
 
     def digests(findings: pd.DataFrame) -> list[str]:
         return [digest_text(key, one) for one in texts_judged(findings, audit.memories, audit.counted)]
@@ -308,6 +338,7 @@ def _findings_file(
     found = pa.Table.from_pandas(stored, preserve_index=False)
     file = io.BytesIO()
     about: dict[bytes, Any] = {
+        DATED: sorted(dated),
         SETTLED: audit.settled,
         REJECTED: keys_of(audit.rejected, digests(audit.rejected)),
         COUNTS: _count_findings(audit.findings, table),

@@ -121,7 +121,6 @@ def test_an_archive_is_audited_plain_or_sealed(call, access, request_of, monkeyp
     (tmp_path / "key").write_text(access.credentials.encryption_key.reveal() + "\n")
     by_key = call("audit", "--archive", "mine", "--key-file", "key", "--fail-on", "high", code=6)
     assert by_key.stdout.startswith("5 memories of user")
-    call("report", "mine.html", "--archive", "mine", "--key-file", "key")
     call("audit", "--key-file", "key", *request_of, code=2)
     (tmp_path / "key").write_text("ab\ncd\n")
     for file in ("key", "abcdef0123456789"):
@@ -203,7 +202,6 @@ def test_a_file_is_audited_without_a_service(call, export, tmp_path, monkeypatch
     found = json.loads((tmp_path / "audit.json").read_text())["findings"]
     assert {one["id"] for one in found if one["check"] == "exact_duplicate"} <= {"8", "9"}
     assert "Tr0ub" not in audited.output + (tmp_path / "audit.html").read_text()
-    call("report", "page.html", *export)
     by_json = call("audit", *export, "--json")
     assert json.loads(by_json.stdout)["n_memories"] == 3
 
@@ -221,6 +219,25 @@ def test_a_file_is_audited_without_a_service(call, export, tmp_path, monkeypatch
 def test_wrong_options_are_refused(call, export, arguments, code, words):
     refused = call("audit", *arguments, code=code)
     assert words in refused.stderr
+
+
+def test_the_former_command_names_the_new_one(call, export):
+    refused = call("report", "page.html", *export, code=1)
+    assert "is now `memframe audit --html PATH`" in refused.stderr
+
+
+def test_sources_are_listed_where_there_are_several(call, folder):
+    def lines_of(*sources):
+        rows = [{"memory": f"Door code: 258{n}#", "source": source} for n, source in enumerate(sources)]
+        (folder / "export.json").write_text(json.dumps([*rows, {"memory": "Likes tea", "source": "tidy"}]))
+        return call("audit", "--file", "export.json", "--check", "secret").stdout.splitlines()
+
+    lines = lines_of("chat", "chat", *(f"app {n}" for n in range(9)))
+    place = lines.index("Memories with findings by source, the worst first:")
+    assert lines[place + 1] == "chat                              2 of 2   2 high"
+    assert lines[place + 9] == "and 2 more sources"
+    assert "tidy" not in "".join(lines)
+    assert "by source" not in "".join(lines_of("tidy"))
 
 
 def test_a_cleanup_needs_a_service(call, export, access, tmp_path):

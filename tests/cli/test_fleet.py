@@ -108,7 +108,9 @@ def test_what_goes_wrong_is_named(village, proxy, tmp_path):
             request["status"] = "revoked" if request["user_id"] == gone else request["status"]
 
     assert "delete" not in call("export", path).stderr
-    assert call("forget", path).stdout.endswith("contains nothing from users who revoked their approval\n")
+    assert call("forget", path).stdout.endswith(
+        "contains nothing from users who revoked their approval or were erased\n"
+    )
     kept = path / "memories" / f"user_id={gone}"
     assert kept.is_dir()
     proxy.always(wire.LIST_REQUESTS, changed(revoke))
@@ -118,7 +120,7 @@ def test_what_goes_wrong_is_named(village, proxy, tmp_path):
     kept.mkdir()
     done = call("export", path)
     assert "2 users done, 0 failed, 2 revoked" in done.stdout
-    assert done.stderr == f"1 user revoked: findings and memories deleted from {path}\n"
+    assert done.stderr == f"1 user revoked or erased: findings and memories deleted from {path}\n"
     assert not kept.exists()
     assert "not a folder of a fleet" in call("forget", path.parent, code=1).output
 
