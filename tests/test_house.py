@@ -20,7 +20,7 @@ PACKAGE = Path(__file__).parents[1] / "memframe"
 LAYERS = """
     __main__
     cli
-    demo panel fleet restore
+    demo panel fleet restore clean
     review
     undo signin cleanup
     apply
