@@ -78,6 +78,7 @@ WRITABLE = {
         "mcp with a type of its own", "mcp with a loose text", "mem0 with a time of another name", "open webui", "a second list",
         "a profile", "a profile of keys and values", "a profile of single values", "entries under names of their own",
         "another list in a known format", "lines as ChatGPT's page has them", "dates without brackets",
+        *(f"lines of ChatGPT's page {how}" for how in ("about a name", "without a subject", "in other languages")),
         "bullets within bullets", "hermes", "own download", "nothing",
     )),
 }  # fmt: skip

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os.path
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from memframe.readers.places import Located, Original, Span, locate_lines
@@ -18,8 +20,20 @@ _LINE = re.compile(
 """``[date] - text``, also with a bullet or a number before, a colon or a full stop behind the date, or bold; a date in
 figures needs no brackets."""
 
-_ABOUT_USER = re.compile(r"\s*(?:the )?user(?:'s|’s)?\b", re.IGNORECASE)
+_USER = re.compile(
+    r"\s*(?:the |der |die |el |la |l['’]|o |a )?(?:user|nutzer|benutzer|usuari[oa]|usuári[oa]|utilisat(?:eur|rice)|"
+    r"utente|пользователь|用户|使用者|ユーザー)|"
+    r"\s*(?:Also |Currently |Often |Usually )?(?:Is|Are|Was|Has|Owns|Likes|Loves|Enjoys|Prefers|Wants|Needs|Uses|Works|"
+    r"Worked|Lives|Lived|Plans|Speaks|Studies|Studied|Learns|Knows|Asked|Aims|Hopes|Dislikes|Avoids|Hates|Runs|Writes|"
+    r"Reads|Plays|Thinks|Believes|Values|Intends|Seeks|Drives|Tends) ",
+    re.IGNORECASE,
+)
 """How the lines of ChatGPT's page of memories begin, which has neither dates nor bullets."""
+
+_NAMED = re.compile(r"\s*([^\W\d_a-z][\w.-]*)(?:['’]s? | (?:also |currently |often |usually )?[a-z]+s )")
+"""A line about somebody whose name is known: a verb in the third person follows."""
+
+_PRONOUNS = "A An He Her His It Its She That The There These They This Those What"
 
 _BULLET = re.compile(r"\s*(?:[-*•]|\d{1,6}[.)])\s+(?!\[)(\S.*)")
 _HEADING = re.compile(r"\s*(?:#{1,6}\s+(\S.*)|\*\*([^*]{1,100})\*\*:?\s*)")
@@ -35,8 +49,16 @@ def is_pasted(document: Document) -> bool:
     dated = sum(_LINE.match(line) is not None for line in lines)
     bullets = sum(_BULLET.match(line) is not None for line in lines)
     if not dated + bullets:
-        return len(lines) > 1 and all(map(_ABOUT_USER.match, lines))
+        return _are_about_one(lines, share=1 if is_markdown else 2 / 3)
     return 2 * (dated + (0 if is_markdown else bullets)) >= len(lines)
+
+
+def _are_about_one(lines: list[str], share: float) -> bool:
+    """Return True if a share of lines, and at least two, are about the user, or about one person by name."""
+    names = Counter(found[1] for line in lines if (found := _NAMED.match(line)))
+    n_named = max((n for name, n in names.items() if name not in _PRONOUNS.split()), default=0)
+    n_about = max(sum(_USER.match(line) is not None for line in lines), n_named if share < 1 else 0)
+    return n_about > 1 and n_about >= share * len(lines)
 
 
 def pasted_items(documents: list[Document]) -> Items:
@@ -279,6 +301,14 @@ def locate_part(original: Original, part: Span, whole: Span) -> Located:
         spans.append((start, start + len(line.removesuffix("\r"))))
         start += len(line) + 1
     return locate_lines(original, spans, whole)
+
+
+def section_files(given: list[Document]) -> list[Document]:
+    """Return the documents of sections, and the other file of Hermes beside one, which may hold a single section."""
+    found = [document for document in given if is_sections(document)]
+    folders = {PurePosixPath(document.name).parent for document in found}
+    names = {(folder / name).as_posix() for folder in folders for name in ("MEMORY.md", "USER.md")}
+    return [each for each in given if is_sections(each) or (each.form == "markdown" and each.name in names)]
 
 
 def _strip(text: str, start: int, end: int) -> Span:

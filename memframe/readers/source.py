@@ -115,6 +115,7 @@ class Input(NamedTuple):
     name: str
     documents: list[Document]
     unread: int = 0
+    is_folder: bool = False
 
 
 def is_text(given: object) -> bool:
@@ -166,7 +167,7 @@ def _open_folder(folder: Path, name: str) -> Input:
             check_growth(n_bytes, n_packed, name, least=TABLE_BYTES)
             document = decode(data, printable(path.relative_to(folder).as_posix()))
             documents.append(document._replace(path=path) if data is packed else document)
-    return Input(name, documents, unread)
+    return Input(name, documents, unread, is_folder=True)
 
 
 def _open_zip(file: BinaryIO, name: str) -> Input:
