@@ -141,11 +141,18 @@ def withhold(
         for check, find in FINDERS.items()
     ]
     hidden = _find_hidden(concerned, pd.concat(spans))
+    masked: dict[str, str] = {}  # much of what is said is said of many memories
+
+    def mask(text: str, values: Collection[str]) -> str:
+        if values:
+            return _mask_evidence(text, values)
+        if text not in masked:
+            masked[text] = _mask_evidence(text, ())
+        return masked[text]
+
     # of memories without ids nobody can say which of them holds what is hidden
     evidence = [
-        WITHHELD
-        if hidden and one is None
-        else _mask_evidence(text, {*hidden.get(one, ()), *hidden.get(other, ())})
+        WITHHELD if hidden and one is None else mask(text, {*hidden.get(one, ()), *hidden.get(other, ())})
         for one, other, text in zip(ids, related_ids, quoting["evidence"].tolist(), strict=True)
     ]
     return _replace_evidence(findings, rows, evidence)
