@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from memframe.apply import Run, apply_plan, create_memories, push_memories, resume_run, update_memories
     from memframe.archive import Changes, export_memories, load_archive, refresh_archive
     from memframe.audit import Audit, ChatJudge, Policy, audit_memories
-    from memframe.cleanup import plan_cleanup
+    from memframe.cleanup import plan_cleanup, write_changes
     from memframe.client import Client, connect, wait_for_decision
     from memframe.fleet import (
         Fleet,
@@ -84,7 +84,7 @@ _ROOMS = {
     "apply": "Run apply_plan create_memories push_memories resume_run update_memories",
     "archive": "Changes export_memories load_archive refresh_archive",
     "audit": "Audit ChatJudge Policy audit_memories",
-    "cleanup": "plan_cleanup",
+    "cleanup": "plan_cleanup write_changes",
     "client": "Client connect wait_for_decision",
     "fleet": "Fleet FleetFolder FleetPlans FleetRun apply_fleet audit_fleet export_fleet load_fleet plan_fleet",
     "journal": "list_runs purge_runs",
@@ -183,6 +183,7 @@ __all__ = [
     "show_versions",
     "update_memories",
     "wait_for_decision",
+    "write_changes",
 ]
 
 
