@@ -171,7 +171,8 @@ def atomic_folder(path: Path) -> Iterator[Path]:
     before = fresh.with_name(f"{fresh.name}.before")
     try:
         yield fresh
-        _sync_folder(fresh)
+        for folder in (*filter(Path.is_dir, fresh.iterdir()), fresh):
+            _sync_folder(folder)
         if path.exists() and _exchange(fresh, path):
             before = fresh
         else:
@@ -187,6 +188,14 @@ def atomic_folder(path: Path) -> Iterator[Path]:
     _sync_folder(path.parent)
     if before.exists():
         shutil.rmtree(before)
+
+
+def link_or_copy(source: Path, target: Path) -> None:
+    """Put the file at `source` at `target` as well; copy it where the file system has no links."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
 
 
 def _exchange(one: Path, other: Path) -> bool:

@@ -55,6 +55,7 @@ from memframe.report import (
     words_of,
 )
 from memframe.secret import Secret
+from memframe.snapshots import PERIODS, Keep
 
 fail_on_option = click.option(
     "--fail-on",
@@ -97,15 +98,15 @@ _choosing = combine(
     click.option("--zone", help="Time zone of times in --file that name none, such as Europe/Paris."),
     key_file_option,
 )
-_judging = combine(
-    click.option(
-        "--check",
-        "checks",
-        multiple=True,
-        metavar="CHECK",
-        type=click.Choice(CHECKS),
-        help=f"Run only this check; may be given several times. Checks: {', '.join(CHECKS)}.",
-    ),
+checks_option = click.option(
+    "--check",
+    "checks",
+    multiple=True,
+    metavar="CHECK",
+    type=click.Choice(CHECKS),
+    help=f"Run only this check; may be given several times. Checks: {', '.join(CHECKS)}.",
+)
+judge_options = combine(
     click.option(
         "--judge",
         "judge_url",
@@ -113,12 +114,6 @@ _judging = combine(
         help="An OpenAI-compatible endpoint that judges what rules cannot decide, such as http://127.0.0.1:11434/v1.",
     ),
     click.option("--model", metavar="NAME", help="The model to use."),
-    click.option(
-        "--decisions",
-        type=LocalPath(exists=True, dir_okay=False),
-        help="Count what `memframe review` settled in this file, instead of listing it.",
-    ),
-    rules_option,
     click.option(
         "--judge-limit",
         metavar="N",
@@ -130,6 +125,16 @@ _judging = combine(
     click.option(
         "--send", is_flag=True, help="Send masked texts of memories to a --judge that is on another machine."
     ),
+)
+_judging = combine(
+    checks_option,
+    judge_options,
+    click.option(
+        "--decisions",
+        type=LocalPath(exists=True, dir_okay=False),
+        help="Count what `memframe review` settled in this file, instead of listing it.",
+    ),
+    rules_option,
 )
 
 
@@ -167,7 +172,7 @@ def audit_options(command: Command) -> Command:
             raise click.UsageError("--sarif names files and lines: give the files with --file PATH.")
         if key is not None and archive is None:
             raise click.UsageError("--key-file opens a sealed archive: name it with --archive PATH.")
-        judge = _make_judge(judge_url, model, judge_key, send=send)
+        judge = make_judge(judge_url, model, judge_key, send=send)
         rules = read_policy(policy)
         if "fail_on" in others:
             others["fail"] = choose_fail(others.pop("fail_on"), rules)
@@ -200,9 +205,8 @@ def choose_fail(severity: Severity | None, policy: Policy | None) -> Fail:
     return fail if severity is None else replace(fail, severity=severity)
 
 
-def _make_judge(
-    url: str | None, model: str | None, api_key: Secret | None, *, send: bool
-) -> ChatJudge | None:
+def make_judge(url: str | None, model: str | None, api_key: Secret | None, *, send: bool) -> ChatJudge | None:
+    """Return the judge of an endpoint and a model, or None if there is none."""
     if (url is None) != (model is None):
         raise click.UsageError("A judge is an endpoint and a model: give both --judge URL and --model NAME.")
     if url is None and (api_key is not None or send):
@@ -389,6 +393,35 @@ def _lines_of_findings(worst: pd.DataFrame, audit: Audit) -> Iterator[str]:
             yield "        " + printable(f"{place}  {labels.get(ids[0], '')}", MAX_COLUMNS)
 
 
+def keep_options(command: Command) -> Command:
+    """Add the options of a retention; the command gets it as its argument ``keep``."""
+
+    @click.option(
+        "--keep",
+        "keep_all",
+        is_flag=True,
+        help="With --refresh: keep the states of the past (see memframe history).",
+    )
+    @combine(
+        *(
+            click.option(
+                f"--keep-{name}",
+                metavar="N",
+                type=click.IntRange(min=1),
+                help=f"Keep the last state of each of the last N {period.noun} that have one.",
+            )
+            for name, period in PERIODS.items()
+        )
+    )
+    @wraps(command)
+    def with_keep(keep_all: bool, **others: Any) -> None:
+        numbers = {name: others.pop(f"keep_{name}") for name in PERIODS}
+        keep = {name: number for name, number in numbers.items() if number}
+        command(keep=keep or keep_all or None, **others)
+
+    return with_keep
+
+
 def _lines_of_sources(by_source: pd.DataFrame) -> Iterator[str]:
     """Yield the number of memories with findings of each source that has some."""
     by_source = by_source[by_source["n_found"] > 0]
@@ -406,6 +439,7 @@ def _lines_of_sources(by_source: pd.DataFrame) -> Iterator[str]:
 @click.argument("path", type=LocalPath())
 @click.option("--sealed", is_flag=True, help="Encrypt texts, so that only the user's key opens them.")
 @click.option("--refresh", is_flag=True, help="Update the archive at PATH, and print the changes.")
+@keep_options
 @click.option(
     "--format",
     "form",
@@ -414,22 +448,35 @@ def _lines_of_sources(by_source: pd.DataFrame) -> Iterator[str]:
 )
 @request_option(required=True)
 @as_json
-@example("memframe export memories.parquet --request 7c9e6679")
-def export_command(path: Path, sealed: bool, refresh: bool, form: Any, request_id: str) -> None:
+@example(
+    "memframe export memories.parquet --request 7c9e6679",
+    "memframe export archive --refresh --keep-daily 7 --keep-weekly 4 --keep-monthly 12 --request 7c9e6679",
+)
+def export_command(
+    path: Path, sealed: bool, refresh: bool, form: Any, request_id: str, keep: Keep | None
+) -> None:
     """Write all memories to PATH: decrypted, so that anyone who can read the file can read them, or --sealed.
 
     The extension chooses the format: .parquet, .jsonl, .json or .csv, or .md for a folder of notes; without one, PATH
     is a folder for a Parquet dataset.
-    With --refresh an archive stays plain or sealed as it is, and only changed files are written.
+    With --refresh an archive stays plain or sealed as it is, and only changed files are written. With --keep a folder
+    also keeps the states of the past: all, or those of --keep-daily and the like, which mean the same as in restic.
     """
     if refresh and form:
         raise click.UsageError("--refresh keeps the format of the archive: leave out --format.")
-    with open_request(request_id) as access:
+    if keep and not refresh:
+        raise click.UsageError("--keep is about what a refresh replaces: give --refresh as well.")
+    with (
+        open_request(request_id) as access,
+        warnings.catch_warnings(record=True, action="always", category=UserWarning) as warned,
+    ):
         if refresh:
-            changes = refresh_archive(access, path)
+            changes = refresh_archive(access, path, keep=keep)
             counts = {name: len(getattr(changes, name)) for name in changes.__struct_fields__}
             words = ", ".join(f"{n:,} {name}" for name, n in counts.items())
         else:
             counts = {"n_rows": export_memories(access, path, sealed=sealed, format=form)}
             words = memories(counts["n_rows"])
+    for one in warned:  # a snapshot is damaged
+        remark(str(one.message))
     show({"path": str(path), **counts}, f"{words} in {path}, readable only by you")
