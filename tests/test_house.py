@@ -21,7 +21,7 @@ LAYERS = """
     __main__
     cli
     history
-    demo panel fleet restore
+    demo panel fleet restore clean
     review
     undo signin cleanup
     apply
