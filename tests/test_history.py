@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import memframe as mf
-from memframe import wire
+from memframe import plot, wire
 from memframe.archive import formats
 from memframe.errors import ConfigError, FrameError, PlanError, SealError
 from memframe.fleet.run import forget_revoked
@@ -443,6 +443,34 @@ def test_what_a_user_revoked_is_in_no_state_of_a_fleet(developer, tmp_path):
     assert forget_revoked(user.client, fleet.path).forgotten == [user.user_id]
     assert search(archive, "PIN is 4711", "clinic", "removed") == set()
     user.close()
+
+
+# The picture
+
+
+def heights_of(ax):
+    return sorted(round(bar.get_height()) for bars in ax.containers for bar in bars)
+
+
+def test_the_states_are_drawn_by_source(either):
+    assert [text.get_text() for text in plot.history(either.export([memory(1)]).path).axes[0].texts] == [
+        "No snapshots"
+    ]
+    hostile = ["$\\frac{1}{0}$", "a" * 500, "_hidden", None, "", "日本語", "<script>", "\u202eevil"]
+    either.refresh([memory(number, source=source) for number, source in enumerate(hostile)])
+    either.refresh([memory(number, "new", source="$\\frac{1}{0}$") for number in range(3)])
+    figure = plot.history(either.path)
+    upper, lower = figure.axes
+    figure.savefig(io.BytesIO(), dpi=50)
+    assert upper.get_title(loc="left") == "Memories in 3 states"
+    assert len(upper.get_legend().get_texts()) == 6
+    assert max(band.get_datalim(upper.transData).y1 for band in upper.collections) == 8
+    n_up, n_down = (sum(filter(sign, heights_of(lower))) for sign in ((0).__lt__, (0).__gt__))
+    assert (n_up, n_down) == (7 + 1 + 3, -5)
+    damage(either.files[1])
+    figure = plot.history(either.path)
+    assert figure.axes[1].get_xlabel() == "1 state cannot be read"
+    figure.savefig(io.BytesIO(), dpi=50)
 
 
 # Kills
