@@ -76,7 +76,7 @@ def atomic_file(path: Path, *, may_replace: bool = True) -> Iterator[BinaryIO]:
     _sync_folder(path.parent)
 
 
-OwnKind = Literal["report", "audit", "plan"]
+OwnKind = Literal["report", "audit", "plan", "SARIF file"]
 
 REPORT_MARK = "<!-- a report of memframe -->"
 """Second line of a page, by which it is recognized."""
@@ -90,6 +90,9 @@ FIRST_BYTES: Mapping[OwnKind, re.Pattern[bytes]] = MappingProxyType(
         ),
         "audit": re.compile(rb'\s*\{\s*"format":\s*"memframe-audit/'),
         "plan": re.compile(rb"memframe plan "),
+        "SARIF file": re.compile(
+            rb'\{\s*"\$schema": "[^"]{,200}",[^}]{,200}"driver": \{\s*"name": "memframe"'
+        ),
     }
 )
 """The beginnings of files that memframe writes where a person says, and may replace by one of the same kind."""
