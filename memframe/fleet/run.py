@@ -356,8 +356,9 @@ class FleetFolder:
         """
         forgotten = []
         for user_id in filter(can_name_folder, user_ids):
-            places = (self.place(kind, user_id) for kind in KINDS)
-            there = [place for place in places if place.is_dir()]
+            places = [self.place(kind, user_id) for kind in KINDS]
+            half_written = [one for place in places for one in place.parent.glob(f".{place.name}.????????*")]
+            there = [place for place in (*places, *half_written) if place.is_dir()]
             for place in there:
                 shutil.rmtree(place)
             forgotten += [user_id] if there else []
