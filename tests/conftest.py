@@ -1,4 +1,22 @@
-"""Fixtures that every room shares: a running service, made once."""
+"""Fixtures that every room shares: a running service, made once.
+
+============  ======================================================================================
+fixture       is
+============  ======================================================================================
+postgres      a PostgreSQL server, for all tests of the process
+backend       a database for a service, SQLite and PostgreSQL in turn
+service       a running service, for all tests of the process; its users belong to their tests
+developer     the same service for a developer of the test's own, with no users yet
+shared_user   a user for all tests of one file, who is not changed
+user          a new user of `service`
+own_user      a new user of `developer`
+access        an open access to the memories of `user`, of which there are none yet
+elsewhere     an access to them by a service that restores nothing, as in the specification
+stranger      a service of somebody else, which answers what the test says
+============  ======================================================================================
+
+`pytest --fixtures tests/FOLDER` lists those of a folder beside them.
+"""
 
 import atexit
 import os

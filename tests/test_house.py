@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import re
 import subprocess
 import sys
 from functools import cache
@@ -19,17 +20,18 @@ PACKAGE = Path(__file__).parents[1] / "memframe"
 LAYERS = """
     __main__
     cli
+    history
     demo panel fleet restore
     review
     undo signin cleanup
     apply
     journal readers
     plan archive load
-    listing
+    listing conformance
     access oauth audit
     client service report
     plot runtime decisions
-    frames envelope keystore
+    frames envelope keystore snapshots
     settings
     wire progress address
     secret files versions fields
@@ -320,3 +322,15 @@ def test_the_name_of_a_class_has_one_meaning():
             if isinstance(node, ast.ClassDef):
                 places.setdefault(node.name.lstrip("_"), []).append(name_of(path))
     assert {name: where for name, where in places.items() if len(where) > 1} == {}
+
+
+def test_the_table_of_fixtures_is_complete():
+    tree = ast.parse(Path(__file__).with_name("conftest.py").read_text())
+    fixtures = [
+        node.name
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef)
+        and any("pytest.fixture" in ast.unparse(each) for each in node.decorator_list)
+    ]
+    _, _, rows, _ = re.split(r"^=+  =+$", ast.get_docstring(tree), flags=re.MULTILINE)
+    assert re.findall(r"^(\w+)  ", rows, re.MULTILINE) == fixtures

@@ -16,6 +16,7 @@ from matplotlib.dates import date2num
 from matplotlib.figure import Figure
 
 from memframe import plot
+from memframe.audit import audit_memories
 from memframe.errors import FrameError
 from memframe.frames import MEMORY_KINDS
 from memframe.plot.axes import label
@@ -272,6 +273,22 @@ def test_notebooks_show_the_picture(draw, sample):
     data, metadata = DisplayFormatter().format(draw(sample))
     assert data["image/png"].startswith(b"\x89PNG")
     assert metadata["image/png"]["width"] < 1200
+
+
+def test_findings_by_source_are_those_of_the_audit(sample):
+    audit = audit_memories(sample, checks=["secret", "junk"])
+    ax = plot.findings(audit, by="source")
+    found = audit.by_source.query("n_found > 0")
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == found["source"].tolist()
+    assert [text.get_text() for text in ax.texts][: len(found)] == [
+        f"{row.n_found} of {row.n_memories}" for row in found.itertuples()
+    ]
+    empty = plot.findings(audit_memories(sample.head(0)), by="source")
+    assert "No findings" in words(empty)
+    with pytest.raises(FrameError, match="by='tag': there is check, source"):
+        plot.findings(audit, by="tag")
+    with pytest.raises(FrameError, match="audit"):
+        plot.findings(audit.findings, by="source")
 
 
 def test_pyplot_is_never_imported():

@@ -143,6 +143,28 @@ def test_an_archive_that_is_a_bomb_is_refused(tmp_path, small):
     check_refused(small, *jobs, words="grows more than 200 times")
 
 
+LONG, SHORT = "x" * (MIB - 200_000), [f"fact {number}" for number in range(10_000)]
+REPEATED = {
+    "the name of an entity": {"entities": [{"name": LONG, "entityType": "person", "observations": SHORT}]},
+    "a document of a bank": {"id": LONG, "chunks": [], "facts": [{"text": text} for text in SHORT]},
+}
+
+
+@pytest.mark.parametrize("name", REPEATED)
+def test_what_a_reader_would_repeat_in_each_row_is_bounded(tmp_path, small, name):
+    path = tmp_path / "bomb.json"
+    path.write_text(json.dumps(REPEATED[name]))
+    assert path.stat().st_size < 2 * MIB
+    check_refused(small, ("read_memories", path), words="repeat a long text")
+
+
+def test_long_keys_of_a_profile_are_cut(tmp_path):
+    path = tmp_path / "profile.json"
+    path.write_text(json.dumps({"preferences": {LONG: {str(number): {"text": "x"} for number in range(3)}}}))
+    frame = mf.read_memories(path)
+    assert frame["entity"].tolist() == [f"preferences.{'x' * 60}.{number}" for number in range(3)]
+
+
 def test_honest_files_are_within_the_bounds(tmp_path):
     rows = [{"content": f"Likes tea number {number * number}", "source": "chat"} for number in range(50_000)]
     (tmp_path / "a.json.gz").write_bytes(gzip.compress(json.dumps(rows).encode()))

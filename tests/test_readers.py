@@ -75,6 +75,36 @@ PROFILE = {
 }  # fmt: skip
 
 
+OBSERVATION = {
+    "id": 1, "memory_session_id": "s", "project": "boat", "text": None, "type": "decision", "title": "Tea", "subtitle": "Hot",
+    "facts": '["in a tin", "green"]', "narrative": "Likes tea", "concepts": '["gotcha", "pattern"]', "files_read": "[]",
+    "created_at": DAY, "created_at_epoch": NOON * 1000,
+}  # fmt: skip
+CLAUDE_MEM = {
+    "exportedAt": DAY, "exportedAtEpoch": NOON * 1000, "query": "tea", "totalObservations": 3, "totalSessions": 1,
+    "totalSummaries": 1, "totalPrompts": 2,
+    "observations": [OBSERVATION, OBSERVATION | {"id": 2, "narrative": "", "text": "Swims"}, {"id": 3, "title": "x", "facts": "[]"}],
+    "sessions": [{"id": 1, "user_prompt": "Hi"}],
+    "summaries": [{"id": 1, "memory_session_id": "s", "request": "Row", "learned": "Rows", "created_at": DAY}],
+    "prompts": [{"id": 1, "prompt_text": "Hi"}, {"id": 2, "prompt_text": "Go"}],
+}  # fmt: skip
+BANK = {
+    "manifest.json": {"schema_version": 1, "source_bank_id": "ada", "document_count": 1, "fact_count": 2, "observation_count": 1},
+    "documents/000000.json": {
+        "id": "chat", "original_text": "I like tea", "tags": [], "chunks": [{"chunk_index": 0, "chunk_text": "I like tea"}],
+        "facts": [{"text": "Likes tea", "fact_type": "world", "mentioned_at": DAY, "tags": ["food"], "entities": ["Ada"]},
+                  {"text": "Rows", "fact_type": "experience", "created_at": LATER, "mentioned_at": DAY}],
+    },
+    "observations.json": [{"text": "Drinks tea daily", "proof_count": 2, "sources": [{"document_id": "chat", "fact_index": 0}]}],
+    "banks.json": [{"bank_id": "ada", "name": "Ada"}],
+}  # fmt: skip
+USER_PROFILE = {
+    "name": "Ada", "age": 36, "preferences": {"drink": "Green tea", "since": "2019-05-01", "off": False},
+    "interests": ["Rowing", {"content": "Tea", "created_at": DAY}, {"id": 3}], "notes": "",
+    "history": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello!"}],
+}  # fmt: skip
+
+
 def conversation(*messages):
     return {
         "title": "Tea",
@@ -300,11 +330,38 @@ SHAPES = [
      {"episode": 1, "entity": 2, "entry of summaries": 2}),
     ("lines as ChatGPT's page has them", "User likes tea\nUser's cat is Tom\n", "pasted",
      [{"content": "User likes tea"}, {"content": "User's cat is Tom"}], {}),
+    ("lines of ChatGPT's page about a name", "Ada likes tea.\nAda's cat is Tom.\n\nPrefers short answers\nAda also rows on Sundays.\n", "pasted",
+     [{"content": "Ada likes tea."}, {"content": "Ada's cat is Tom."}, {"content": "Prefers short answers"}, {"content": "Ada also rows on Sundays."}], {}),
+    ("lines of ChatGPT's page without a subject", "Is learning Spanish\nHas a cat\nUser lives in Lyon\nGoogle Maps, not Apple\n", "pasted",
+     [{"content": "Is learning Spanish"}, {"content": "Has a cat"}, {"content": "User lives in Lyon"}, {"content": "Google Maps, not Apple"}], {}),
+    ("lines of ChatGPT's page in other languages", "用户喜欢茶。\n用户住在里昂。\nDer Nutzer rudert.\n", "pasted",
+     [{"content": "用户喜欢茶。"}, {"content": "用户住在里昂。"}, {"content": "Der Nutzer rudert."}], {}),
     ("dates without brackets", "2024-05-01 - Likes tea\n**[2024-05-02]** - Rows\n**2024-05-03**: Swims\n", "pasted",
      [{"content": "Likes tea", "created_at": pd.Timestamp("2024-05-01T00:00Z")}, {"content": "Rows"},
       {"content": "Swims", "created_at": pd.Timestamp("2024-05-03T00:00Z")}], {}),
     ("bullets within bullets", "- Food\n  - Likes tea\n- Rows\n", "pasted", [{"content": "Food\n- Likes tea"}, {"content": "Rows"}], {}),
     ("hermes", "Likes tea\n§\nRows\non Sunday\n", "sections", [TEA | {"place": "section 1"}, {"content": "Rows\non Sunday"}], {}),
+    ("claude-mem", CLAUDE_MEM, "claude-mem",
+     [SAID | {"title": "Tea", "summary": "Hot", "tags": ("gotcha", "pattern"), "kind": "decision", "origin_id": "1", "project": "boat"},
+      AT | {"content": "Swims"}, AT | {"content": "Rows", "kind": "summary", "origin_id": "S1", "request": "Row"}],
+     {"without a text": 1, "session": 1, "prompt of a person": 2}),
+    ("claude-mem, a list that was cut out", [OBSERVATION | {"concepts": "gotcha"}], "claude-mem", [SAID | {"tags": ("gotcha",)}], {}),
+    ("hindsight", packed(**BANK), "hindsight",
+     [SAID | {"tags": ("food",), "kind": "world", "document_id": "chat", "entities": '["Ada"]', "file": "documents/000000.json"},
+      {"content": "Rows", "kind": "experience", "created_at": pd.Timestamp(LATER)},
+      {"content": "Drinks tea daily", "kind": "observation", "proof_count": "2"}], {"piece of a document": 1}),
+    ("a profile of keys and values", USER_PROFILE, "profile",
+     [{"content": "Ada", "entity": "name"}, {"content": "Green tea", "entity": "preferences.drink", "title": "preferences.drink"},
+      {"content": "Rowing", "entity": "interests"}, AT | {"content": "Tea"}],
+     {"number or time of a profile": 3, "not a list of memories": 1, "message of a conversation": 2}),
+    ("a profile of single values", {"name": "Ada", "city": "Lyon", "hobby": "rowing", "age": 36}, "profile",
+     [{"content": "Ada"}, {"content": "Lyon"}, {"content": "rowing"}], {"number or time of a profile": 1}),
+    ("entries under names of their own", {"tea": TEA | {"created_at": DAY}, "boat": {"value": "Rows"}}, "profile",
+     [SAID | {"entity": "tea"}, {"content": "Rows", "entity": "boat"}], {}),
+    ("letta, blocks and passages of one agent", {"id": "a", "memory_blocks": [BLOCK], "archival_memory": ["Rows", {"text": "Swims", "id": "p"}],
+     "messages": [{}]}, "letta", [TEA, {"content": "Rows"}, {"content": "Swims", "origin_id": "p"}], {"message": 1}),
+    ("letta, passages of each agent", {"agents": [{"core_memory": {"human": "Likes tea"}, "archival_memory": [{"text": "Rows"}]}], "blocks": []},
+     "letta", [TEA | {"title": "human"}, {"content": "Rows"}], {}),
     ("own download", {"user_id": "u", "email": "a@b.c", "exported_at": DAY, "tags": [{"name": "food"}], "memories": [
         {"id": "m1", "title": None, "summary": "Tea", "content": "Likes tea", "tags": ["food"], "importance": 4.5, "confidence": 0.5,
          "source": "chat", "created_at": DAY, "updated_at": DAY}]}, "download",
@@ -351,8 +408,18 @@ def test_each_format_is_known_by_its_shape(tmp_path, name, content, form, rows, 
         pd.testing.assert_frame_equal(read(file_of(content).decode("utf-8-sig")), frame)
 
 
-def test_every_format_has_its_shape():
+def test_an_observation_of_facts_alone_is_their_lines():
+    frame = read(
+        json.dumps([OBSERVATION | {"narrative": None}, OBSERVATION | {"narrative": "", "facts": "in a tin"}])
+    )
+    assert frame["content"].tolist() == ["in a tin\ngreen", "in a tin"]
+
+
+def test_every_format_has_its_shape_and_its_row_in_the_documents():
     assert {shape[2] for shape in SHAPES} == FORMATS.keys()
+    for page in ("howto/bring-memories-in.md", "reference/formats.md"):
+        text = (Path(__file__).parent.parent / "docs" / page).read_text()
+        assert [name for name in FORMATS if f"\n| `{name}` |" not in text] == []
 
 
 def test_a_folder_of_notes_is_read_without_what_is_hidden_or_elsewhere(tmp_path):
@@ -443,6 +510,11 @@ BAD = [
     ("count", {"count": 3, "next": "page2", "previous": None, "results": [MEM0]}, "states 3 entries and holds 1.*one page"),
     ("record_count", {"kind": "mem0_oss", "record_count": 2, "records": [MEM0]}, "states 2 entries and holds 1"),
     ("total_memories", SERVICE | {"export_metadata": {"total_memories": 9}}, "states 9 entries and holds 1"),
+    ("numbers of two kinds", CLAUDE_MEM | {"totalSummaries": 9}, "states 12 entries and holds 4"),
+    ("one number of two of text", CLAUDE_MEM | {"totalSummaries": "x"}, "an invalid number of entries"),
+    ("a bank without its documents", packed(**{"manifest.json": BANK["manifest.json"]}), "states 3 entries and holds 0"),
+    ("a package", {"name": "tea", "version": "1.0", "description": "Of tea", "language": "en", "repository": {"url": "x"}}, r"keys \(name, version"),
+    ("a profile of numbers", {"preferences": {"a": 1, "since": "2019-05-01"}}, r"keys \(preferences\)"),
     ("count of text", SERVICE | {"export_metadata": {"total_memories": "x"}}, "an invalid number of entries"),
     ("not a time", [MEM0 | {"created_at": "yesterday"}], "created_at in entry 1 of .* is not a time in ISO 8601"),
     ("out of range", [MEM0 | {"created_at": "0001-01-01T00:00:00+14:00"}], "out of the range of times"),
@@ -463,6 +535,8 @@ BAD = [
     ("bytes", bytes(range(256)), "is no text"),
     ("csv without texts", "name,age\nAda,36\n", r"none of its columns \(name, age\).*Rename the one"),
     ("prose", "Once upon a time\nthere was tea.\n", "of no known format"),
+    ("a manual", "User guide\nClick the button.\nThe light is green.\n", "of no known format"),
+    ("a story", "This is tea.\nThis was water.\nIt boils slowly, as it must.\n", "of no known format"),
     ("empty", "", "is empty"),
     ("workbook", packed(**{"xl/workbook.xml": "<workbook/>"}), "an Excel workbook: save its sheet as CSV"),
     ("mixed", [MEM0, SUPERMEMORY["memoryEntries"][0]], "fits several formats, mem0 and supermemory: say which with format="),
@@ -662,6 +736,27 @@ def test_texts_beside_notes_are_notes(tmp_path):
     (tmp_path / "a.md").unlink()
     (tmp_path / "c.txt").write_text("- Swims\n")
     assert read(tmp_path)["content"].tolist() == ["Rows on Sunday", "Swims"]
+
+
+def test_a_folder_of_texts_is_one_of_notes(tmp_path):
+    (tmp_path / "preferences.txt").write_text("She keeps her tea\nin a tin.\n")
+    frame = read(tmp_path)
+    assert frame[["title", "content"]].values.tolist() == [["preferences", "She keeps her tea\nin a tin."]]
+    (tmp_path / "boats").mkdir()
+    (tmp_path / "boats" / "plans.txt").write_text("- Row on Sunday\n- Paint the oars\n")
+    frame = read(tmp_path)
+    assert sorted(frame["content"]) == ["Paint the oars", "Row on Sunday", "She keeps her tea\nin a tin."]
+    assert {*frame["file"]} == {"boats/plans.txt", "preferences.txt"}
+
+
+def test_a_single_section_is_read_beside_the_other_file_of_hermes(tmp_path):
+    (tmp_path / "memories").mkdir()
+    (tmp_path / "memories" / "MEMORY.md").write_text("Likes tea\n§\nRows\n")
+    (tmp_path / "memories" / "USER.md").write_text("- Is Ada\n- Has a cat")
+    (tmp_path / "USER.md").write_text("Of another program")
+    frame = read(tmp_path)
+    assert frame["content"].tolist() == ["Likes tea", "Rows", "- Is Ada\n- Has a cat"]
+    assert "Not read, as of another format: USER.md;" in frame.attrs["memframe_read"]["summary"]
 
 
 def test_an_empty_list_has_a_whole_report(tmp_path):

@@ -52,7 +52,7 @@ from memframe.files import expand_path
 
 Count = Annotated[int, Meta(ge=0)]
 Share = Annotated[float, Meta(ge=0, le=1)]
-Step = Literal["create", "edit", "delete", "merge", "redact", "retag", "rescale"]
+Step = Literal["create", "edit", "delete", "merge", "redact", "strip", "retag", "rescale"]
 """The change of a memory, as people speak of it."""
 
 

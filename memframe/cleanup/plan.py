@@ -36,7 +36,7 @@ from memframe.cleanup.proposals import ENDING, PLANNED
 from memframe.cleanup.redact import Redacted, redact_memories, search_memories
 from memframe.display import number_of
 from memframe.errors import PlanError
-from memframe.fields import MEMORY_FIELDS
+from memframe.fields import MEMORY_FIELDS, TEXT_FIELDS
 from memframe.plan.cells import cells_of, normalize, read_cell
 from memframe.plan.change import FIELDS, Change, Fields, Label, Value, list_some
 from memframe.plan.current import CurrentMemory, current_of, read_current
@@ -219,7 +219,13 @@ def make_draft(
 
     searched = search_memories(stored)
     edits = findings[findings["id"].isin(may_change.keys())]
-    redacted = redact_memories(edits[edits["action"] == "redact"], may_change, searched=searched, apart=apart)
+    redacted = redact_memories(
+        edits[edits["action"] == "redact"],
+        may_change,
+        searched=searched,
+        apart=apart,
+        others=_select_marked(memories),
+    )
     deletes = _choose_deletes(findings, may_change)
     kept = _edit_memories(edits, may_change, redacted)
     kept = {memory_id: fields for memory_id, fields in kept.items() if memory_id not in deletes}
@@ -241,6 +247,14 @@ def make_draft(
         hidden=_find_hidden(rows, stored, searched, redacted, known),
         redacted=frozenset().union(*(redaction.secrets for redaction in redacted.values())),
     )
+
+
+def _select_marked(memories: pd.DataFrame) -> dict[str, Fields]:
+    """Return the texts of the memories in whose content an earlier redaction has left a mark."""
+    is_marked = memories["content"].str.contains("[redacted: ", regex=False).fillna(False).astype(bool)
+    texts = memories.loc[is_marked].reindex(columns=["id", *TEXT_FIELDS]).astype(object)
+    rows = texts.where(texts.notna(), None).to_dict("records")
+    return {row["id"]: {name: row[name] for name in TEXT_FIELDS} for row in rows}
 
 
 def _leave_out_sealed(findings: pd.DataFrame, rows: Mapping[str, DraftRow]) -> pd.DataFrame:

@@ -9,15 +9,17 @@ from __future__ import annotations
 import unicodedata
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import pandas as pd
 
+from memframe.audit.duplicates import find_near_duplicates
 from memframe.audit.evidence import FINDERS
 from memframe.audit.findings import Check, findings_frame, join_findings
 from memframe.audit.secrets.values import is_distinctive, looks_drawn
 from memframe.audit.similarity.cluster import Clusters
-from memframe.audit.text import fold, redaction_mark
+from memframe.audit.text import find_marks, fold, redaction_mark, with_all_columns
 from memframe.fields import MEMORY_FIELDS, TEXT_FIELDS
 from memframe.plan.change import Fields, Value
 
@@ -61,16 +63,18 @@ def redact_memories(
     *,
     searched: pd.DataFrame,
     apart: Iterable[frozenset[str]] = (),
+    others: Memories = MappingProxyType({}),
 ) -> dict[str, Redacted]:
     """Cut out what was found, and return the memories that change.
 
     The redacted texts are searched again: of two findings that share characters an audit names only one, and the rest
     of the other must not remain. What this search already finds in the original text without being asked for remains.
 
-    Different texts stay different: if only the secrets distinguished them, their marks are numbered.
+    Different texts stay different: if only the secrets distinguished them, so that the next audit would take them for
+    copies, their marks are numbered.
 
-    `searched` is what `search_memories` has found in these memories, and `apart` are pairs of memories that are known
-    to differ in a value.
+    `searched` is what `search_memories` has found in these memories, `apart` are pairs of memories that are known
+    to differ in a value, and `others` are memories with marks of an earlier redaction.
     """
     by_memory = _read_stretches(findings, memories)
     in_tags = dict.fromkeys(findings["id"][findings["field"] == "tags"])
@@ -87,8 +91,9 @@ def redact_memories(
         memory_id: _name_secrets(stretches, memories[memory_id])
         for memory_id, stretches in _select_visible(known, memories).items()
     }
-    for alike in _group_alike(redactions, apart):
-        _number_marks(alike)  # before the next rounds, whose places are those behind these marks
+    _number_marks(
+        redactions, apart, others
+    )  # before the next rounds, whose places are those behind these marks
     changed = set(redactions)
     for _ in range(_MAX_ROUNDS):
         texts = {memory_id: redactions[memory_id].fields() for memory_id in sorted(changed)}
@@ -140,7 +145,8 @@ class _Redaction:
 
     def __init__(self, memory: Fields, stretches: Stretches, known: Mapping[str, str]) -> None:
         self.memory = memory
-        self.rounds = [(stretches, {**known, **_name_secrets(stretches, memory)})]
+        self.kinds = {**known, **_name_secrets(stretches, memory)}
+        self.rounds = [(stretches, self.kinds)]
         self._fields: dict[str, Value] | None = None
 
     def fields(self) -> Fields:
@@ -161,13 +167,12 @@ class _Redaction:
         return Redacted(changed, frozenset(secret for _, names in self.rounds for secret in names))
 
     def number(self, numbers: Mapping[str, Mapping[str, int]]) -> None:
-        """Number the marks of kinds of which there are several secrets."""
-        for _, names in self.rounds:
-            names |= {
-                secret: f"{kind} {numbers[kind][secret]}"
-                for secret, kind in names.items()
-                if len(numbers[kind]) > 1
-            }
+        """Number the marks of these kinds, before anything is added."""
+        names = {
+            secret: f"{kind} {numbers[kind][secret]}" if kind in numbers else kind
+            for secret, kind in self.kinds.items()
+        }
+        self.rounds = [(self.rounds[0][0], names)]
         self._fields = None
 
 
@@ -232,29 +237,68 @@ def _leave_out(stretches: Stretches, memory: Fields, spared: Container[str]) -> 
     return {field: in_field for field, in_field in rest.items() if in_field}
 
 
+def _number_marks(
+    redactions: Mapping[str, _Redaction], apart: Iterable[frozenset[str]], others: Memories
+) -> None:
+    """Give the secrets of one kind different names where they must be told apart.
+
+    A secret has one number in all memories, and none that a mark of an earlier redaction has. A text that went on in
+    several others is a copy as soon as only one of them is left, so numbers are given until no more are needed.
+    """
+    highest: dict[str, int] = {}
+    for kind, number in (mark for memory in others.values() for mark in find_marks(str(memory["content"]))):
+        highest[kind] = max(highest.get(kind, 0), number)
+    numbers: defaultdict[str, dict[str, int]] = defaultdict(dict)
+    numbered: defaultdict[str, set[str]] = defaultdict(set)
+    pairs = [*map(sorted, apart)]
+    n_before = -1
+    while n_before < sum(map(len, numbered.values())):
+        n_before = sum(map(len, numbered.values()))
+        for group in _group_alike(redactions, pairs, others):
+            own = [memory_id for memory_id in group if memory_id in redactions]
+            marked = [str(others[memory_id]["content"]) for memory_id in group if memory_id not in redactions]
+            for kind, secrets in _find_ambiguous(
+                [redactions[memory_id] for memory_id in own], marked
+            ).items():
+                for secret in secrets:
+                    numbers[kind].setdefault(secret, highest.get(kind, 0) + len(numbers[kind]) + 1)
+                for memory_id in own:
+                    numbered[memory_id].add(kind)
+        for memory_id, kinds in numbered.items():
+            redactions[memory_id].number({kind: numbers[kind] for kind in kinds})
+
+
+def _find_ambiguous(redactions: Iterable[_Redaction], marked: Iterable[str]) -> dict[str, list[str]]:
+    """Return the kinds whose mark would stand for several secrets, each with its secrets."""
+    known = {kind for text in marked for kind, _ in find_marks(text)}
+    secrets: defaultdict[str, dict[str, None]] = defaultdict(dict)
+    for redaction in redactions:
+        for secret, kind in redaction.kinds.items():
+            secrets[kind][secret] = None
+    return {kind: list(own) for kind, own in secrets.items() if len(own) > 1 or kind in known}
+
+
 def _group_alike(
-    redactions: Mapping[str, _Redaction], apart: Iterable[frozenset[str]]
-) -> list[list[_Redaction]]:
-    """Group memories that redaction may make equal, or that are known to differ in a value."""
-    ids = list(redactions)
+    redactions: Mapping[str, _Redaction], apart: Iterable[Sequence[str]], others: Memories
+) -> Iterator[list[str]]:
+    """Group memories that redaction may make copies of each other, or that are known to differ in a value."""
+    fields = {memory_id: redaction.fields() for memory_id, redaction in redactions.items()}
+    fields |= {memory_id: memory for memory_id, memory in others.items() if memory_id not in redactions}
+    ids = list(fields)
     place = {memory_id: number for number, memory_id in enumerate(ids)}
     clusters, first_with = Clusters(len(ids)), dict[Value, int]()
-    for number, memory_id in enumerate(ids):
-        clusters.join(first_with.setdefault(redactions[memory_id].fields()["content"], number), number)
-    for pair in apart:
-        if pair <= place.keys():
-            clusters.join(*(place[memory_id] for memory_id in pair))
-    return [[redactions[ids[member]] for member in sorted(group)] for group in clusters.groups()]
-
-
-def _number_marks(alike: Sequence[_Redaction]) -> None:
-    """Give different secrets of one kind different names."""
-    numbers: defaultdict[str, dict[str, int]] = defaultdict(dict)
-    for names in (names for redaction in alike for _, names in redaction.rounds):
-        for secret, kind in names.items():
-            numbers[kind].setdefault(secret, len(numbers[kind]) + 1)
-    for redaction in alike:
-        redaction.number(numbers)
+    for memory_id, number in place.items():
+        clusters.join(first_with.setdefault(fields[memory_id]["content"], number), number)
+    texts = {name: [memory.get(name) for memory in fields.values()] for name in TEXT_FIELDS}
+    copies = find_near_duplicates(
+        with_all_columns(pd.DataFrame({"id": ids, **texts}, dtype="str")).dropna(subset="content")
+    )
+    copies = copies[copies["action"] == "merge"]
+    for one, other in (*zip(copies["id"], copies["related_id"], strict=True), *apart):
+        if one in place and other in place:
+            clusters.join(place[one], place[other])
+    for group in clusters.groups():
+        yield [ids[member] for member in sorted(group)]
 
 
 def _read_stretches(findings: pd.DataFrame, memories: Memories) -> dict[str, dict[str, list[Stretch]]]:

@@ -30,6 +30,7 @@ COMMANDS = {
     "list": "memframe.cli.look:list_command",
     "search": "memframe.cli.look:search_command",
     "export": "memframe.cli.read:export_command",
+    "history": "memframe.cli.history:history_command",
     "restore": "memframe.cli.write:restore_command",
     "review": "memframe.cli.review:review_command",
     "plan": "memframe.cli.write:plan_command",
@@ -40,11 +41,13 @@ COMMANDS = {
     "runs": "memframe.cli.write:runs_command",
     "fleet": "memframe.cli.fleet:fleet_group",
     "audit": "memframe.cli.read:audit_command",
-    "report": "memframe.cli.read:report_command",
     "serve": "memframe.cli.serve:serve_command",
     "service": "memframe.cli.service:service_group",
 }
 """Each command, and the module and name that are loaded once it is run."""
+
+FORMER = {"report": "`memframe report PATH` is now `memframe audit --html PATH`, with the same options"}
+"""Commands that are gone, and what to call instead."""
 
 OF_THE_SERVICE = {"demo", "serve", "service"}
 """Commands that need the extra ``memframe[service]``."""
@@ -59,6 +62,8 @@ class Commands(Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
+        if cmd_name in FORMER:
+            return _answer(cmd_name, FORMER[cmd_name])
         if cmd_name not in COMMANDS:
             return None
         module, _, name = COMMANDS[cmd_name].partition(":")
@@ -125,14 +130,20 @@ def _summary_of(name: str) -> str:
 
 def _without_extra(name: str, missing: str) -> click.Command:
     """Make a placeholder for a command whose libraries are not installed."""
+    words = f"`memframe {name}` needs the library {missing}: pip install 'memframe[service]'"
+    return _answer(name, words, help=NOT_INSTALLED)
+
+
+def _answer(name: str, words: str, *, help: str | None = None) -> click.Command:  # noqa: A002 - as click has it
+    """Make a command that takes whatever is given, and only says why it does nothing."""
 
     def refuse() -> None:
-        raise ConfigError(f"`memframe {name}` needs the library {missing}: pip install 'memframe[service]'")
+        raise ConfigError(words)
 
     return click.Command(
         name,
         callback=refuse,
-        help=NOT_INSTALLED,
+        help=help or words,
         context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
     )
 

@@ -78,7 +78,7 @@ def wants_json() -> bool:
 def show(values: Any, words: str | Iterable[str] | None = None) -> None:
     """Print values if --json was given, else words or lines, by default a line for each value.
 
-    Values that are text are JSON already. Secrets among values without words are shown only once, which is said.
+    Values that are text are JSON already. Secrets of a developer are shown only once, which is said.
     """
     if wants_json():
         text = values if isinstance(values, str | bytes) else json.dumps(values, default=msgspec.to_builtins)
@@ -89,8 +89,8 @@ def show(values: Any, words: str | Iterable[str] | None = None) -> None:
             click.echo(line)
     else:
         click.echo("\n".join(f"{name:<14} {value}" for name, value in values.items()))
-        if values.keys() & {"api_key", "client_secret"}:
-            remark("These secrets are shown only now; keep them.")
+    if isinstance(values, dict) and values.keys() & {"api_key", "client_secret"} and not wants_json():
+        remark("These secrets are shown only now; keep them.")
 
 
 def combine(*decorators: Callable[[Command], Command]) -> Callable[[Command], Command]:

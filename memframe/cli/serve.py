@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from functools import wraps
 from ipaddress import ip_network
@@ -15,10 +16,17 @@ import click
 import platformdirs
 
 from memframe.address import is_loopback
-from memframe.cli.options import FILE, Command, LocalPath, as_json, example, show
+from memframe.cli.options import FILE, Command, LocalPath, as_json, example, show, wants_json
 from memframe.errors import ConfigError, ConflictError
 from memframe.service.app import AppFactory
-from memframe.service.deployment import FIRST_DEVELOPER, Addresses, Deployment, NewDeveloper, ServiceConfig
+from memframe.service.deployment import (
+    DEFAULT_REDIRECT_URI,
+    FIRST_DEVELOPER,
+    Addresses,
+    Deployment,
+    NewDeveloper,
+    ServiceConfig,
+)
 from memframe.service.logs import log_as_json
 from memframe.service.server import CONNECTIONS_PER_ADDRESS, listen, serve_with, url_of
 from memframe.service.validation import check_public_url
@@ -68,6 +76,20 @@ def secrets_of(developer: NewDeveloper) -> dict[str, str]:
     }
 
 
+def lines_to_paste(
+    settings: Mapping[str, str], *, for_powershell: bool = sys.platform == "win32"
+) -> list[str]:
+    """Return lines for a shell that put settings into its environment.
+
+    >>> lines_to_paste({"redirect_uri": "https://a.example/cb?of=me"}, for_powershell=False)
+    ["export MEMFRAME_REDIRECT_URI='https://a.example/cb?of=me'"]
+    """
+    if for_powershell:
+        quoted = {name: value.replace("'", "''") for name, value in settings.items()}
+        return [f"$env:MEMFRAME_{name.upper()} = '{value}'" for name, value in quoted.items()]
+    return [f"export MEMFRAME_{name.upper()}={shlex.quote(value)}" for name, value in settings.items()]
+
+
 @click.command("serve")
 @data_options
 @click.option("--host", default="127.0.0.1", help="Address to listen on.")
@@ -110,8 +132,9 @@ def serve_command(
 ) -> None:
     """Run the Memory Access Service until Ctrl-C.
 
-    The first start creates the data folder, and prints the secrets of a first developer this once. /healthz answers
-    while the service runs, /readyz while its database does.
+    Prints lines to paste into another shell, which set the addresses for memframe. The first start creates the data
+    folder, and prints the secrets of a first developer as well, this once. /healthz answers while the service runs,
+    /readyz while its database does.
     """
     own_url = _require_public_url(host, public_url)
     proxies = _parse_networks(trusted_proxy)
@@ -126,7 +149,12 @@ def serve_command(
             suppress(ConflictError),  # it was made at an earlier start, or by one at the same moment
         ):
             shown |= secrets_of(deployment.add_developer(FIRST_DEVELOPER, only_first=True))
-        show(shown)
+        settings = {name: value for name, value in shown.items() if name != "dashboard_url"}
+        if "client_id" in shown:
+            settings["redirect_uri"] = DEFAULT_REDIRECT_URI
+        show(shown, lines_to_paste(settings))
+        if not wants_json():
+            click.echo(f"The dashboard, where people decide: {addresses.dashboard_url}", err=True)
         serve_with(
             AppFactory(place, addresses, log_json).make,
             listening,

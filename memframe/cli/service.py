@@ -12,6 +12,7 @@ from typing import Any, Literal
 import click
 from msgspec.structs import asdict
 
+from memframe.cli.check import check_command
 from memframe.cli.options import (
     COUNT,
     FILE,
@@ -23,7 +24,7 @@ from memframe.cli.options import (
     example,
     show,
 )
-from memframe.cli.serve import data_options, open_service, secrets_of
+from memframe.cli.serve import data_options, lines_to_paste, open_service, secrets_of
 from memframe.client.responses import full_id
 from memframe.display import number_of, printable
 from memframe.errors import ConfigError, NotFoundError
@@ -36,7 +37,7 @@ from memframe.service.logs import log_as_json
 from memframe.service.person_pages import EXPORTS
 from memframe.service.store.accounts import User
 
-Shown = tuple[Any, str | None]
+Shown = tuple[Any, str | list[str] | None]
 """The values that a command prints as JSON, and the same in words; None for a line of each value."""
 
 email = click.argument("email")
@@ -74,6 +75,9 @@ def service_group(log_json: bool) -> None:
         log_as_json()
 
 
+service_group.add_command(check_command)
+
+
 def command(
     name: str, *parameters: Callable[[Command], Command]
 ) -> Callable[[Callable[..., Shown]], click.Command]:
@@ -107,8 +111,9 @@ def command(
 )
 @example('memframe service add-developer "Notes" --redirect-uri https://notes.example.org/callback')
 def add_developer(deployment: Deployment, name: str, redirect_uris: tuple[str, ...]) -> Shown:
-    """Add an application; its secrets are printed only once."""
-    return secrets_of(deployment.add_developer(name, *redirect_uris)), None
+    """Add an application; its secrets are printed only once, as lines to paste into a shell."""
+    secrets = secrets_of(deployment.add_developer(name, *redirect_uris))
+    return secrets, lines_to_paste(secrets | {"redirect_uri": redirect_uris[0]})
 
 
 @command("add-user", email, password_stdin)

@@ -316,8 +316,9 @@ def _entry(path: Path, note: RunNote | None) -> dict[str, Any] | None:
         began = (note and note.created_at) or written_at or (note and _changed_at(note.file))
         if began is None:
             return None
-        is_running = fault.errno == errno.EBUSY
-        state = "running" if is_running else "missing" if written_at is None else "unreadable"
+        state = "missing" if written_at is None else "unreadable"
+        if fault.errno == errno.EBUSY:
+            state = "running"
         known = {"run": note.run_id, "base_url": note.base_url, "user_id": note.user_id} if note else {}
         return {**known, "created_at": began, "state": state, "journal": path}
     counts["unknown"] = counts.get("unknown", 0) + counts.pop("sending", 0)

@@ -68,8 +68,11 @@ def read_cell(field: str, cell: Any) -> Cell:
     'importance is text, not a number'
     """
     is_list = field in LISTS
-    kind = "text" if field in TEXTS else "a list of names" if is_list else "a number"
-    hint = " such as ('tea',); load_archive reads the lists in CSV files" if is_list else ""
+    kind, hint = "a number", ""
+    if field in TEXTS:
+        kind = "text"
+    elif is_list:
+        kind, hint = "a list of names", " such as ('tea',); load_archive reads the lists in CSV files"
     nothing: Value = () if is_list else None
     if isinstance(cell, str):
         if cell == NULL:

@@ -335,7 +335,11 @@ class ChangeBuilder:
         reason: str | None,
     ) -> Change | None:
         is_conflict = bool(conflicts) and self._on_conflict in ("raise", "mark")
-        names = conflicts if is_conflict else sent + conflicts if self._on_conflict == "mine" else sent
+        names = sent
+        if is_conflict:
+            names = conflicts
+        elif self._on_conflict == "mine":
+            names = sent + conflicts
         if not names:
             return None
         if memory.error and not is_conflict:

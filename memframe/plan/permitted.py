@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from memframe.access import Access
+from memframe.audit.planted import without_hidden
 from memframe.audit.policy import Allow, Limits, Policy, Protect, Step
 from memframe.display import number_of
 from memframe.errors import Hint, PlanError
@@ -99,6 +100,11 @@ def _redacts(change: Change, name: str) -> bool:
     return count_redactions(change.after.get(name)) > count_redactions(change.before.get(name))
 
 
+def _strips(change: Change, name: str) -> bool:
+    before = change.before.get(name)
+    return isinstance(before, str) and change.after[name] == without_hidden(before) != before
+
+
 def check_limits(plan: Plan, limits: Limits, count_memories: Callable[[], int]) -> None:
     """Raise `PlanError` if a plan does more than a policy allows; memories are counted only if a share asks for it."""
     n_writes = len(plan.writes)
@@ -184,6 +190,8 @@ def find_steps(change: Change, *, is_merge: bool) -> tuple[Step, ...]:
             steps["redact"] = None
         elif is_merge:
             steps["merge"] = None
+        elif _strips(change, name):
+            steps["strip"] = None
         elif name == "tags":
             steps["retag"] = None
         elif name == "importance" and "scores" in change.checks:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import chain
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
@@ -228,14 +228,26 @@ class DrawnAudit(Protocol):
     def findings(self) -> pd.DataFrame: ...
 
 
-def findings(audit: DrawnAudit | pd.DataFrame, *, ax: Axes | None = None) -> Axes:
-    """Draw the number of memories with findings of each check, by their worst severity.
+@runtime_checkable
+class SourcedAudit(Protocol):
+    """The part of a `memframe.audit.Audit` that is drawn by source."""
+
+    @property
+    def by_source(self) -> pd.DataFrame: ...
+
+
+def findings(
+    audit: DrawnAudit | pd.DataFrame, *, by: Literal["check", "source"] = "check", ax: Axes | None = None
+) -> Axes:
+    """Draw the number of memories with findings of each check or source, by their worst severity.
 
     Parameters
     ----------
     audit : Audit or DataFrame
         The audit, or findings with ``check``, ``severity`` and ``id``. Rows without an id, such as the figures of
         an audit, are left out.
+    by : {"check", "source"}
+        What a bar stands for; sources need the whole audit.
     ax : Axes, optional
         Axes to draw into; new ones by default.
 
@@ -249,6 +261,12 @@ def findings(audit: DrawnAudit | pd.DataFrame, *, ax: Axes | None = None) -> Axe
     >>> findings(found).get_title(loc="left")
     'Memories by check'
     """
+    if by == "source":
+        if not isinstance(audit, SourcedAudit):
+            raise FrameError("by='source' needs the whole audit: pass an Audit from audit_memories(memories)")
+        return _draw_by_source(audit.by_source, ax)
+    if by != "check":
+        raise FrameError(f"by={by!r}: there is check, source")
     check_kind("audit", audit, DrawnAudit, pd.DataFrame, error=FrameError)
     frame = _findings_of(audit, "check", "severity", "id")
     frame = frame[frame["id"].notna() & frame["check"].notna()]
@@ -256,11 +274,36 @@ def findings(audit: DrawnAudit | pd.DataFrame, *, ax: Axes | None = None) -> Axe
     if frame.empty:
         return blank(ax, title, "No findings")
     table = _worst_by_check(frame)
+    totals = [f"{total:,}" for total in table.sum(axis=1)]
+    return _draw_severities(ax, title, [name.replace("_", " ") for name in table.index], table, totals)
+
+
+def _draw_by_source(by_source: pd.DataFrame, ax: Axes | None) -> Axes:
+    title = "Memories with findings by source"
+    found = by_source[by_source["n_found"] > 0]
+    if found.empty:
+        return blank(ax, title, "No findings")
+    shown = found.head(_MAX_ROWS)
+    totals = [
+        f"{n_found:,} of {n_memories:,}"
+        for n_found, n_memories in zip(shown["n_found"], shown["n_memories"], strict=True)
+    ]
+    table = shown[list(SEVERITIES)]
+    ax = _draw_severities(
+        ax, title, shown["source"].fillna(_NO_SOURCE).tolist(), table.loc[:, table.any()], totals
+    )
+    note(ax, count_more(len(found) - len(shown), "source"))
+    return ax
+
+
+def _draw_severities(
+    ax: Axes | None, title: str, names: list[str], table: pd.DataFrame, values: list[str]
+) -> Axes:
+    """Draw a bar for each row of a table, stacked by the severities that are its columns."""
     ax = prepare(ax, title)
     shown = [name for name in SEVERITIES if name in table.columns]
     parts = [(table[severity].tolist(), SEVERITIES[severity]) for severity in shown]
-    names = [name.replace("_", " ") for name in table.index]
-    legend(ax, ranked_bars(ax, names, parts, [f"{total:,}" for total in table.sum(axis=1)]), shown)
+    legend(ax, ranked_bars(ax, names, parts, values), shown)
     return ax
 
 

@@ -26,8 +26,10 @@ from memframe.readers.markdown import (
     name_columns,
     table_items,
 )
+from memframe.readers.profiles import is_profile, profile_items
 from memframe.readers.rows import Item, Items, is_filled
 from memframe.readers.source import TEXT_KEYS, Damage, Document
+from memframe.readers.stores import agent_items, bank_items, claude_mem_items
 
 
 class Format(NamedTuple):
@@ -53,9 +55,11 @@ class Format(NamedTuple):
     beside : dict of str to str
         Lists of what is no memory, and what it is.
     states : str
-        Keys of the number of entries that the file states.
+        Keys of the number of entries that the file states; with + between, of the numbers of several kinds.
     note : str
         What the format cannot hold; added to the summary of every read.
+    is_written_back : bool
+        What writes these files reads them again, so that a changed one is of use.
     fits : callable, optional
         Recognises a document if keys alone are not enough.
     items : callable, optional
@@ -73,6 +77,7 @@ class Format(NamedTuple):
     beside: Mapping[str, str] = {}
     states: str = ""
     note: str = ""
+    is_written_back: bool = True
     fits: Callable[[Document], bool] = lambda _: False
     items: Callable[[list[Document]], Items] | None = None
 
@@ -115,8 +120,11 @@ class Format(NamedTuple):
 
     def read_count(self, document: Document) -> object:
         """Return the number of entries that a document states, None if it states none."""
-        path = first_path(top_object(document), self.states)
-        return path and get_path(top_object(document), path)
+        path = first_path(top_object(document), self.states.replace("+", " "))
+        kinds = next((kinds for kinds in self.states.split() if path in kinds.split("+")), "")
+        numbers = [get_path(top_object(document), kind) for kind in kinds.split("+") if kind]
+        given = [number for number in numbers if number is not None]
+        return sum(given) if given and all(isinstance(number, int) for number in given) else path and given
 
 
 def top_object(document: Document) -> Item:
@@ -328,9 +336,9 @@ FORMATS = {
         Format(
             "letta",
             "an agent file with `agents` and `blocks`, or `core_memory`; or passages with `text` and `archive_id`",
-            heads=("agents blocks", "agent_type core_memory"),
+            heads=("agents blocks", "agent_type core_memory", "memory_blocks archival_memory"),
             marks=("text archive_id", "text is_deleted"),
-            lists="blocks core_memory passages archival_memory",
+            lists="blocks core_memory memory_blocks passages archival_memory",
             fields=_USUAL
             | {
                 "content": "value text",
@@ -346,11 +354,57 @@ FORMATS = {
                 "files": "file",
                 "sources": "source",
             },
-            note="An agent file holds blocks, but no archival passages: those come over REST.",
+            is_written_back=False,
+            note="Letta's own agent files hold blocks, but no archival passages: those come over REST.",
+            fits=lambda document: isinstance(top_object(document).get("archival_memory"), list),
+            items=agent_items,
+        ),
+        Format(
+            "claude-mem",
+            "`observations`, `sessions`, `summaries` and `prompts`; objects with `memory_session_id` and `narrative`",
+            heads=("observations sessions summaries prompts",),
+            marks=(
+                "memory_session_id narrative",
+                "sdk_session_id narrative",
+                "memory_session_id learned",
+                "sdk_session_id learned",
+            ),
+            lists="observations summaries",
+            fields=_USUAL
+            | {
+                "content": "narrative text learned completed investigated request next_steps",
+                "title": "title",
+                "summary": "subtitle",
+                "tags": "concepts",
+                "created_at": "created_at created_at_epoch",
+                "kind": "type",
+            },
+            beside={"sessions": "session", "prompts": "prompt of a person"},
+            states="totalObservations+totalSummaries",
+            is_written_back=False,
+            items=claude_mem_items,
+        ),
+        Format(
+            "hindsight",
+            "the archive of a bank: `manifest.json`, documents with `facts` and `chunks`, `observations.json`",
+            heads=("id facts chunks", "source_bank_id fact_count"),
+            marks=("text proof_count sources",),
+            lists="facts",
+            fields={
+                "content": "text",
+                "tags": "tags",
+                "created_at": "created_at mentioned_at event_date",
+                "kind": "fact_type",
+            },
+            beside={"chunks": "piece of a document"},
+            states="fact_count+observation_count",
+            is_written_back=False,
+            items=bank_items,
         ),
         Format(
             "chatgpt",
             "conversations with a `mapping` of messages, or a list of `content` and `enabled`",
+            is_written_back=False,
             fits=is_chatgpt,
             items=chatgpt_items,
         ),
@@ -367,7 +421,13 @@ FORMATS = {
             fits=is_download,
             items=download_items,
         ),
-        Format("claude", "`conversations_memory` or `project_memories`", fits=is_claude, items=claude_items),
+        Format(
+            "claude",
+            "`conversations_memory` or `project_memories`",
+            is_written_back=False,
+            fits=is_claude,
+            items=claude_items,
+        ),
         Format("pasted", "lines such as `[2024-05-01] - text`", fits=is_pasted, items=pasted_items),
         Format(
             "langgraph",
@@ -464,6 +524,12 @@ FORMATS = {
             "texts between lines of §, as Hermes writes them",
             fits=is_sections,
             items=section_items,
+        ),
+        Format(
+            "profile",
+            "an object with `preferences`, `user_profile` or the like, whose texts describe a person",
+            fits=is_profile,
+            items=profile_items,
         ),
         Format("markdown", "Markdown with frontmatter, or .md files", fits=is_markdown, items=markdown_items),
         Format("table", "rows or objects with a text under a usual name", fits=is_table, items=table_items),

@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 
 import pandas as pd
 
+from memframe.archive.bounds import MAX_RATIO, TABLE_BYTES
 from memframe.audit.declared import declared_outdated
 from memframe.display import number_of, printable
 from memframe.errors import ConfigError, FrameError
@@ -91,14 +92,18 @@ class Collector:
         self._columns: dict[str, list[Any]] = {name: [] for name in _FIRST}
         self.places: list[Position] = []
         """Of each row."""
-        self._n_rows = self._n_days = self._n_unreadable = self.n_tags_cut = 0
+        self._n_rows = self._n_days = self._n_unreadable = self.n_tags_cut = self._max_chars = 0
         self._units: Counter[str] = Counter()
         self._vectors: Counter[str] = Counter()
         self.left_out: Counter[str] = Counter()
         self._first_place: dict[str, str] = {}
 
-    def take(self, items: Iterable[tuple[str, Item | Damage]]) -> int:
-        """Collect what a reader yields, with its places, and return the number of entries."""
+    def take(self, items: Iterable[tuple[str, Item | Damage]], n_chars: int) -> int:
+        """Collect what a reader yields, with its places, and return the number of entries.
+
+        ``n_chars`` is the size of the files: what a reader repeats in each row must not grow much beyond it.
+        """
+        self._max_chars = max(TABLE_BYTES, MAX_RATIO * n_chars)
         n_entries = 0
         for place, item in items:
             if isinstance(item, Damage):
@@ -134,6 +139,12 @@ class Collector:
             cells[name] is None and bool(given & {*TIME_NAMES[name]}) for name in TIME_FIELDS
         )
         cells = {key: value for key, value in cells.items() if value is not None}
+        self._max_chars -= sum(len(value) for value in cells.values() if isinstance(value, str))
+        if self._max_chars < 0:
+            raise FrameError(
+                f"The memories up to {place} repeat a long text, such as the name of an entity, in each row: they take "
+                f"more than {MAX_RATIO} times the size of the file. Shorten it."
+            )
         for key in cells:
             if key not in self._columns:
                 self._columns[key] = [None] * self._n_rows

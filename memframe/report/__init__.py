@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 import pandas as pd
 
-from memframe.display import Markup, format_time, notebook_html, number_of, table, tag
+from memframe.display import Markup, format_time, notebook_html, number_of, printable, table, tag
 from memframe.frames import READ
 
 
@@ -165,6 +165,8 @@ class ReportedAudit(Protocol):
     @property
     def counts(self) -> list[Count]: ...
     @property
+    def by_source(self) -> pd.DataFrame: ...
+    @property
     def listed(self) -> pd.DataFrame: ...
     @property
     def figures(self) -> pd.DataFrame: ...
@@ -204,6 +206,34 @@ def counts_of(findings: pd.DataFrame, by_memory: pd.DataFrame) -> list[Count]:
         found.append(Count(str(check), worst, sum(by_severity.values()), by_severity))
     order = [*CHECKS, *sorted(count.check for count in found if count.check not in CHECKS)]
     return sorted(found, key=lambda count: (SEVERITIES.index(count.worst), order.index(count.check)))
+
+
+def sources_of(memories: pd.DataFrame, by_memory: pd.DataFrame) -> pd.DataFrame:
+    """Count the memories of each source by their worst severity, the sources with the worst first.
+
+    >>> memories = pd.DataFrame({"id": ["m1", "m2", "m3"], "source": ["chat", "mail", "chat"]})
+    >>> sources_of(memories, pd.DataFrame({"id": ["m1", "m1"], "severity": ["low", "high"]}))
+      source  n_memories  n_found  high  medium  low  info
+    0   chat           2        1     1       0    0     0
+    1   mail           1        0     0       0    0     0
+    """
+    columns = ["source", "n_memories", "n_found", *SEVERITIES]
+    if "source" not in memories.columns:
+        return pd.DataFrame(columns=columns)
+    source = memories["source"].astype("str")
+    worst = by_memory["severity"].map(SEVERITIES.index).groupby(by_memory["id"]).min()
+    ranks = memories["id"].map(worst)
+    found = pd.DataFrame({name: ranks.eq(rank) for rank, name in enumerate(SEVERITIES)})
+    counts = (
+        found.assign(n_memories=1, n_found=ranks.notna()).groupby(source, dropna=False).sum().astype("int64")
+    )
+    order = [*SEVERITIES, "n_memories"]
+    return counts.sort_values(order, ascending=False, kind="stable").reset_index()[columns]
+
+
+def name_source(source: object) -> str:
+    """Return the name of a source for people."""
+    return source if isinstance(source, str) and source else "(no source)"
 
 
 def verdict_of(counts: Sequence[Count], n_memories: int) -> list[str]:
@@ -320,6 +350,21 @@ def brief_html(audit: ReportedAudit) -> str:
 
 def _quiet(*content: object) -> Markup:
     return tag("div", *content, class_="quiet")
+
+
+def sources_table(by_source: pd.DataFrame) -> Markup:
+    """Tabulate the memories with findings of each source by severity."""
+    heads = [tag("th", name, class_="n") for name in (*SEVERITIES, "with findings", "memories")]
+    rows = [
+        tag(
+            "tr",
+            tag("td", printable(name_source(row["source"]))),
+            *(tag("td", f"{row[name]:,}" if row[name] else None, class_=f"n {name}") for name in SEVERITIES),
+            *(tag("td", f"{row[name]:,}", class_="n") for name in ("n_found", "n_memories")),
+        )
+        for row in by_source.to_dict("records")
+    ]
+    return table(["Source", *heads], rows)
 
 
 def figures_table(counts: Sequence[Count], n_memories: int, *, has_links: bool = False) -> Markup:

@@ -24,6 +24,7 @@ from memframe.report import (
     figures_table,
     memories,
     none_found,
+    sources_table,
     subject_of,
     words_of,
     worst_of,
@@ -148,6 +149,13 @@ def _contents(audit: ReportedAudit) -> Iterator[Markup]:
         yield tag("nav", figures_table(audit.counts, len(audit.memories), has_links=True))
     if clean := none_found(audit.findings, audit.checks):
         yield tag("p", f"No findings: {clean}.", class_="soft")
+    by_source = audit.by_source
+    if len(by_source) > 1:
+        yield tag("h3", "By source")
+        yield tag("p", "Memories of each source, counted at their worst severity.", class_="about")
+        yield sources_table(by_source.head(MAX_SHOWN))
+        if (n_more := len(by_source) - MAX_SHOWN) > 0:
+            yield tag("p", f"and {number_of(n_more, 'more source', 'more sources')}", class_="soft")
 
 
 def _pictures(audit: ReportedAudit) -> Markup:

@@ -143,11 +143,13 @@ def check_score(value: float | None, name: str) -> float | None:
 def check_columns(record: object) -> dict[str, Any]:
     """Check and return the texts and scores of a memory that are set, tags and content apart."""
     columns = {name: getattr(record, name) for name in (*PLAIN_TEXTS, *MAX_SCORES)}
-    return {
-        name: check_score(value, name) if name in MAX_SCORES else check_text(value, name) if value else value
-        for name, value in columns.items()
-        if value is not UNSET
-    }
+    given = {name: value for name, value in columns.items() if value is not UNSET}
+    for name, value in given.items():
+        if name in MAX_SCORES:
+            check_score(value, name)
+        elif value:
+            check_text(value, name)
+    return given
 
 
 def check_text(value: str, name: str, *, max_chars: int | None = None) -> str:

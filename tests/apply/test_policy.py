@@ -6,7 +6,8 @@ import pandas as pd
 import pytest
 
 import memframe as mf
-from memframe.audit.policy import Policy, read_policy
+from memframe.audit.policy import STEPS, Policy, read_policy
+from memframe.cleanup.proposals import PLANNED
 from memframe.errors import ConfigError, PlanError
 from memframe.plan.change import Change
 from memframe.plan.permitted import find_steps, leave_out_unallowed
@@ -183,6 +184,26 @@ def test_steps_are_named_as_people_speak_of_them():
     scale = Change(action="patch", id="m", after={"importance": 0.5, "tags": ()}, checks=("scores",))
     assert find_steps(scale, is_merge=False) == ("rescale", "retag")
     assert find_steps(Change(action="conflict", id="m"), is_merge=False) == ()
+
+
+HIDDEN = "Likes\u200b\u200b tea"
+OF_STEP = {
+    "create": Change(action="create", after={"content": "x"}),
+    "edit": Change(action="patch", id="m", before={"title": HIDDEN}, after={"title": "Likes rain"}),
+    "delete": Change(action="delete", id="m"),
+    "merge": Change(action="patch", id="m", after={"title": "x"}),
+    "redact": Change(action="patch", id="m", before={"title": "x"}, after={"title": "[redacted: pin]"}),
+    "strip": Change(action="patch", id="m", before={"title": HIDDEN}, after={"title": "Likes tea"}),
+    "retag": Change(action="patch", id="m", after={"tags": ("x",)}),
+    "rescale": Change(action="patch", id="m", after={"importance": 0.5}, checks=("scores",)),
+}
+
+
+def test_each_step_of_a_cleanup_can_be_allowed_and_is_recognised():
+    assert OF_STEP.keys() == {*STEPS}
+    assert {*PLANNED} <= {*STEPS}
+    for step, change in OF_STEP.items():
+        assert find_steps(change, is_merge=step == "merge") == (step,)
 
 
 # The file

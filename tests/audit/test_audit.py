@@ -226,6 +226,26 @@ def test_severities_count_each_memory_once(audit):
     assert sums == actionable["id"].nunique()
 
 
+def test_each_source_counts_its_memories_by_their_worst_finding(audit, files, sample):
+    by_source = audit.by_source.set_index("source")
+    assert by_source["n_memories"].to_dict() == sample["source"].value_counts().to_dict()
+    assert by_source[[*reversed(SEVERITIES)]].sum(axis=1).equals(by_source["n_found"])
+    found = audit.findings[audit.findings["severity"] == "high"]
+    high = sample["source"][sample["id"].isin(found["id"])].value_counts()
+    assert by_source["high"][by_source["high"] > 0].to_dict() == high.to_dict()
+    assert by_source["high"].is_monotonic_decreasing
+    assert "By source" in (files / "audit.html").read_text("utf-8")
+
+
+def test_a_memory_without_a_source_is_counted_and_a_frame_without_sources_has_none():
+    memories = pd.DataFrame({"id": ["m1", "m2"], "content": ["Door code: 2580#", "Likes tea"]})
+    assert mf.audit_memories(memories, checks=["secret"]).by_source.empty
+    audit = mf.audit_memories(memories.assign(source=["chat", None]), checks=["secret"])
+    assert audit.by_source[["n_memories", "n_found", "high"]].to_numpy().tolist() == [[1, 1, 1], [1, 0, 0]]
+    assert audit.by_source["source"].isna().tolist() == [False, True]
+    assert "(no source)" in audit.html()
+
+
 def test_empty_fields_and_old_memories_are_figures_and_their_rows_are_still_there():
     old = ["2019-01-01T00:00:00Z"] * 3 + ["2026-01-01T00:00:00Z"]
     memories = rows(*"abcd", title=["A", None, None, None], created_at=old, updated_at=old)

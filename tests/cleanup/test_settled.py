@@ -8,6 +8,7 @@ import pytest
 import memframe as mf
 from memframe.audit.findings import findings_frame
 from memframe.audit.merge import settle_proposals
+from memframe.plan.losses import count_holders
 from tests.pairs.corpus import corpus
 from tests.rows import memories_of
 
@@ -49,6 +50,51 @@ def test_a_plan_deletes_and_merges_what_the_audit_proposes_and_nothing_is_left_a
             assert set(change.keeps) == {proposed.related_id[proposed.id == change.id].item()}
     store.apply(plan)
     assert ending(store.audit()).empty
+
+
+SECRETS = (
+    "Xk%9wQe!",
+    "7Hk%9wQe!",
+    "hunter2!xQ9",
+    "2580#",
+    "4711#",
+    "[redacted: password]",
+    "[redacted: pin 2]",
+)
+TOLD = (
+    "The {what} of the boathouse is {secret}",
+    "the {what} of the boathouse: {secret}, room {n}.",
+    "Note: the {what} of the boathouse is {secret}, room {n}. Ask Ada.",
+)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_after_a_cleanup_the_same_audit_proposes_nothing_to_do_alone(store, seed):
+    rng = random.Random(seed)
+    rows = list(random_memories(seed, rng.randrange(30, 120)))
+    for _ in range(rng.randrange(20, 60)):
+        what, secret = rng.choice(["wifi password", "door code", "PIN"]), rng.choice(SECRETS)
+        told = rng.choice(TOLD).format(what=what, secret=secret, n=rng.randrange(3))
+        rows.append(rng.choice(rows) | {"content": told, "title": rng.choice([None, told])})
+    for row in rows:
+        row["tags"] = tuple(dict.fromkeys([*row["tags"], *rng.choice([(), ("Family",), ("family",)])]))
+    store.fill(*rows)
+    plan = store.plan()
+    assert {"delete", "patch"} <= plan.counts.keys()
+    assert plan.losses.empty
+    store.apply(plan)
+    again = store.plan()
+    assert again.changes[["action", "reason"]].to_numpy().tolist() == []
+
+
+def test_the_number_of_a_mark_is_no_number_of_the_text():
+    rows = [
+        {"id": "a", "content": "The door code is [redacted: access code], room 2."},
+        {"id": "b", "content": "The door code is [redacted: access code 2], room 3."},
+        {"id": "c", "content": "The door code is [redacted: access code 3], room 3."},
+    ]
+    assert ending(mf.audit_memories(memories_of(rows))).empty
+    assert count_holders(["2"], [rows[1]["content"]]) == {}
 
 
 @pytest.mark.parametrize("field", ["content", "title", "summary", "tags"])

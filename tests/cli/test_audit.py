@@ -1,6 +1,7 @@
 """`memframe audit`, `report` and `plan --from-audit`, of a service, an archive or a file."""
 
 import json
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -121,7 +122,6 @@ def test_an_archive_is_audited_plain_or_sealed(call, access, request_of, monkeyp
     (tmp_path / "key").write_text(access.credentials.encryption_key.reveal() + "\n")
     by_key = call("audit", "--archive", "mine", "--key-file", "key", "--fail-on", "high", code=6)
     assert by_key.stdout.startswith("5 memories of user")
-    call("report", "mine.html", "--archive", "mine", "--key-file", "key")
     call("audit", "--key-file", "key", *request_of, code=2)
     (tmp_path / "key").write_text("ab\ncd\n")
     for file in ("key", "abcdef0123456789"):
@@ -203,9 +203,44 @@ def test_a_file_is_audited_without_a_service(call, export, tmp_path, monkeypatch
     found = json.loads((tmp_path / "audit.json").read_text())["findings"]
     assert {one["id"] for one in found if one["check"] == "exact_duplicate"} <= {"8", "9"}
     assert "Tr0ub" not in audited.output + (tmp_path / "audit.html").read_text()
-    call("report", "page.html", *export)
     by_json = call("audit", *export, "--json")
     assert json.loads(by_json.stdout)["n_memories"] == 3
+
+
+def test_several_files_are_audited_together_and_findings_name_file_and_line(call, folder):
+    (folder / "MEMORY.md").write_text(f"# Rules\n\n- Rows on Sunday\n- {WIFI}\n")
+    (folder / "notes").mkdir()
+    (folder / "notes" / "a.md").write_text("- Has a cat\n- Rows on Sunday\n")
+    (folder / "notes" / "b.md").write_text("- Swims\n- Sings\n")
+    (folder / "memory.jsonl").write_text('{"content": "Eats"}\n{"content": "PIN 4711"}\n')
+    files = ("MEMORY.md", "notes", "memory.jsonl")
+    audited = call("audit", *files, "--fail-on", "medium", "--sarif", "a.sarif", code=6)
+    assert "8 memories read as markdown and table, as of" in audited.stdout
+    assert f"\n        {Path('MEMORY.md')}:4 " in audited.stdout
+    assert "\n        memory.jsonl:2 " in audited.stdout
+    results = json.loads((folder / "a.sarif").read_text())["runs"][0]["results"]
+    uris = {
+        (each["ruleId"], each["locations"][0]["physicalLocation"]["artifactLocation"]["uri"])
+        for each in results
+    }
+    assert {("secret", "MEMORY.md"), ("secret", "memory.jsonl"), ("exact_duplicate", "notes/a.md")} <= uris
+    found = json.loads(call("audit", *files, "--json").stdout)["findings"]
+    places = {(one["check"], one["file"], one["line"]) for one in found}
+    assert {
+        ("secret", "MEMORY.md", 4),
+        ("exact_duplicate", str(Path("notes/a.md")), 2),
+        ("missing", None, None),
+    } <= places
+    both = call("audit", "--file", "MEMORY.md", "--file", "memory.jsonl", "--json", "--check", "secret")
+    assert json.loads(both.stdout)["n_memories"] == 4
+    call("audit", "notes", "--fail-on", "medium")
+
+
+def test_an_archive_is_audited_by_itself(call, folder):
+    mf.export_memories(mf.read_memories("- Likes tea\n- Rows\n"), folder / "a.jsonl")
+    (folder / "MEMORY.md").write_text("- Swims\n- Sings\n")
+    assert "read by itself only" in call("audit", "MEMORY.md", "a.jsonl", code=1).stderr
+    call("audit", "--file", "a.jsonl")
 
 
 @pytest.mark.parametrize(
@@ -214,6 +249,7 @@ def test_a_file_is_audited_without_a_service(call, export, tmp_path, monkeypatch
         (["--file", "export.json"], 1, "is a time without a zone"),
         (["--file", "gone.json"], 2, "does not exist"),
         (["--file", "export.json", "--request", "7c9e"], 2, "Give one of"),
+        (["--request", "7c9e", "--sarif", "a.sarif"], 2, "give the files with --file PATH"),
         (["--request", "7c9e", "--zone", "UTC"], 2, "--format and --zone are about a file"),
         ([], 2, "--file PATH"),
     ],
@@ -221,6 +257,25 @@ def test_a_file_is_audited_without_a_service(call, export, tmp_path, monkeypatch
 def test_wrong_options_are_refused(call, export, arguments, code, words):
     refused = call("audit", *arguments, code=code)
     assert words in refused.stderr
+
+
+def test_the_former_command_names_the_new_one(call, export):
+    refused = call("report", "page.html", *export, code=1)
+    assert "is now `memframe audit --html PATH`" in refused.stderr
+
+
+def test_sources_are_listed_where_there_are_several(call, folder):
+    def lines_of(*sources):
+        rows = [{"memory": f"Door code: 258{n}#", "source": source} for n, source in enumerate(sources)]
+        (folder / "export.json").write_text(json.dumps([*rows, {"memory": "Likes tea", "source": "tidy"}]))
+        return call("audit", "--file", "export.json", "--check", "secret").stdout.splitlines()
+
+    lines = lines_of("chat", "chat", *(f"app {n}" for n in range(9)))
+    place = lines.index("Memories with findings by source, the worst first:")
+    assert lines[place + 1] == "chat                              2 of 2   2 high"
+    assert lines[place + 9] == "and 2 more sources"
+    assert "tidy" not in "".join(lines)
+    assert "by source" not in "".join(lines_of("tidy"))
 
 
 def test_a_cleanup_needs_a_service(call, export, access, tmp_path):

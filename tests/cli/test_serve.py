@@ -69,6 +69,25 @@ def test_first_start_shows_secrets_that_work_and_a_later_one_only_addresses(tmp_
     assert "hash" not in str(listed)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="lines for a POSIX shell")
+def test_lines_of_the_first_start_are_pasted_into_a_shell(tmp_path):
+    command = [*COMMAND, "serve", "--data", str(tmp_path / "my data"), "--port", "0"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes, text=True) as process:
+        lines = [process.stdout.readline() for _ in range(6)]
+        code = "import memframe as mf; print(mf.connect().base_url, mf.OAuthFlow().redirect_uri)"
+        script = "".join(
+            [*lines, f'"{sys.executable}" -m memframe request list\n"{sys.executable}" -c "{code}"']
+        )
+        pasted = subprocess.run(["/bin/sh", "-euc", script], check=False, capture_output=True, text=True)
+        process.terminate()
+        _, remarks = process.communicate(timeout=20)
+    base_url = lines[0].strip().removeprefix("export MEMFRAME_BASE_URL=")
+    assert pasted.stdout == f"no requests\n{base_url} http://127.0.0.1/callback\n", pasted.stderr
+    assert "These secrets are shown only now; keep them." in remarks
+    assert f"The dashboard, where people decide: {base_url.removesuffix('/api/v1')}" in remarks
+
+
 @pytest.fixture
 def data(tmp_path):
     """A folder that a service has made."""
