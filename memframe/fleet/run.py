@@ -51,7 +51,7 @@ from memframe.client.retry import RateLimiter, SharedRateLimiter
 from memframe.decisions import Settled
 from memframe.display import html_card, number_of
 from memframe.errors import ConfigError, FrameError, MemframeError, NotFoundError, check_kind
-from memframe.files import atomic_file, atomic_folder, expand_path, write_own_file
+from memframe.files import atomic_file, atomic_folder, expand_path, process_lock, write_own_file
 from memframe.fleet.nights import (
     NIGHTS,
     NO_FINDINGS,
@@ -530,8 +530,9 @@ def fill_folder(
     check_kind("client", client, Client)
     folder = FleetFolder(expand_path(path))
     begun_at = client.runtime.clock()
-    with raise_write_errors(folder.path):
+    with raise_write_errors(folder.path), ExitStack() as locked:
         folder.prepare()
+        locked.enter_context(process_lock(folder.path / ".run.lock", what=f"the folder {folder.path}"))
         approved, gone = list_users(client, folder, work.policies)
         folder.check_form(work)
         night = folder.begin_night(client.runtime.now())
