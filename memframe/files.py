@@ -76,7 +76,7 @@ def atomic_file(path: Path, *, may_replace: bool = True) -> Iterator[BinaryIO]:
     _sync_folder(path.parent)
 
 
-OwnKind = Literal["report", "audit", "plan"]
+OwnKind = Literal["report", "audit", "plan", "SARIF file"]
 
 REPORT_MARK = "<!-- a report of memframe -->"
 """Second line of a page, by which it is recognized."""
@@ -90,6 +90,9 @@ FIRST_BYTES: Mapping[OwnKind, re.Pattern[bytes]] = MappingProxyType(
         ),
         "audit": re.compile(rb'\s*\{\s*"format":\s*"memframe-audit/'),
         "plan": re.compile(rb"memframe plan "),
+        "SARIF file": re.compile(
+            rb'\{\s*"\$schema": "[^"]{,200}",[^}]{,200}"driver": \{\s*"name": "memframe"'
+        ),
     }
 )
 """The beginnings of files that memframe writes where a person says, and may replace by one of the same kind."""
@@ -165,7 +168,8 @@ def atomic_folder(path: Path) -> Iterator[Path]:
     before = fresh.with_name(f"{fresh.name}.before")
     try:
         yield fresh
-        _sync_folder(fresh)
+        for folder in (*filter(Path.is_dir, fresh.iterdir()), fresh):
+            _sync_folder(folder)
         if path.exists() and _exchange(fresh, path):
             before = fresh
         else:
@@ -181,6 +185,14 @@ def atomic_folder(path: Path) -> Iterator[Path]:
     _sync_folder(path.parent)
     if before.exists():
         shutil.rmtree(before)
+
+
+def link_or_copy(source: Path, target: Path) -> None:
+    """Put the file at `source` at `target` as well; copy it where the file system has no links."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
 
 
 def _exchange(one: Path, other: Path) -> bool:

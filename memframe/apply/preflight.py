@@ -208,7 +208,7 @@ def read_service_state(access: Access, plan: Plan) -> tuple[Access, dict[str, Cu
     refuse_rekeyed(access, plan.key_version)
     ids = {i for change in plan.writes for i in (change.id, *change.depends_on) if i is not None}
     ids_before: set[str] = set()
-    if plan.counts.get("create"):
+    if any(change.action == "create" for change in plan.writes):
         current = {}
         for memory in iter_current(access):
             ids_before.add(memory.id)

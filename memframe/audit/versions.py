@@ -263,8 +263,12 @@ def _without_headings(chosen: pd.DataFrame, pairs: SimilarPairs) -> Words:
     is_shared = (keys.groupby(keys).transform("size") >= _MIN_UNDER_HEADING).fillna(False).astype(bool)
     if not is_shared.any():
         return pairs.comparer.words
-    bare = pc.replace_substring_regex(texts, r"^[^:\n]{1,80}[:\n]", "", max_replacements=1)
-    return words_of(pc.if_else(pa.array(is_shared), bare, texts))
+    words, rows = pairs.comparer.words, np.flatnonzero(is_shared)
+    under_it = texts.take(pa.array(rows))
+    bare = pc.replace_substring_regex(under_it, r"^[^:\n]{1,80}[:\n]", "", max_replacements=1)
+    places = np.arange(len(words))
+    places[rows] = len(words) + np.arange(len(rows))
+    return words.join(words_of(bare)).take(places).compact()
 
 
 def _count_heavy(words: Words) -> Rows:

@@ -30,6 +30,7 @@ COMMANDS = {
     "list": "memframe.cli.look:list_command",
     "search": "memframe.cli.look:search_command",
     "export": "memframe.cli.read:export_command",
+    "history": "memframe.cli.history:history_command",
     "restore": "memframe.cli.write:restore_command",
     "review": "memframe.cli.review:review_command",
     "plan": "memframe.cli.write:plan_command",

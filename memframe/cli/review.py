@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import sys
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import groupby
@@ -27,7 +28,7 @@ from memframe.load import load_memories, load_tags
 from memframe.plan import Plan
 from memframe.readers import read_memories
 from memframe.review import Review, review
-from memframe.review.detail import Detail, Piece, show_proposal
+from memframe.review.detail import Detail, Piece, show_proposal, shown_ids
 from memframe.review.progress import MIN_OWN, THRESHOLD
 
 KEYS = {
@@ -46,6 +47,9 @@ KEYS = {
 COLORS = {"removed": "red", "added": "green", "masked": "yellow", "invisible": "magenta", "same": None}
 
 MAX_WIDTH, INDENT = 120, "    "
+
+MAX_PARAGRAPH = 2_000
+"""Characters of what is printed about a memory beside its texts, such as its tags."""
 
 ROLES = {"goes": "goes", "stays": "stays", "changes": "changes", "about": "is about"}
 
@@ -207,6 +211,7 @@ def _decide_all(desk: Review) -> None:
     while answer != "q" and (queue := [one for one in desk.proposals if not desk.state(one)]):
         n_left = len(queue)
         ids = [one.id for one in queue]
+        desk.hidden_of(i for one in queue[:MIN_OWN] for i in shown_ids(one))
         last = asked.pop() if answer == "u" and asked else None
         due = [one for one in reversed(ids[:MIN_OWN]) if one != last] + ([last] if last in ids else [])
         offers = _find_offers(desk, due)
@@ -215,6 +220,8 @@ def _decide_all(desk: Review) -> None:
             one = due.pop()
             shown = show_proposal(desk, one)
             click.echo(f"\n{number_of(n_left, 'proposal', 'proposals')} left")
+            if asked:
+                _echo(f"The plan would do now: {desk.count_effects()}")
             kind = desk.find(one).first
             answer = _ask(desk, shown, offers.get((kind.check, kind.kind), ()))
             asked += [] if answer in ("u", "g", "a") else [one]
@@ -293,26 +300,30 @@ def _act(desk: Review, shown: Detail, key: str) -> None:
         call(shown.id)
 
 
+def _width() -> int:
+    return max(20, min(shutil.get_terminal_size().columns, MAX_WIDTH))
+
+
 def _print(shown: Detail) -> None:
     """Print a proposal; texts of memories are in pieces whose invisible characters are spelled out."""
-    width = max(20, min(shutil.get_terminal_size().columns, MAX_WIDTH))
-    click.echo(click.style(click.wrap_text(f"{shown.heading}  {shown.id}", width), bold=True))
-    click.echo(click.wrap_text(shown.reason, width))
+    _echo(f"{shown.heading}  {shown.id}", bold=True)
+    _echo(shown.reason)
     for member in shown.members:
-        click.echo(
-            click.style(
-                f"  {ROLES[member.role]}: {printable(' · '.join(member.facts), width - len(ROLES[member.role]) - 4)}",
-                dim=True,
-            )
-        )
+        _echo(f"{ROLES[member.role]}: {' · '.join(member.facts)}", "  ", dim=True)
         for field in member.fields:
-            for line in _wrap(field.pieces, width - len(INDENT)):
+            for line in _wrap(field.pieces, _width() - len(INDENT)):
                 click.echo(INDENT + line)
     if shown.n_more:
-        click.echo(f"  and {shown.n_more:,} more")
+        _echo(f"and {shown.n_more:,} more", "  ")
     for sentence in shown.others:
-        click.echo(f"  also: {printable(sentence, width - 8)}")
-    click.echo(click.wrap_text(shown.accepting, width))
+        _echo(f"also: {sentence}", "  ")
+    _echo(shown.accepting)
+
+
+def _echo(text: str, indent: str = "", **style: bool) -> None:
+    """Print a paragraph, its invisible characters spelled out, in lines of the terminal's width."""
+    for line in _wrap([Piece(printable(text, MAX_PARAGRAPH))], _width() - len(indent)):
+        click.echo(indent + click.style(line, **style))
 
 
 def _wrap(pieces: Iterable[Piece], width: int) -> Iterator[str]:
@@ -320,19 +331,48 @@ def _wrap(pieces: Iterable[Piece], width: int) -> Iterator[str]:
     line: list[tuple[str, str]] = []
     n = 0
     for piece in pieces:
-        for part in re.findall(r"\n|[^\S\n]+|\S+", _marked(piece.kind, piece.text)):
-            if part == "\n" or (n and n + len(part) > width):
+        text = _marked(piece.kind, piece.text).replace("\t", " ")
+        for word in re.findall(r"\n|[^\S\n]+|\S+", text):
+            if word == "\n" or (n and n + _count_columns(word) > width):
                 yield _color(line)
                 line, n = [], 0
-                if part.isspace():
+                if word.isspace():
                     continue
-            for start in range(0, len(part), width):
-                if start:
+            for part in _break(word, width):
+                if n and n + _count_columns(part) > width:
                     yield _color(line)
                     line, n = [], 0
-                line.append((piece.kind, part[start : start + width]))
-                n += len(line[-1][1])
+                line.append((piece.kind, part))
+                n += _count_columns(part)
     yield _color(line)
+
+
+def _break(word: str, width: int) -> Iterator[str]:
+    """Break a word into parts that each fit into a line.
+
+    >>> list(_break("memory", 4)), list(_break("記憶力", 4))
+    (['memo', 'ry'], ['記憶', '力'])
+    """
+    start = n = 0
+    for place, letter in enumerate(word):
+        columns = _count_columns(letter)
+        if n + columns > width:
+            yield word[start:place]
+            start, n = place, 0
+        n += columns
+    yield word[start:]
+
+
+def _count_columns(text: str) -> int:
+    """Count the columns that a text takes in a terminal: wide letters take two, marks on a letter none.
+
+    >>> _count_columns("tea"), _count_columns("茶"), _count_columns("e\u0301")
+    (3, 2, 1)
+    """
+    if text.isascii():
+        return len(text)
+    marks = sum(unicodedata.category(letter) in ("Mn", "Me") for letter in text)
+    return len(text) - marks + sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
 
 
 def _color(line: Iterable[tuple[str, str]]) -> str:

@@ -233,6 +233,11 @@ def undo_command(access: Access, journal: Path, out: Path | None, full: bool) ->
 
 @click.command("restore")
 @click.argument("archive", type=LocalPath(exists=True))
+@click.option(
+    "--as-of",
+    metavar="TIME",
+    help="Take the state of the past that ARCHIVE had at this moment, such as 2026-11-16.",
+)
 @key_file_option
 @click.option(
     "--on-conflict",
@@ -255,6 +260,7 @@ def undo_command(access: Access, journal: Path, out: Path | None, full: bool) ->
 def restore_command(
     access: Access,
     archive: Path,
+    as_of: str | None,
     key: Secret | None,
     on_conflict: OnConflict,
     max_changes: int | None,
@@ -272,11 +278,15 @@ def restore_command(
     Ends with 3 if there are conflicts or memories that cannot be created; with --check, if a memory that the service
     lists is missing in the archive, or differs.
     """
+    if check and as_of is not None:
+        raise click.UsageError("--check compares the present state of ARCHIVE: leave out --as-of.")
     if check:
         found = check_archive(access, archive, key=key)
         show(found, str(found))
         sys.exit(0 if found.is_whole else CONFLICTS)
-    plan = _compare_with_all(access, plan_restore(access, archive, key=key, on_conflict=on_conflict))
+    plan = _compare_with_all(
+        access, plan_restore(access, archive, key=key, on_conflict=on_conflict, as_of=as_of)
+    )
     check_size(plan.records, max_changes)
     _show(plan, full=full)
     _save_and_exit(plan, out, access.request_id, "conflict", "invalid")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import Struct
+from numpy.typing import NDArray
 from rapidfuzz.distance import OSA
 
 from memframe.audit.junk import find_junk
@@ -248,6 +249,43 @@ def texts_besides(memories: pd.DataFrame, records: Sequence[Change]) -> pa.Array
     return pa.concat_arrays(parts)
 
 
+class Holders:
+    """The texts that hold values, of some texts; words are read once.
+
+    >>> holders = Holders(pa.array(["It weighs 3,410 g", "3410 tons", "Maria"]))
+    >>> holders.find("3410 =gram").tolist(), holders.find("maria").tolist()
+    ([0], [2])
+    """
+
+    def __init__(self, texts: pa.Array) -> None:
+        self._words = _read_words(texts)
+        order = np.argsort(self._words.class_ids, kind="stable")
+        self._rows = self._words.rows()[order]
+        numbers = np.arange(len(self._words.classes) + 1)
+        self._starts = np.searchsorted(self._words.class_ids[order], numbers)
+        self._number_of = {name: number for number, name in enumerate(self._words.classes)}
+
+    def find(self, key: str) -> NDArray[np.int64]:
+        """Return the places of the texts that hold a value, in order."""
+        names = key.split(" ")
+        numbers = [self._number_of.get(name) for name in names]
+        rows: NDArray[np.int64] | None = None
+        for number in numbers:
+            if number is None:
+                return np.empty(0, np.int64)
+            own = np.unique(self._rows[self._starts[number] : self._starts[number + 1]])
+            rows = own if rows is None else np.intersect1d(rows, own, assume_unique=True)
+        if rows is None:
+            return np.empty(0, np.int64)
+        if len(names) == 1:
+            return rows
+        return rows[[_stand_together({*names}, self._values_of(row, names)) for row in rows.tolist()]]
+
+    def _values_of(self, row: int, needed: Collection[str]) -> list[str]:
+        names = (self._words.classes[number] for number in self._words.class_ids_of(row).tolist())
+        return [name for name in names if name not in _ORDINALS and (name not in LIGHT or name in needed)]
+
+
 def count_holders(keys: Collection[str], texts: Sequence[str] | pa.Array) -> Held:
     """Count the texts that hold each value.
 
@@ -257,28 +295,10 @@ def count_holders(keys: Collection[str], texts: Sequence[str] | pa.Array) -> Hel
     if not keys or not len(texts):
         return {}
     distinct = pc.value_counts(texts if isinstance(texts, pa.Array) else pa.array(texts, pa.large_string()))
-    words, n_times = _read_words(distinct.field("values")), distinct.field("counts").to_pylist()
-    needed = {name for key in keys for name in key.split(" ")}
-    is_needed = np.fromiter((name in needed for name in words.classes), bool, len(words.classes))
-    places = np.flatnonzero(is_needed[words.class_ids])
-    rows_with: defaultdict[str, set[int]] = defaultdict(set)
-    for number, row in zip(words.class_ids[places].tolist(), words.rows()[places].tolist(), strict=True):
-        rows_with[words.classes[number]].add(row)
-
-    @cache
-    def values_of(row: int) -> list[str]:
-        names = (words.classes[number] for number in words.class_ids_of(row).tolist())
-        return [name for name in names if name not in _ORDINALS and (name not in LIGHT or name in needed)]
-
-    counts = {}
-    for key in keys:
-        names = key.split(" ")
-        rows = set.intersection(*(rows_with[name] for name in names))
-        if len(names) > 1:
-            rows = {row for row in rows if _stand_together({*names}, values_of(row))}
-        if rows:
-            counts[key] = sum(n_times[row] for row in rows)
-    return counts
+    holders = Holders(distinct.field("values"))
+    n_times = distinct.field("counts").to_numpy()
+    counts = {key: int(n_times[holders.find(key)].sum()) for key in keys}
+    return {key: n for key, n in counts.items() if n}
 
 
 _ORDINALS = frozenset({"st", "nd", "rd", "th"})
@@ -298,6 +318,59 @@ def _stand_together(names: Collection[str], words: Sequence[str]) -> bool:
     width = len(names) + (0 if is_numeric else _MAX_BETWEEN)
     places = [place for place, word in enumerate(words) if word in names]
     return any(not ({*names} - {*words[place : place + width]}) for place in places)
+
+
+class MemoryValues:
+    """The values of memories and the memories that hold them, read when they are asked for and then known.
+
+    Parameters
+    ----------
+    memories : DataFrame
+        Those of one user, each once.
+    """
+
+    def __init__(self, memories: pd.DataFrame) -> None:
+        self._place_of = {memory_id: place for place, memory_id in enumerate(memories["id"].tolist())}
+        self._columns = {name: memories[name].tolist() for name in TEXT_FIELDS if name in memories.columns}
+        self._keys: dict[str, frozenset[str]] = {}
+        self._known: dict[str, frozenset[int]] = {}
+
+    @cached_property
+    def _holders(self) -> tuple[Holders, list[int]]:
+        places, texts = [], []
+        for column in self._columns.values():
+            for place, text in enumerate(column):
+                if isinstance(text, str):
+                    places.append(place)
+                    texts.append(text[:MAX_CHARACTERS])
+        return Holders(pa.array(texts, pa.large_string())), places
+
+    def texts_of(self, memory_id: str) -> dict[str, Value]:
+        """Return the texts of a memory by field."""
+        place = self._place_of.get(memory_id)
+        if place is None:
+            return {}
+        cells = ((name, column[place]) for name, column in self._columns.items())
+        return {name: cell for name, cell in cells if isinstance(cell, str)}
+
+    def keys_of(self, ids: Iterable[str]) -> dict[str, frozenset[str]]:
+        """Return the keys of the values in memories."""
+        chosen = list(ids)
+        unread = [memory_id for memory_id in chosen if memory_id not in self._keys]
+        keys: defaultdict[str, set[str]] = defaultdict(set)
+        for value in read_values(
+            Change(action="delete", id=memory_id, before=self.texts_of(memory_id)) for memory_id in unread
+        ):
+            keys[str(value.change.id)].add(value.key)
+        self._keys |= {memory_id: frozenset(keys[memory_id]) for memory_id in unread}
+        return {memory_id: self._keys[memory_id] for memory_id in chosen}
+
+    def holders(self, key: str) -> frozenset[int]:
+        """Return the places of the memories that hold a value."""
+        if key not in self._known:
+            holders, places = self._holders
+            self._known[key] = frozenset(places[text] for text in holders.find(key).tolist())
+        return self._known[key]
 
 
 def _texts_after(records: Iterable[Change]) -> list[str]:

@@ -8,9 +8,10 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
-from functools import cache
+from functools import cache, cached_property
+from itertools import chain
 from os import PathLike
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -19,9 +20,11 @@ from msgspec.structs import replace
 
 from memframe.access import Access
 from memframe.audit import Audit
+from memframe.audit.merge import join_fields
 from memframe.audit.policy import Policy
-from memframe.audit.text import redaction_mark, with_all_columns
+from memframe.audit.text import redaction_mark
 from memframe.cleanup import plan_cleanup
+from memframe.cleanup.redact import search_memories
 from memframe.decisions import Decision, Decisions, Verdict, read_until, read_user_name
 from memframe.display import html_card, number_of, printable
 from memframe.errors import FrameError, PlanError, check_kind
@@ -30,9 +33,10 @@ from memframe.files import write_own_file
 from memframe.frames import gc_paused
 from memframe.plan import Plan
 from memframe.plan.change import FIELDS, Change, Value, list_some, mask
-from memframe.plan.losses import count_holders, find_keys, find_losses, texts_besides
+from memframe.plan.losses import Loss, MemoryValues, find_losses
 from memframe.plan.permitted import keep_policy
 from memframe.review.corrections import check_fields, correct_plan
+from memframe.review.page import review_html
 from memframe.review.progress import THRESHOLD, bound_wrong_share, share_right
 from memframe.review.proposals import (
     COSMETIC,
@@ -83,6 +87,32 @@ class Edited(Struct, frozen=True):
     fields: dict[str, Value]
 
 
+class Taken(NamedTuple):
+    """Accepted points, those after which a memory is gone and the others, and edits."""
+
+    gone: list[Point]
+    changed: list[Point]
+    edits: list[Edited]
+
+
+class Effects(NamedTuple):
+    """Counts of what a plan would do; ``n_memories`` is 0 where it is not known how many there are.
+
+    >>> str(Effects(n_memories=389, n_deleted=38, n_changed=12, n_lost=0))
+    '389 to 351 memories, 12 changed, losses 0'
+    """
+
+    n_memories: int
+    n_deleted: int
+    n_changed: int
+    n_lost: int
+
+    def __str__(self) -> str:
+        left = f"{self.n_memories:,} to {self.n_memories - self.n_deleted:,} memories"
+        first = left if self.n_memories else f"{self.n_deleted:,} deleted"
+        return f"{first}, {self.n_changed:,} changed, losses {self.n_lost:,}"
+
+
 def _is_by_wording(one: Proposal) -> bool:
     """Return True for a delete that the audit itself does not propose, as only the wording speaks for it."""
     return one.action in LAST_EFFECTS and one.first.proposed == "review"
@@ -116,8 +146,10 @@ class Review:
         self.policy = policy
         self._now = now
         self._apart: set[str] = set()
-        self._calls: list[dict[str, Decision | None]] = []
+        self._calls: list[dict[str, tuple[Decision | None, Decision]]] = []
         self._desk: Any = None
+        self._opened: dict[str, Edited] = {}
+        self._searched: dict[str, frozenset[str]] = {}
         self._followers: list[Callable[[], None]] = []
         is_plan = isinstance(origin, Plan)
         with gc_paused():
@@ -338,21 +370,56 @@ class Review:
     def _find_lossy(self, chosen: Sequence[Proposal]) -> set[str]:
         """Find memories that hold what no other one would, if proposals were accepted beside those that are already."""
         if isinstance(self.origin, Plan):
-            return {*self.origin.losses["id"]}
-        accepted = (one for one in self._proposals.values() if self.state(one) in ("accepted", "edited"))
-        gone = [one for one in (*chosen, *accepted) if one.action in LAST_EFFECTS]
-        ids = dict.fromkeys(memory_id for one in gone for memory_id in one.ids)
-        memories = with_all_columns(self._memories)
-        fields = (
-            memories.drop_duplicates("id")
-            .set_index("id")[list(TEXT_FIELDS)]
-            .astype(object)
-            .loc[list(ids)]
-            .to_dict("index")
-        )
-        records = [Change(action="delete", id=str(one), before=texts) for one, texts in fields.items()]  # type: ignore[arg-type]  # names of columns are text
-        held = count_holders(find_keys(records), texts_besides(memories, records))
-        return {loss.id for loss in find_losses(records, held)}
+            return {*self._planned_losses}
+        points = [item for one in chosen for item in one.items if item.action in LAST_EFFECTS]
+        taken = self._take()
+        return {loss.id for loss in self._find_losses([*taken.gone, *points], taken.edits)}
+
+    def _find_losses(self, gone: Sequence[Point], edits: Sequence[Edited]) -> tuple[Loss, ...]:
+        """Find what no memory would hold any more after deletes, merges and edits."""
+        ids = {item.id for item in gone if item.id is not None}
+        changed = {self._place_of[i] for i in (*ids, *(edit.id for edit in edits)) if i in self._place_of}
+        keys = self._values.keys_of(ids)
+        n_left = {
+            key: len(self._values.holders(key) - changed) for key in {*chain.from_iterable(keys.values())}
+        }
+        lossy = [item for item in gone if not all(n_left[key] for key in keys.get(item.id or "", ()))]
+        texts_of = self._values.texts_of
+        records = {
+            str(item.id): Change(
+                action="delete",
+                id=item.id,
+                before=texts_of(str(item.id)),
+                keeps={item.keeps: str(texts_of(item.keeps).get("content"))} if item.keeps else {},
+            )
+            for item in lossy
+        }
+        takes = defaultdict(list)
+        for item in lossy:
+            if item.action == "merge" and item.keeps:
+                takes[item.keeps].append(self.fields_of(str(item.id)))
+        patches = [
+            Change(action="patch", id=keeper, after=join_fields(self.fields_of(keeper), copies))
+            for keeper, copies in takes.items()
+        ]
+        for edit in edits:
+            before = texts_of(edit.id)
+            after = {name: value for name, value in edit.fields.items() if name in TEXT_FIELDS}
+            patches += [
+                Change(
+                    action="patch", id=edit.id, before={name: before.get(name) for name in after}, after=after
+                ),
+                Change(action="patch", id=edit.id, after={**before, **after}),
+            ]  # the second holds what the edit leaves alone
+        return find_losses([*records.values(), *patches], n_left)
+
+    @cached_property
+    def _planned_losses(self) -> Counter[str]:
+        return Counter(self.origin.losses["id"].tolist() if isinstance(self.origin, Plan) else ())
+
+    @cached_property
+    def _values(self) -> MemoryValues:
+        return MemoryValues(self._memories)
 
     # ---- decisions
 
@@ -443,6 +510,8 @@ class Review:
     def undo(self) -> list[str]:
         """Take back the last call on this desk; return the proposals that it was about.
 
+        What another desk has decided since then stays.
+
         Raises
         ------
         PlanError
@@ -451,9 +520,12 @@ class Review:
         if not self._calls:
             raise PlanError("there is nothing to undo: no decision was made on this desk")
         before, now = self._calls[-1], self.now()
+        self.decisions.refresh()
         lines = []
-        for key, decision in before.items():
+        for key, (decision, own) in before.items():
             last = self.decisions.last[key]
+            if last != own:
+                continue
             # an earlier decision is written again: the last line of a key counts
             lines.append(
                 replace(decision, at=now) if decision else replace(last, decision="open", at=now, edited=None)
@@ -513,7 +585,8 @@ class Review:
             key = chosen[0].first.key
             sealed = self.decisions.seal(key, {"id": edited.id, "fields": edited.fields})
             lines[key] = replace(lines[key], edited=sealed)
-        before = {key: self.decisions.last.get(key) for key in lines}
+        self.decisions.refresh()  # another desk may have decided on the same
+        before = {key: (self.decisions.last.get(key), line) for key, line in lines.items()}
         self.decisions.write(lines.values())
         if lines:
             self._calls.append(before)
@@ -543,17 +616,9 @@ class Review:
             exceeds the limits of the policy, or has a policy and no access.
         """
         self.decisions.refresh()
-        taken: list[Point] = []
-        edits: list[tuple[Point, Edited]] = []
-        for item, found, is_done in self._find_accepted():
-            if is_done:
-                taken.append(item)
-            if found.edited is not None:
-                fields = self.decisions.open(found)
-                values = {k: tuple(v) if isinstance(v, list) else v for k, v in fields["fields"].items()}
-                edits.append((item, Edited(fields["id"], values)))
-        plan = self._plan_of(taken, access)
-        for _, edited in edits:
+        taken = self._take()
+        plan = self._plan_of([*taken.gone, *taken.changed], access)
+        for edited in taken.edits:
             if access is None and plan.file is None:
                 raise PlanError("an edited proposal needs the access: review.plan(access)")
             plan = correct_plan(plan, access, self._memories, edited.id, edited.fields)
@@ -571,6 +636,24 @@ class Review:
         n_all = number_of(len(self._proposals), "proposal", "proposals")
         return f"Of {n_all} in the review this plan leaves out: {', '.join(left)}." if left else ""
 
+    def _take(self) -> Taken:
+        """Return what is accepted and edited now."""
+        taken = Taken([], [], [])
+        for item, found, is_done in self._find_accepted():
+            if found.edited is not None:
+                taken.edits.append(self._open_edit(found))
+            if is_done:
+                (taken.gone if item.action in LAST_EFFECTS else taken.changed).append(item)
+        return taken
+
+    def _open_edit(self, found: Decision) -> Edited:
+        known = self._opened.get(found.edited or "")
+        if known is None:
+            fields = self.decisions.open(found)
+            values = {k: tuple(v) if isinstance(v, list) else v for k, v in fields["fields"].items()}
+            known = self._opened[found.edited or ""] = Edited(fields["id"], values)
+        return known
+
     def _find_accepted(self) -> Iterator[tuple[Point, Decision, bool]]:
         """Find what was accepted or edited, and if its own action is carried out."""
         now = self.now()
@@ -580,16 +663,23 @@ class Review:
                 is_kept = found.decision == "edited" and item.action in LAST_EFFECTS and item.keeps is None
                 yield item, found, item.action != "none" and not is_kept
 
-    def count_effects(self) -> tuple[int, int]:
-        """Return how many memories would go, and how many others would change, by what is accepted now."""
-        gone: set[str] = set()
-        changed: set[str] = set()
-        for item, found, is_done in self._find_accepted():
-            is_last = is_done and item.action in LAST_EFFECTS
-            (gone if is_last else changed).add(item.id or item.key)
-            if item.keeps and (found.decision == "edited" or item.action == "merge"):
-                changed.add(item.keeps)
-        return len(gone), len(changed - gone)
+    def count_effects(self) -> Effects:
+        """Count what the plan would do by what is accepted now.
+
+        Of the review of a plan these are the losses that the whole plan has at the memories accepted so far.
+        """
+        taken = self._take()
+        gone = {item.id or item.key for item in taken.gone}
+        changed = {item.id or item.key for item in taken.changed} | {edit.id for edit in taken.edits}
+        changed |= {item.keeps for item in taken.gone if item.keeps and item.action == "merge"}
+        if isinstance(self.origin, Plan):
+            taken_ids = gone | changed
+            n_lost = sum(n for one, n in self._planned_losses.items() if one in taken_ids)
+            n_memories = self.origin.n_compared
+        else:
+            n_lost = len(self._find_losses(taken.gone, taken.edits))
+            n_memories = len(self._memories)
+        return Effects(n_memories, len(gone), len(changed - gone), n_lost)
 
     def _plan_of(self, taken: Sequence[Point], access: Access | None) -> Plan:
         if isinstance(self.origin, Plan):
@@ -597,8 +687,10 @@ class Review:
             out = [change for row, change in enumerate(self.origin.records) if row not in rows]
             ids = [one for change in out if (one := change.id or change.restores) is not None]
             plan = self.origin.leave_out(ids, reason="not accepted in the review") if ids else self.origin
-            # creates have no id by which they could be left out
-            return replace(plan, records=tuple(change for change in plan.records if change not in out))
+            nameless = {id(change) for change in out}  # creates have no id by which they could be left out
+            return replace(
+                plan, records=tuple(change for change in plan.records if id(change) not in nameless)
+            )
         if access is None and self.origin.is_stored:
             raise PlanError("give the access to the audited memories: review.plan(access)")
         actions = np.full(len(self.origin.findings), "none", dtype=object)
@@ -624,9 +716,16 @@ class Review:
         FrameError
             The file cannot be written, or is something else.
         """
-        from memframe.review.page import review_html  # noqa: PLC0415 - the page draws a review
-
-        write_own_file(path, review_html(self).encode(), "report", error=FrameError)
+        decided = [(one, found) for one in self.proposals if (found := self.decision(one))]
+        keys = {item.key for item in self._items}
+        # what was accepted and is found no more was applied, or its text has changed since
+        applied = [
+            found
+            for key, found in self.decisions.last.items()
+            if found.decision in ("accepted", "edited") and key not in keys
+        ]
+        page = review_html(decided, applied, self.progress, self.now())
+        write_own_file(path, page.encode(), "report", error=FrameError)
 
     # ---- texts
 
@@ -691,13 +790,35 @@ class Review:
                 if isinstance(cell, tuple | list | np.ndarray):
                     fields[name] = tuple(map(str, cell))
                 elif not pd.isna(cell):
-                    fields[name] = str(cell) if name.endswith("_at") else cell
+                    plain = cell.item() if isinstance(cell, np.generic) else cell
+                    fields[name] = str(cell) if name.endswith("_at") else plain
         return fields
 
-    def hidden_of(self, memory_id: str) -> Iterable[str]:
-        """Return the secrets that were found in a memory."""
+    def hidden_of(self, ids: Iterable[str], *, following: Iterable[str] = ()) -> dict[str, frozenset[str]]:
+        """Return the secrets in memories: those that were found, and those that a search of the texts finds now.
+
+        If there is anything to search, those that are asked for next are searched with it, as it takes no longer.
+        """
         self._place_of  # noqa: B018 - reads the findings
-        return self._hidden.get(memory_id, ())
+        chosen = list(dict.fromkeys(ids))
+        if self._searched.keys() >= {*chosen}:
+            return {memory_id: self._searched[memory_id] for memory_id in chosen}
+        fields = {
+            memory_id: dict.fromkeys(FIELDS) | self.fields_of(memory_id)
+            for memory_id in dict.fromkeys([*chosen, *following])
+            if memory_id not in self._searched
+        }
+        found = search_memories(fields)
+        found = found[
+            ((found["action"] == "redact") | (found["severity"] == "high")) & found["start"].notna()
+        ]
+        hidden = {memory_id: {*self._hidden.get(memory_id, ())} for memory_id in fields}
+        for memory_id, field, start, end in zip(
+            *(found[name] for name in ("id", "field", "start", "end")), strict=True
+        ):
+            hidden[memory_id].add(str(fields[memory_id][field])[int(start) : int(end)])
+        self._searched |= {memory_id: frozenset(filter(None, texts)) for memory_id, texts in hidden.items()}
+        return {memory_id: self._searched[memory_id] for memory_id in chosen}
 
     def proposals_of(self, ids: Iterable[str]) -> list[Proposal]:
         """Return the proposals about memories."""

@@ -7,18 +7,16 @@ spelled out; a secret is masked unless the caller reveals it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import Any, Literal
 
-import pandas as pd
 from msgspec import Struct
 
 from memframe.audit.text import redaction_mark
-from memframe.cleanup.redact import search_memories
 from memframe.display import escape_invisible, number_of
 from memframe.plan import Plan
-from memframe.plan.change import FIELDS, Value, mask
+from memframe.plan.change import Value, mask
 from memframe.report import words_of
 from memframe.review.desk import Review
 from memframe.review.proposals import LAST_EFFECTS, Proposal
@@ -88,9 +86,15 @@ class Detail(Struct, frozen=True):
     """Fields of the memory that an edit would write, in the open; empty if it is not one memory."""
 
 
+def shown_ids(one: Proposal) -> tuple[str, ...]:
+    """Return the ids of the memories that are shown: first those that stay."""
+    return (*one.keeps, *one.ids)[:MAX_MEMBERS]
+
+
 def show_proposal(review: Review, proposal: str, *, reveal: bool = False) -> Detail:
     """Return one proposal as plain data; its secrets only if ``reveal`` says so.
 
+    >>> import pandas as pd
     >>> from memframe import audit_memories
     >>> memories = pd.DataFrame({"id": ["m1"], "content": ["Door code: 2580#"]})
     >>> from memframe.review import review
@@ -108,9 +112,10 @@ def show_proposal(review: Review, proposal: str, *, reveal: bool = False) -> Det
     title = words_of(item.check).title if not isinstance(review.origin, Plan) else "Planned"
     members = _show_changes(review.origin, one, reveal) if isinstance(review.origin, Plan) else None
     ids = [*one.keeps, *one.ids]
-    hidden = {} if members is not None else _find_hidden(review, ids)
+    found_in = {} if members is not None else review.hidden_of(shown_ids(one))
+    hidden = dict.fromkeys(found_in, frozenset[str]().union(*found_in.values()))
     if members is None:
-        members = _show_memories(review, one, ids[:MAX_MEMBERS], {} if reveal else hidden)
+        members = _show_memories(review, one, shown_ids(one), {} if reveal else hidden)
     names = {*one.ids}
     others = tuple(
         f"{other.first.check} ({other.first.kind}): {escape_invisible(other.first.reason)}"
@@ -135,25 +140,8 @@ def show_proposal(review: Review, proposal: str, *, reveal: bool = False) -> Det
     )
 
 
-def _find_hidden(review: Review, ids: Sequence[str]) -> dict[str, set[str]]:
-    """Find the texts of memories that are not shown unless they are asked for."""
-    fields = {
-        memory_id: dict.fromkeys(FIELDS) | review.fields_of(memory_id) for memory_id in ids[:MAX_MEMBERS]
-    }
-    hidden = {memory_id: {*review.hidden_of(memory_id)} for memory_id in fields}
-    found = search_memories(fields)
-    for memory_id, field, start, end, action, severity in zip(
-        *(found[name] for name in ("id", "field", "start", "end", "action", "severity")), strict=True
-    ):
-        text = fields[memory_id].get(field)
-        if isinstance(text, str) and pd.notna(start) and (action == "redact" or severity == "high"):
-            hidden[memory_id].add(text[int(start) : int(end)])
-    everything = {text for texts in hidden.values() for text in texts if text}
-    return dict.fromkeys(hidden, everything)
-
-
 def _show_memories(
-    review: Review, one: Proposal, ids: Sequence[str], hidden: Mapping[str, set[str]]
+    review: Review, one: Proposal, ids: Sequence[str], hidden: Mapping[str, frozenset[str]]
 ) -> Iterator[ShownMemory]:
     keeper = review.fields_of(one.keeps[0]) if len(one.keeps) == 1 else {}
     is_last = one.action in LAST_EFFECTS
@@ -171,7 +159,7 @@ def _show_memories(
             other = keeper.get(name) if role == "goes" else None
             pieces = _compare(text, other) if isinstance(other, str) else [Piece(text)]
             pieces = [part for piece in pieces for part in _redact(piece, values)]
-            shown.append(ShownField(name, tuple(_spell_out(pieces, hidden.get(memory_id, set())))))
+            shown.append(ShownField(name, tuple(_spell_out(pieces, hidden.get(memory_id, frozenset())))))
         tags = fields.get("tags")
         facts = [
             memory_id,
@@ -188,7 +176,7 @@ def _show_changes(plan: Plan, one: Proposal, reveal: bool) -> Iterator[ShownMemo
         for name in {**change.before, **change.after}:
             sides = ((change.before.get(name), "removed"), (change.after.get(name), "added"))
             pieces = [Piece(str(value), kind) for value, kind in sides if value not in (None, ())]  # type: ignore[arg-type]  # kinds of pieces
-            shown.append(ShownField(name, tuple(_spell_out(pieces, set()))))
+            shown.append(ShownField(name, tuple(_spell_out(pieces, ()))))
         role: Role = "goes" if change.action == "delete" else "changes"
         yield ShownMemory(change.id or "", role, (change.label,), tuple(shown))
         for memory_id, text in change.keeps.items():
@@ -196,7 +184,7 @@ def _show_changes(plan: Plan, one: Proposal, reveal: bool) -> Iterator[ShownMemo
                 memory_id,
                 "stays",
                 (memory_id,),
-                (ShownField("content", tuple(_spell_out([Piece(text)], set()))),),
+                (ShownField("content", tuple(_spell_out([Piece(text)], ()))),),
             )
 
 
@@ -228,7 +216,7 @@ def _redact(piece: Piece, values: Mapping[str, str]) -> Iterator[Piece]:
             yield Piece(part, piece.kind)
 
 
-def _spell_out(pieces: Sequence[Piece], hidden: set[str]) -> Iterator[Piece]:
+def _spell_out(pieces: Sequence[Piece], hidden: Collection[str]) -> Iterator[Piece]:
     """Mask what is hidden, and spell out what cannot be seen."""
     secrets = sorted(filter(None, hidden), key=len, reverse=True)
     pattern = re.compile(f"({'|'.join(map(re.escape, secrets))})") if secrets else None

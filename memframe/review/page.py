@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from datetime import datetime
+
+import pandas as pd
 
 from memframe.decisions import Decision
 from memframe.display import Markup, format_time, join, number_of, table, tag
 from memframe.files import REPORT_MARK
 from memframe.report import words_of
-from memframe.review.desk import Review
 from memframe.review.proposals import ORIGIN_PLAN, Proposal
 
 MAX_DECIDED = 2_000
@@ -29,28 +31,32 @@ div.wide { overflow-x: auto; }
 """)
 
 
-def review_html(review: Review) -> str:
-    """Return the page of a review."""
-    decided = [(one, found) for one in review.proposals if (found := review.decision(one))]
+def review_html(
+    decided: Sequence[tuple[Proposal, Decision]],
+    applied: Sequence[Decision],
+    progress: pd.DataFrame,
+    now: datetime,
+) -> str:
+    """Return the page of a review: what was decided, what was accepted earlier and is found no more, and the counts."""
     n_of = Counter(found.decision for _, found in decided)
     counts = ", ".join(f"{n:,} {name}" for name, n in n_of.items()) or "nothing decided yet"
-    n_all = len(review.proposals)
+    n_all = int(progress["proposals"].sum())
     body = [
         tag("h1", "Review of memories"),
-        tag("p", f"{number_of(n_all, 'proposal', 'proposals')}: {counts}. {format_time(review.now())}."),
+        tag("p", f"{number_of(n_all, 'proposal', 'proposals')}: {counts}. {format_time(now)}."),
         tag("h2", "Decisions"),
         tag("div", _decisions(decided[:MAX_DECIDED]), class_="wide"),
     ]
     if len(decided) > MAX_DECIDED:
         body.append(tag("p", f"And {len(decided) - MAX_DECIDED:,} more, in the file of decisions."))
-    if applied := _find_applied(review):
+    if applied:
         body += [
             tag("h2", "Accepted earlier, and no longer found"),
             tag("div", _applied(applied[:MAX_DECIDED]), class_="wide"),
         ]
     body += [
         tag("h2", "By check"),
-        tag("div", _progress(review), class_="wide"),
+        tag("div", _progress(progress), class_="wide"),
         tag(
             "p",
             "The bound is of the share of wrong proposals at 95 %; it is no bound of the harm.",
@@ -65,16 +71,6 @@ def review_html(review: Review) -> str:
         tag("style", _STYLE),
     )
     return f"<!DOCTYPE html>\n{REPORT_MARK}\n{tag('html', head, tag('body', *body), lang='en')}\n"
-
-
-def _find_applied(review: Review) -> list[Decision]:
-    """Find what was accepted and is found no more: it was applied, or its text has changed since."""
-    found = {item.key for one in review.proposals for item in one.items}
-    return [
-        decision
-        for key, decision in review.decisions.last.items()
-        if decision.decision in ("accepted", "edited") and key not in found
-    ]
 
 
 def _applied(decisions: Sequence[Decision]) -> Markup:
@@ -92,9 +88,9 @@ def _applied(decisions: Sequence[Decision]) -> Markup:
     return table(("decision", "proposal", "memory", "note", "by"), rows)
 
 
-def _progress(review: Review) -> Markup:
+def _progress(progress: pd.DataFrame) -> Markup:
     rows = []
-    for row in review.progress.to_dict("records"):
+    for row in progress.to_dict("records"):
         bound = row["bound"]
         title = "Planned" if row["check"] == ORIGIN_PLAN else words_of(row["check"]).title
         counts = [

@@ -26,7 +26,7 @@ from memframe.plan import Plan
 from memframe.plan.change import FIELDS, Value
 from memframe.report import words_of
 from memframe.review.desk import MAX_QUEUE_CHARS, Review
-from memframe.review.detail import Detail, Piece, show_proposal
+from memframe.review.detail import Detail, Piece, show_proposal, shown_ids
 from memframe.review.progress import THRESHOLD
 from memframe.review.proposals import Proposal
 
@@ -38,6 +38,9 @@ MAX_PIECES = 5_000
 
 MAX_VALUES = 12
 """Values of a facet that are listed, those of the most proposals first."""
+
+N_SEARCHED = 20
+"""Proposals whose memories are searched for secrets at once."""
 
 MAX_VIEWS = 20
 """Pages that are remembered: each reload is a new one."""
@@ -196,12 +199,13 @@ class Desk(AnyWidget):
         }
 
     def _preview(self) -> str:
-        gone, changed = self._review.count_effects()
-        if not gone and not changed:
+        try:
+            effects = self._review.count_effects()
+        except MemframeError as error:  # such as an edit that was sealed on another machine
+            return f"There is no plan yet: {escape_invisible(str(error))}"
+        if not effects.n_deleted and not effects.n_changed:
             return "The plan would change nothing yet."
-        n_all = len(self._review.judged) or None
-        of_all = f" of {number_of(n_all, 'memory', 'memories')}" if n_all else ""
-        return f"The plan would now delete {gone:,} and change {changed:,}{of_all}."
+        return f"The plan would do now: {effects}."
 
     @cached_property
     def _progress(self) -> dict[tuple[str, str], float]:
@@ -328,7 +332,10 @@ class Desk(AnyWidget):
         }
 
     def _show(self, view: str, place: int, *, reveal: bool = False, whole: bool = False) -> dict[str, Any]:
-        one = self._lists[view][place]
+        listed = self._lists[view]
+        one = listed[place]
+        following = (i for each in listed[place : place + N_SEARCHED] for i in shown_ids(each))
+        self._review.hidden_of(shown_ids(one), following=following)
         return self._describe(one, show_proposal(self._review, one.id, reveal=reveal), whole)
 
     def _describe(self, one: Proposal, shown: Detail, whole: bool) -> dict[str, Any]:

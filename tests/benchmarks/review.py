@@ -14,7 +14,8 @@ import pandas as pd
 import memframe as mf
 from memframe.audit import Audit
 from memframe.audit.findings import findings_frame
-from memframe.review.detail import show_proposal
+from memframe.review.detail import show_proposal, shown_ids
+from memframe.review.widget import N_SEARCHED
 
 
 def make_audit(n_findings):
@@ -67,6 +68,8 @@ def main():
             desk.accept(ids[number])
             decided.append(perf_counter() - start)
             start = perf_counter()
+            one, *others = map(desk.find, ids[number + 1 : number + 1 + N_SEARCHED])
+            desk.hidden_of(shown_ids(one), following=(i for other in others for i in shown_ids(other)))
             show_proposal(desk, ids[number + 1])
             shown.append(perf_counter() - start)
             start = perf_counter()

@@ -9,6 +9,7 @@ import pytest
 
 import memframe as mf
 from tests.cli.conftest import invoke
+from tests.rows import memories_of
 
 HOSTILE = "Likes tea\x1b[2J\u202eevil and <script>alert(1)</script>"
 ROWS = [
@@ -200,3 +201,48 @@ def test_a_policy_makes_an_audit_fail_for_what_is_open_or_for_all(foreign, folde
     invoke("audit", *options, "--decisions", "d")
     policy.write_text('[fail]\nseverity = "high"\nonly_open = false\n')
     invoke("audit", *options, "--decisions", "d", code=6)
+
+
+ODD = "\x1b[2J\x1b]0;gone\x07\u202etxt\u200b\u2066"
+
+
+def test_hostile_texts_in_every_field_reach_no_terminal(folder):
+    rows = [
+        {
+            "id": f"x{n}{ODD}",
+            "content": f"Ada {ODD} password: 7Hk%9wQe!{n % 4}{ODD}",
+            "title": f"title{ODD}",
+            "summary": f"summary{ODD}",
+            "source": f"source{ODD}",
+            "tags": (f"tag{ODD}", "work"),
+        }
+        for n in range(8)
+    ]
+    mf.export_memories(memories_of(rows), folder / "memories.jsonl", progress=False)
+    keys = "".join(f"{key}\n" for key in "?sglun" * 12)
+    for options in ((), ("--list",), ("--stats",), ("--json",)):
+        shown = invoke(
+            "review", "--file", "memories.jsonl", "--decisions", f"d{len(options)}", *options,
+            input=keys if not options else None, color=True,
+        ).output  # fmt: skip
+        plain = re.sub(r"\x1b\[[\d;]*m", "", shown)
+        assert not {*"\x1b\x07\u202e\u200b\u2066"} & {*plain}, options
+        if not options:
+            assert all(spelled in plain for spelled in (r"\x1b[2J", r"\u202e", r"\u200b", r"\u2066"))
+            assert all(name in plain for name in ("title", "summary", "source", "tag"))
+
+
+@pytest.mark.parametrize("columns", [30, 80])
+def test_wide_letters_and_very_long_lines_stay_within_the_terminal(folder, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    content = "記憶" * 300 + " Ada e\u0301" + "x" * 20_000 + "\tend"
+    rows = [{"id": name, "content": content, "source": "郵" * 200, "tags": ("茶" * 60,)} for name in "abc"]
+    mf.export_memories(memories_of(rows), folder / "wide.jsonl", progress=False)
+    lines = invoke(
+        "review", "--file", "wide.jsonl", "--decisions", "d", input="g\ny\nn\n"
+    ).output.splitlines()
+    shown = [line for line in lines if "記" in line or "郵" in line or "xxx" in line or "茶" in line]
+    assert len(shown) > 3 * 20_000 / columns
+    widths = [sum(2 if ord(letter) > 0x2E80 else letter != "\u0301" for letter in line) for line in shown]
+    assert max(widths) <= columns
+    assert "end" in "".join(lines)

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import memframe as mf
+from memframe.decisions import Decisions
 from tests.rows import memories_of
 
 NOW = datetime.now(UTC)
@@ -127,13 +128,46 @@ for number, proposal in enumerate([one.id for one in desk.proposals]):
 """
 
 
-@pytest.mark.parametrize("number", [0, 5])
+@pytest.mark.parametrize("number", [0, 5, 23])
 def test_a_killed_process_loses_no_decision(path, number):
     done = subprocess.run([sys.executable, "-c", KILLED, path, str(number)], check=False)
     assert done.returncode == -9
     assert (
         len({one.at for one in mf.review(audit_of(), decisions=path).decisions.last.values()}) == number + 1
     )
+
+
+def test_wherever_a_crash_ends_the_file_the_whole_lines_count(path):
+    decide(path)
+    whole = path.read_bytes()
+    first = whole.index(b"\n") + 1
+    for end in range(first, len(whole)):
+        path.write_bytes(whole[:end])
+        assert len(Decisions(path).last) == whole[first:end].count(b"\n")
+
+
+def test_decisions_outlast_a_new_key_an_export_and_an_undone_delete(user, path, tmp_path):
+    user.service.import_memories(user.user_id, [{"content": text} for text in (*TEXTS, "Rows on the lake")])
+    access = user.access()
+    decide(path, mf.load_memories(access, progress=False))
+
+    def states(memories):
+        desk = mf.review(audit_of(memories), decisions=path)
+        return sorted((one.id, desk.state(one)) for one in desk.proposals)
+
+    before = states(mf.load_memories(access, progress=False))
+    assert sorted(state for _, state in before) == ["accepted", "rejected", "rejected"]
+    user.service.rotate_key(user.user_id)
+    rotated = user.access()
+    mf.apply_plan(rotated, mf.plan_reseal(rotated), progress=False)
+    memories = mf.load_memories(rotated, progress=False)
+    assert states(memories) == before
+    mf.export_memories(memories, tmp_path / "memories.jsonl", progress=False)
+    assert states(mf.load_archive(tmp_path / "memories.jsonl")) == before
+    plan = mf.plan_deletes(rotated, memories[memories.content == TEXTS[2]])
+    run = mf.apply_plan(rotated, plan, confirm=1, progress=False)
+    mf.apply_plan(rotated, mf.plan_undo(rotated, run), progress=False)
+    assert states(mf.load_memories(rotated, progress=False)) == before
 
 
 def test_a_line_that_a_crash_cut_short_was_not_decided(path):

@@ -15,7 +15,7 @@ import memframe as mf
 from memframe.audit.findings import CHECKS, PROPOSALS, findings_frame
 from memframe.cleanup.proposals import POSSIBLE
 from memframe.review.progress import bound_wrong_share
-from memframe.review.proposals import REVIEWED, effect_of
+from memframe.review.proposals import LAST_EFFECTS, REVIEWED, effect_of
 from memframe.sample import load_sample, load_sample_tags
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
@@ -114,6 +114,97 @@ def test_the_plan_holds_what_was_accepted_and_nothing_else(loaded, tmp_path_fact
         memory_id for one in accepted if one.action == "delete" and not one.keeps for memory_id in one.ids
     }
     assert plain <= {memory_id for memory_id, action in written(plan).items() if action == "delete"}
+
+
+def result_of(desk, access):
+    try:
+        return desk.plan(access).records
+    except mf.PlanError as error:
+        return str(error)
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.integers(0, 2**32))
+def test_two_desks_that_edit_split_and_undo_agree_on_the_last_decisions(  # noqa: C901 - one model of all calls
+    loaded, tmp_path_factory, seed
+):
+    access, audit = loaded
+    chance = random.Random(seed)
+    path = tmp_path_factory.mktemp("desks") / "decisions"
+    desks = [mf.review(audit, decisions=path, now=NOW) for _ in range(2)]
+    last, calls = {}, ([], [])
+    for number in range(30):
+        which = chance.randrange(2)
+        desk = desks[which]
+        one = chance.choice([one for one in desk.proposals if one.action != "none"][:25])
+        call = chance.choice(["accept", "accept", "reject", "later", "reset", "edit", "split", "undo"])
+        if call == "split":
+            if len(one.ids) > 1:
+                desk.split(one.id, chance.choice([None, *one.ids]))
+            continue
+        if call == "undo":
+            if calls[which]:
+                desk.undo()
+                for key, (before, own) in calls[which].pop().items():
+                    if last[key] == own:
+                        last[key] = before and (before[0], number)
+            continue
+        if call == "edit" and len(one.keeps if one.keeps and one.action in LAST_EFFECTS else one.ids) != 1:
+            continue
+        if call == "edit":
+            desk.edit(one.id, content=f"Corrected {number}.")
+        else:
+            getattr(desk, call)(one.id)
+        said = {**STATES, "edit": "edited"}[call]
+        calls[which].append({key: (last.get(key), (said, number)) for key in one.keys})
+        last |= dict.fromkeys(one.keys, (said, number))
+    for desk in desks:
+        desk.decisions.refresh()
+        found = {key: found.decision for key in last if (found := desk.decisions.find(key, NOW))}
+        assert found == {key: said[0] for key, said in last.items() if said and said[0]}
+    assert result_of(desks[0], access) == result_of(desks[1], access)
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.integers(0, 2**32))
+def test_what_the_plan_would_do_is_counted_before_it_is_made(loaded, seed):
+    access, audit = loaded
+    chance = random.Random(seed)
+    desk = mf.review(audit, now=NOW)
+    some = [one for one in desk.proposals if one.action != "none"]
+    desk.accept([one.id for one in chance.sample(some, chance.choice([1, 5, len(some) // 2, len(some)]))])
+    effects, plan = desk.count_effects(), desk.plan(access)
+    left = {*plan.left.id}  # what cannot be carried out, only the plan can know
+    assert effects.n_memories == len(audit.memories)
+    assert 0 <= effects.n_deleted - plan.counts.get("delete", 0) <= len(left)
+    if not left:
+        assert effects.n_lost == len(plan.losses)
+    whole = mf.review(plan, now=NOW)
+    assert whole.count_effects()[1:] == (0, 0, 0)
+    whole.accept(whole.queue)
+    assert whole.count_effects().n_deleted == plan.counts.get("delete", 0)
+    assert whole.count_effects().n_lost == len(plan.losses)
+
+
+def test_a_value_that_an_edit_or_a_delete_loses_is_counted():
+    memories = rows_of("Ada pays 1,250 euros", "Ada pays 1250 €.", "Ben pays 977 euros")
+    audit = dataclasses.replace(
+        mf.audit_memories(memories, checks=["junk"]),
+        findings=findings_frame(
+            id=memories.id, check="junk", kind="status_report", severity="low", field="content", action="delete",
+            group=range(3),
+        ),
+    )  # fmt: skip
+    desk = mf.review(audit)
+    by_memory = {one.ids[0]: one.id for one in desk.proposals}
+    desk.accept(by_memory["m0"])
+    assert str(desk.count_effects()) == "3 to 2 memories, 0 changed, losses 0"
+    desk.edit(by_memory["m1"], content="Ada pays more")
+    assert str(desk.count_effects()) == "3 to 2 memories, 1 changed, losses 1"
+    desk.edit(by_memory["m1"], content="Ada pays 1250 EUR now")
+    assert desk.count_effects().n_lost == 0
+    desk.accept(by_memory["m2"])
+    assert desk.count_effects().n_lost == 2
 
 
 def test_nothing_is_planned_without_a_decision(loaded):

@@ -150,6 +150,8 @@ def _links_behind(small: str, keyword: Keyword) -> Iterator[tuple[Link, int, str
         purpose = small[end : match.start()]
         if link := _kind_of_link(match, purpose, keyword.group, before):
             yield link, match.end(), purpose
+        if match.end() - match.start() == 1:
+            return  # the next search would begin with this very sign, and find it again
         begin = match.end() - 1
 
 
