@@ -22,7 +22,7 @@ extensions = [
     "sphinx_click",
     "sphinx_copybutton",
 ]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "style.md"]  # the style is for those who write
 
 # Notebooks lie where people start them; the site shows them as they were saved.
 shutil.copytree(HERE.parent / "notebooks", HERE / "tutorials", dirs_exist_ok=True)
@@ -30,7 +30,7 @@ nb_execution_mode = "off"
 suppress_warnings = ["mystnb.unknown_mime_type"]  # widgets and plans have an HTML form beside it
 myst_heading_anchors = 3
 myst_enable_extensions = ["substitution"]
-myst_substitutions = {"asvs": render_asvs(), "rfcs": render_rfcs()}
+myst_substitutions = {"release": release, "asvs": render_asvs(), "rfcs": render_rfcs()}
 
 default_role = "code"
 autodoc_typehints = "signature"

@@ -44,9 +44,10 @@ if TYPE_CHECKING:
     from memframe import plot, service
     from memframe.access import Access, open_access
     from memframe.apply import Run, apply_plan, create_memories, push_memories, resume_run, update_memories
-    from memframe.archive import Changes, export_memories, load_archive, refresh_archive
+    from memframe.archive import Changes, export_memories, forget_memories, load_archive, refresh_archive
     from memframe.audit import Audit, ChatJudge, Policy, audit_memories
-    from memframe.cleanup import plan_cleanup
+    from memframe.clean import CleanedFile, clean_file
+    from memframe.cleanup import plan_cleanup, write_changes
     from memframe.client import Client, connect, wait_for_decision
     from memframe.fleet import (
         Fleet,
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
         load_fleet,
         plan_fleet,
     )
+    from memframe.history import diff_archives
     from memframe.journal import list_runs, purge_runs
     from memframe.load import (
         iter_memories,
@@ -75,6 +77,7 @@ if TYPE_CHECKING:
     from memframe.restore import plan_restore
     from memframe.review import Review, review
     from memframe.signin import SignIn
+    from memframe.snapshots import list_snapshots
     from memframe.undo import plan_reseal, plan_undo
     from memframe.versions import show_versions
     from memframe.wire import AccessRequest, Credentials, OAuthTokens
@@ -82,11 +85,13 @@ if TYPE_CHECKING:
 _ROOMS = {
     "access": "Access open_access",
     "apply": "Run apply_plan create_memories push_memories resume_run update_memories",
-    "archive": "Changes export_memories load_archive refresh_archive",
+    "archive": "Changes export_memories forget_memories load_archive refresh_archive",
     "audit": "Audit ChatJudge Policy audit_memories",
-    "cleanup": "plan_cleanup",
+    "clean": "CleanedFile clean_file",
+    "cleanup": "plan_cleanup write_changes",
     "client": "Client connect wait_for_decision",
     "fleet": "Fleet FleetFolder FleetPlans FleetRun apply_fleet audit_fleet export_fleet load_fleet plan_fleet",
+    "history": "diff_archives",
     "journal": "list_runs purge_runs",
     "load": "iter_memories load_access_requests load_memories load_memory load_tag load_tags",
     "oauth": "OAuthFlow",
@@ -96,6 +101,7 @@ _ROOMS = {
     "restore": "plan_restore",
     "review": "Review review",
     "signin": "SignIn",
+    "snapshots": "list_snapshots",
     "undo": "plan_reseal plan_undo",
     "versions": "show_versions",
     "wire": "AccessRequest Credentials OAuthTokens",
@@ -115,6 +121,7 @@ __all__ = [
     "AuthError",
     "Changes",
     "ChatJudge",
+    "CleanedFile",
     "Client",
     "ConfigError",
     "ConflictError",
@@ -151,12 +158,16 @@ __all__ = [
     "apply_plan",
     "audit_fleet",
     "audit_memories",
+    "clean_file",
     "connect",
     "create_memories",
+    "diff_archives",
     "export_fleet",
     "export_memories",
+    "forget_memories",
     "iter_memories",
     "list_runs",
+    "list_snapshots",
     "load_access_requests",
     "load_archive",
     "load_fleet",
@@ -183,6 +194,7 @@ __all__ = [
     "show_versions",
     "update_memories",
     "wait_for_decision",
+    "write_changes",
 ]
 
 

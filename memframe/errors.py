@@ -128,7 +128,7 @@ class OAuthError(MemframeError, ValueError):
     ----------
     code : str
         The reason, for programs: ``access_denied`` and the other codes of RFC 6749, or memframe's own
-        ``state_mismatch``, ``code_missing``, ``link_pasted``, ``issuer_mismatch``,
+        ``state_mismatch``, ``code_missing``, ``not_an_answer``, ``link_pasted``, ``issuer_mismatch``,
         ``no_answer``.
     """
 

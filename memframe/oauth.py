@@ -46,6 +46,9 @@ class Attempt(NamedTuple):
     """Scheme, host and port of the servers that were asked."""
 
 
+_CODE = re.compile(r"[\x21-\x7e]{1,4096}")
+"""A code as servers issue it: RFC 6749 allows spaces, too, but then a sentence could be one."""
+
 _ADDRESS = re.compile(r"://|^[?/]|\b(code|state|error)=")
 
 
@@ -70,8 +73,14 @@ def code_in(pasted: Secret, attempt: Attempt | None) -> Secret:
     if not pasted.reveal().strip():
         raise OAuthError("nothing was pasted: paste the redirected address, or its code", code="code_missing")
     if not _ADDRESS.search(pasted.reveal().strip()):
-        return Secret(pasted.reveal().strip())
+        return _check_code(Secret(pasted.reveal().strip()))
     codes, fields = _parse(pasted)
+    if not (codes or fields.keys() & {"state", "error", "response_type"}):
+        raise OAuthError(
+            "the pasted address is that of another page, without a code in it: copy the address of the page that you "
+            "were sent to after you allowed access",
+            code="code_missing",
+        )
     if "response_type" in fields and not codes and "error" not in fields:
         raise OAuthError(
             "the pasted address is the link itself: open it, and paste the address of the page that you are sent "
@@ -104,6 +113,17 @@ def code_in(pasted: Secret, attempt: Attempt | None) -> Secret:
     return codes[0]
 
 
+def _check_code(pasted: Secret) -> Secret:
+    """Return a bare code; refuse a text that no server has issued."""
+    if not _CODE.fullmatch(pasted.reveal()):
+        raise OAuthError(
+            "what was pasted is neither an address nor a code: copy the address of the page that you were sent to "
+            "after you allowed access, as a whole",
+            code="not_an_answer",
+        )
+    return pasted
+
+
 def _parse(pasted: Secret) -> tuple[list[Secret], dict[str, list[str]]]:
     """Split a redirected address into codes and other fields; nothing is raised where the code is in the open."""
     # mails and terminals quote and wrap it
@@ -122,7 +142,8 @@ def _is_of(issuer: str, known: frozenset[Origin]) -> bool:
 
 _REFUSALS = {
     "access_denied": "the user did not allow access; nothing was shared, and the link can be opened again",
-    "invalid_grant": "this code was already used, has expired or was issued for another address; open the link again",
+    "invalid_grant": "this code was already used, has expired or was issued for another address, or it is something "
+    "else; open the link again",
     "temporarily_unavailable": "the OAuth server is busy; open the link again in a minute",
 }
 

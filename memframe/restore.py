@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date
 from os import PathLike
 from typing import NamedTuple
 
@@ -39,7 +40,12 @@ Archive = str | PathLike[str] | pd.DataFrame
 
 
 def plan_restore(
-    access: Access, archive: Archive, *, key: Key | None = None, on_conflict: OnConflict = "theirs"
+    access: Access,
+    archive: Archive,
+    *,
+    key: Key | None = None,
+    on_conflict: OnConflict = "theirs",
+    as_of: str | date | None = None,
 ) -> Plan:
     """Plan to restore what an archive contains and the service lacks. Nothing is written.
 
@@ -55,6 +61,8 @@ def plan_restore(
         How to treat memories that differ from the archive: as an error; as a change with action "conflict",
         which can be reviewed but not applied; by taking the archive's version; or, by default, by keeping the
         service's.
+    as_of : str, datetime or date, optional
+        Restore a state of the past, of an archive that keeps them, as in `load_archive`.
 
     Returns
     -------
@@ -85,7 +93,7 @@ def plan_restore(
     check_kind("access", access, Access)
     check_option("on_conflict", on_conflict, OnConflict)
     now = access.client.runtime.now()
-    frame = _read(access, archive, key)
+    frame = _read(access, archive, key, as_of)
     found = _match(access, _memories_of(access, frame), frame.fields)
     asked = [_create(memory) for memory in found.gone]
     changes = without_repeats(access, asked)
@@ -103,7 +111,7 @@ def plan_restore(
         *([f"Left alone: {', '.join(left)}."] if left else []),
     ]
     changes += filter(None, differing)
-    return plan_of(access, _hide_secrets(changes), notes=notes, created_at=now)
+    return plan_of(access, hide_secrets(changes), notes=notes, created_at=now)
 
 
 class ArchivedMemory(Struct, frozen=True, kw_only=True):
@@ -138,13 +146,17 @@ class ArchivedMemory(Struct, frozen=True, kw_only=True):
         return values, [cell.error for cell in cells.values() if cell.error]
 
 
-def _read(access: Access, archive: Archive, key: Key | None) -> EditedFrame:
+def _read(access: Access, archive: Archive, key: Key | None, as_of: str | date | None = None) -> EditedFrame:
     check_kind("the archive, if no path,", archive, pd.DataFrame, str, PathLike, error=PlanError)
     if isinstance(archive, pd.DataFrame):
         if key is not None:
             raise PlanError("key= opens a sealed archive, and this is a frame: leave it out")
+        if as_of is not None:
+            raise PlanError(
+                "as_of= is about an archive that keeps its past, and this is a frame: leave it out"
+            )
         return EditedFrame(archive)
-    loaded = load_archive(archive, key=access if key is None and is_sealed(archive) else key)
+    loaded = load_archive(archive, key=access if key is None and is_sealed(archive) else key, as_of=as_of)
     return EditedFrame(
         loaded.drop(columns=missing_columns(archive))
     )  # they say nothing: null would clear a field
@@ -316,7 +328,7 @@ def _reconcile(archived: ArchivedMemory, memory: CurrentMemory, on_conflict: OnC
     return replace(change, action="patch")
 
 
-def _hide_secrets(changes: Sequence[Change]) -> list[Change]:
+def hide_secrets(changes: Sequence[Change]) -> list[Change]:
     """Hide in displays what an audit calls a secret, as an archive may hold what a cleanup has redacted since."""
     sides = [(place, fields) for place, one in enumerate(changes) for fields in (one.before, one.after)]
     texts = {name: [fields.get(name) for _, fields in sides] for name in TEXT_FIELDS}

@@ -74,7 +74,7 @@ def plan_undo(access: Access, journal_or_run: StrPath | Run, *, rows: Iterable[o
     >>> run = apply_plan(access, plan_deletes(access, load_memories(access, limit=2)), confirm=2)
     >>> back = plan_undo(access, run)
     >>> back.counts
-    {'create': 2}
+    {'restore': 2}
     >>> apply_plan(access, back).raise_for_failures()
     """
     check_kind("access", access, Access)
@@ -181,7 +181,7 @@ def _make_change(
     done: Change, action: Action, before: dict[str, Value], after: dict[str, Value], reason: str, **more: Any
 ) -> Change:
     """Make a change of the same memory, in the same group and with the same texts hidden."""
-    same = {"row": done.row, "id": done.id, "group": done.group, "hidden": done.hidden}
+    same = {"row": done.row, "id": done.id, "group": done.group, "hidden": done.hidden, "name": done.name}
     return Change(action=action, before=before, after=after, reason=reason, **(same | more))
 
 

@@ -15,6 +15,7 @@ SMALL = {
     "review": "--findings 400",
     "scale": "--memories 60000 --rounds 1",
     "fleet": "--rounds 1",
+    "nights": "--users 5 --nights 2 --memories 8 --changed 0.4",
     "audit_whole": "--rows 300 --rounds 1",
     "audit_corpora": "",
     "service": "--databases sqlite --workers 1 --seconds 1 --rounds 1 --rows 0",

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 import memframe
 from memframe.cli import main
+from memframe.envelope import LAYOUTS
 from memframe.sample import load_sample, load_sample_tags
 from tests.audit.test_judge import knowing
 from tests.chat_stub import ChatStub, said
@@ -93,6 +94,7 @@ def test_commands_run(page, asked, tmp_path):
     asked.service.decide(request.id, "approved")
     (tmp_path / "old-keys.txt").write_text(bytes(range(32)).hex())
     (tmp_path / "key.txt").write_text("a key")
+    (tmp_path / "MEMORY.md").write_text("- Likes tea\n- Likes tea\n")
     (tmp_path / "export.json").write_text('[{"memory": "Likes tea", "user_id": "ada"}]')
     for line in "".join(blocks(page, "sh")).replace("\\\n", " ").splitlines():
         name, *arguments = shlex.split(line, comments=True) or [""]
@@ -127,13 +129,23 @@ def test_links_lead_to_files(page):
     assert missing == []
 
 
-def test_the_page_of_the_api_has_every_public_name():
-    page = (ROOT / "docs/reference/api.md").read_text("utf-8")
+def test_the_pages_of_the_api_have_every_public_name():
+    index = (ROOT / "docs/reference/api.md").read_text("utf-8")
+    pages = {page: page.read_text("utf-8") for page in (ROOT / "docs/reference/api").glob("*.md")}
+    assert {f"api/{page.stem}" for page in pages} == set(re.findall(r"^api/\S+$", index, re.MULTILINE))
+    text = "".join(pages.values())
     names = [
         name for name in memframe.__all__ if not name.endswith(("Error", "Timeout"))
     ]  # errors: a page of modules
-    assert "automodule:: memframe.errors" in page
-    assert [name for name in names if not re.search(rf":: memframe\.(\w+\.)?{name}\b", page)] == []
+    assert "automodule:: memframe.errors" in text
+    assert [name for name in names if not re.search(rf":: memframe\.(\w+\.)?{name}\b", text)] == []
+
+
+def test_every_layout_of_sealed_content_is_listed_by_name():
+    page = (ROOT / "docs/reference/formats.md").read_text("utf-8")
+    _, _, section = page.partition("## Sealed content")
+    named = re.findall(r"^\| `([^`]+)` \|", section.partition("\n## ")[0], re.MULTILINE)
+    assert named == [*LAYOUTS, "plain"]
 
 
 @pytest.mark.campaign  # ten seconds, and .ci/run runs it

@@ -120,6 +120,27 @@ def test_what_is_unknown_in_an_answer_is_ignored_and_the_verifier_goes_with_the_
     assert challenge_of(Secret(sent["code_verifier"])) == asked["code_challenge"]
 
 
+@pytest.mark.parametrize(
+    ("pasted", "code"),
+    [
+        ("Please see my notes", "not_an_answer"),
+        ("def f(): pass", "not_an_answer"),
+        ("übersicht", "not_an_answer"),
+        ("x" * 5000, "not_an_answer"),
+        ("http://127.0.0.1:8888/lab/tree/notes.ipynb", "code_missing"),
+        ("https://memory.example/dashboard?tab=2", "code_missing"),
+    ],
+)
+def test_nonsense_that_is_pasted_is_not_sent_and_has_a_reason_of_its_own(user, pasted, code):
+    flow = user.flow()
+    address = flow.authorization_url()
+    with pytest.raises(OAuthError) as refused:
+        flow.exchange(pasted)
+    assert refused.value.code == code
+    assert pasted not in str(refused.value)
+    assert flow.exchange(user.person.authorize(address)).memory_key, "the attempt is still open"
+
+
 @pytest.mark.asvs("10.2.2")
 @pytest.mark.rfc("9207 2.4a", "9207 2.4b", "9700 2.1d")
 def test_an_answer_of_another_server_is_refused(user):

@@ -97,7 +97,11 @@ def archive(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     "arguments",
-    [("audit", "--html", "thesis.txt"), ("audit", "--out", "thesis.txt")],
+    [
+        ("audit", "--html", "thesis.txt"),
+        ("audit", "--out", "thesis.txt"),
+        ("audit", "--sarif", "thesis.txt"),
+    ],
 )
 def test_commands_refuse_before_they_audit_and_replace_with_force(archive, tmp_path, monkeypatch, arguments):
     (tmp_path / "thesis.txt").write_text("ten years")
@@ -113,7 +117,7 @@ def test_commands_refuse_before_they_audit_and_replace_with_force(archive, tmp_p
 
 def test_the_memories_that_are_audited_are_not_replaced_by_the_audit(archive, tmp_path):
     before = (tmp_path / "memories.json").read_bytes()
-    for option in ("--out", "--html"):
+    for option in ("--out", "--html", "--sarif"):
         invoke("audit", *archive, option, "memories.json", code=1)
     assert (tmp_path / "memories.json").read_bytes() == before
 

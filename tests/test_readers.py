@@ -330,6 +330,12 @@ SHAPES = [
      {"episode": 1, "entity": 2, "entry of summaries": 2}),
     ("lines as ChatGPT's page has them", "User likes tea\nUser's cat is Tom\n", "pasted",
      [{"content": "User likes tea"}, {"content": "User's cat is Tom"}], {}),
+    ("lines of ChatGPT's page about a name", "Ada likes tea.\nAda's cat is Tom.\n\nPrefers short answers\nAda also rows on Sundays.\n", "pasted",
+     [{"content": "Ada likes tea."}, {"content": "Ada's cat is Tom."}, {"content": "Prefers short answers"}, {"content": "Ada also rows on Sundays."}], {}),
+    ("lines of ChatGPT's page without a subject", "Is learning Spanish\nHas a cat\nUser lives in Lyon\nGoogle Maps, not Apple\n", "pasted",
+     [{"content": "Is learning Spanish"}, {"content": "Has a cat"}, {"content": "User lives in Lyon"}, {"content": "Google Maps, not Apple"}], {}),
+    ("lines of ChatGPT's page in other languages", "用户喜欢茶。\n用户住在里昂。\nDer Nutzer rudert.\n", "pasted",
+     [{"content": "用户喜欢茶。"}, {"content": "用户住在里昂。"}, {"content": "Der Nutzer rudert."}], {}),
     ("dates without brackets", "2024-05-01 - Likes tea\n**[2024-05-02]** - Rows\n**2024-05-03**: Swims\n", "pasted",
      [{"content": "Likes tea", "created_at": pd.Timestamp("2024-05-01T00:00Z")}, {"content": "Rows"},
       {"content": "Swims", "created_at": pd.Timestamp("2024-05-03T00:00Z")}], {}),
@@ -529,6 +535,8 @@ BAD = [
     ("bytes", bytes(range(256)), "is no text"),
     ("csv without texts", "name,age\nAda,36\n", r"none of its columns \(name, age\).*Rename the one"),
     ("prose", "Once upon a time\nthere was tea.\n", "of no known format"),
+    ("a manual", "User guide\nClick the button.\nThe light is green.\n", "of no known format"),
+    ("a story", "This is tea.\nThis was water.\nIt boils slowly, as it must.\n", "of no known format"),
     ("empty", "", "is empty"),
     ("workbook", packed(**{"xl/workbook.xml": "<workbook/>"}), "an Excel workbook: save its sheet as CSV"),
     ("mixed", [MEM0, SUPERMEMORY["memoryEntries"][0]], "fits several formats, mem0 and supermemory: say which with format="),
@@ -728,6 +736,27 @@ def test_texts_beside_notes_are_notes(tmp_path):
     (tmp_path / "a.md").unlink()
     (tmp_path / "c.txt").write_text("- Swims\n")
     assert read(tmp_path)["content"].tolist() == ["Rows on Sunday", "Swims"]
+
+
+def test_a_folder_of_texts_is_one_of_notes(tmp_path):
+    (tmp_path / "preferences.txt").write_text("She keeps her tea\nin a tin.\n")
+    frame = read(tmp_path)
+    assert frame[["title", "content"]].values.tolist() == [["preferences", "She keeps her tea\nin a tin."]]
+    (tmp_path / "boats").mkdir()
+    (tmp_path / "boats" / "plans.txt").write_text("- Row on Sunday\n- Paint the oars\n")
+    frame = read(tmp_path)
+    assert sorted(frame["content"]) == ["Paint the oars", "Row on Sunday", "She keeps her tea\nin a tin."]
+    assert {*frame["file"]} == {"boats/plans.txt", "preferences.txt"}
+
+
+def test_a_single_section_is_read_beside_the_other_file_of_hermes(tmp_path):
+    (tmp_path / "memories").mkdir()
+    (tmp_path / "memories" / "MEMORY.md").write_text("Likes tea\n§\nRows\n")
+    (tmp_path / "memories" / "USER.md").write_text("- Is Ada\n- Has a cat")
+    (tmp_path / "USER.md").write_text("Of another program")
+    frame = read(tmp_path)
+    assert frame["content"].tolist() == ["Likes tea", "Rows", "- Is Ada\n- Has a cat"]
+    assert "Not read, as of another format: USER.md;" in frame.attrs["memframe_read"]["summary"]
 
 
 def test_an_empty_list_has_a_whole_report(tmp_path):

@@ -63,7 +63,7 @@ def test_all_of_it_comes_back_as_it_was_and_only_once(access, memories, archive)
     before = whole(access)
     delete(access, memories)
     plan = mf.plan_restore(access, archive)
-    assert plan.counts == {"create": 4}
+    assert plan.counts == {"restore": 4}
     assert repr(plan) == "<memframe.Plan: 4 restores>"
     assert "deleted within 30 days comes back with its id and dates" in notes(plan)
     run = applied(access, plan)
@@ -152,7 +152,7 @@ def test_frames_restore_too_and_say_what_they_cannot(access, memories):
     odd["tags"] = [(), (), ("a,b",), ()]
     odd["title"] = pd.Series([None, None, None, "half \ud83d of a pair"], dtype=object)
     plan = mf.plan_restore(access, odd)
-    assert plan.counts == {"invalid": 3, "create": 1}
+    assert plan.counts == {"invalid": 3, "restore": 1}
     assert (
         plan.changes.reason.str.contains("no content that opens|contains a comma|half of a surr").sum() == 3
     )
@@ -211,7 +211,7 @@ def test_secrets_of_an_archive_are_restored_and_not_shown(access, backup):
     archived = rows.assign(content=f"The wifi password is {secret}.")
     delete(access, rows.iloc[2:])
     plan = mf.plan_restore(access, archived, on_conflict="mark")
-    assert plan.counts == {"conflict": 2, "create": 2}
+    assert plan.counts == {"conflict": 2, "restore": 2}
     shown = plan.diff() + plan.to_json() + plan._repr_html_() + str(plan.changes.to_dict())
     assert "The wifi password is" in shown
     assert secret not in shown
@@ -250,7 +250,7 @@ def test_whatever_happened_since_nothing_is_lost_or_doubled(service, gone, edite
         marked = mf.plan_restore(access, path, on_conflict="mark")
         conflicts, creates = edited & of_archive - gone, gone & of_archive
         assert marked.counts == {
-            name: len(rows) for name, rows in (("create", creates), ("conflict", conflicts)) if rows
+            name: len(rows) for name, rows in (("restore", creates), ("conflict", conflicts)) if rows
         }
         plan = mf.plan_restore(access, path)
         assert plan.records == marked.without("conflict").records

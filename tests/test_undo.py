@@ -78,7 +78,7 @@ def test_deletes_are_restored_under_their_ids_and_times(user, access, memories):
     assert "An undo within 30 days brings deleted memories back with their ids and dates" in str(plan)
     run = applied(access, plan)
     back = mf.plan_undo(access, run)
-    assert back.counts == {"create": 2}
+    assert back.counts == {"restore": 2}
     for memory_id, created_at, reason in zip(
         memories.id, memories.created_at, back.changes.reason, strict=False
     ):
@@ -104,7 +104,7 @@ def test_where_a_service_does_not_restore_it_is_said_before_and_after(elsewhere,
         mf.apply_plan(elsewhere, plan, **QUIET)
     run = applied(elsewhere, plan)
     plan = mf.plan_undo(elsewhere, run)
-    assert plan.counts == {"create": 2}
+    assert plan.counts == {"restore": 2}
     for memory_id, created_at, reason in zip(
         memories.id, memories.created_at, plan.changes.reason, strict=False
     ):
@@ -246,7 +246,7 @@ def test_an_undo_can_be_undone(access, memories):
     after = held(access)
     undone(access, undone(access, run))
     assert held(access) == after
-    assert mf.plan_undo(access, run).counts == {"create": 2}, "it is gone again, and can be made again"
+    assert mf.plan_undo(access, run).counts == {"restore": 2}, "it is gone again, and can be made again"
     undone(access, run)
     pd.testing.assert_frame_equal(whole(access), first)
 

@@ -42,7 +42,7 @@ def check_plan(access: Access, plan: Plan, confirm: object, confirm_losses: obje
     odd = [change for change in plan.records if change.action in {"conflict", "invalid"}]
     if odd:
         rows = list_some([f"{change.label}: {change.reason}" for change in odd], "; ")
-        raise PlanError(f"the plan has {format_counts(plan.counts)}: settle these and plan again: {rows}")
+        raise PlanError(f"the plan has {format_counts(plan.counts)}: resolve them and plan again: {rows}")
     n_deletes = plan.counts.get("delete", 0)
     if confirm is None and n_deletes:
         memories = number_of(n_deletes, "memory", "memories")
@@ -208,7 +208,7 @@ def read_service_state(access: Access, plan: Plan) -> tuple[Access, dict[str, Cu
     refuse_rekeyed(access, plan.key_version)
     ids = {i for change in plan.writes for i in (change.id, *change.depends_on) if i is not None}
     ids_before: set[str] = set()
-    if plan.counts.get("create"):
+    if any(change.action == "create" for change in plan.writes):
         current = {}
         for memory in iter_current(access):
             ids_before.add(memory.id)

@@ -24,6 +24,7 @@ replaces another archive, and nothing else.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from datetime import date
 from os import PathLike
 from pathlib import Path
 from typing import Literal
@@ -34,6 +35,7 @@ import pyarrow as pa
 from memframe.access import Access
 from memframe.archive import formats
 from memframe.archive.formats import check_target, is_folder, raise_write_errors
+from memframe.archive.history import forget_memories, read_as_of
 from memframe.archive.notes import write_notes, write_pam
 from memframe.archive.refresh import Changes, refresh_archive
 from memframe.archive.sealing import Key, Plain, Reader, Sealed, tables_of_access
@@ -43,7 +45,7 @@ from memframe.files import atomic_file, atomic_folder, expand_path
 from memframe.progress import ProgressOption
 from memframe.secret import as_secret_if_text
 
-__all__ = ["Changes", "export_memories", "load_archive", "refresh_archive"]
+__all__ = ["Changes", "export_memories", "forget_memories", "load_archive", "refresh_archive"]
 
 
 def export_memories(
@@ -127,7 +129,11 @@ def export_memories(
 
 
 def load_archive(
-    path: str | PathLike[str], *, key: Key | None = None, columns: Sequence[str] | None = None
+    path: str | PathLike[str],
+    *,
+    key: Key | None = None,
+    columns: Sequence[str] | None = None,
+    as_of: str | date | None = None,
 ) -> pd.DataFrame:
     """Load an archive from `export_memories`, or a frame of memories that pandas wrote with all columns.
 
@@ -142,6 +148,10 @@ def load_archive(
         are not sealed can be read but are not verified.
     columns : sequence of str, optional
         Only these, in this order; by default all.
+    as_of : str, datetime or date, optional
+        The state at that moment, of an archive that keeps them (`refresh_archive`): the last snapshot that was taken at
+        or before it. A text or date means the end of what it names: "2026-11-24" is that day's last state. UTC, unless
+        it names a zone.
 
     Returns
     -------
@@ -175,6 +185,8 @@ def load_archive(
         raise FrameError(
             f"columns is {type(given).__name__}, not a list of names: pass one, or leave it out."
         )
+    if as_of is not None:
+        return frame_of(read_as_of(expand_path(path), key, columns, as_of))
     reader = Reader(expand_path(path), key)
     has_index = len(reader.parts) == 1  # the files of a dataset have none together
     table = pa.concat_tables(reader.tables(columns, with_index=has_index), promote_options="permissive")

@@ -13,6 +13,7 @@ recognized by an unnamed first column, the index, or by lists as Python shows th
 from __future__ import annotations
 
 import csv
+import io
 import os
 import re
 from ast import literal_eval
@@ -46,6 +47,7 @@ from memframe.errors import FrameError, MemframeError
 from memframe.fields import COLUMNS_VERSION
 from memframe.files import raise_os_errors_as
 from memframe.frames import NAMES, TEXT
+from memframe.snapshots import HEADER, SNAPSHOTS, SUFFIX, SnapshotHeader
 
 
 class OpenedFile(NamedTuple):
@@ -152,6 +154,17 @@ def _write_csv(file: BinaryIO, schema: pa.Schema, tables: Iterable[pa.Table]) ->
     with pa.csv.CSVWriter(file, _disarm(schema.empty_table()).schema) as writer:
         for table in tables:
             writer.write_table(_disarm(table))
+
+
+def csv_of(table: pa.Table) -> bytes:
+    r"""Return a table as CSV in which no cell begins as a formula does.
+
+    >>> csv_of(pa.table({"text": ["=1+1", "tea"]}))
+    b'"text"\n"\'=1+1"\n"tea"\n'
+    """
+    buffer = io.BytesIO()
+    _write_csv(buffer, table.schema, [table])
+    return buffer.getvalue()
 
 
 def _disarm(table: pa.Table) -> pa.Table:
@@ -300,15 +313,14 @@ class ArchiveHeader(msgspec.Struct, frozen=True):
     """Owner of the memories in a file; ``seal`` is None if they are plain.
 
     It is JSON in the metadata of the schema. Archives made of frames have none, as a frame may hold the memories of
-    several users. ``columns`` is the version of the columns (`memframe.fields.COLUMNS_VERSION`).
+    several users. ``columns`` is the version of the columns (`memframe.fields.COLUMNS_VERSION`). Only the files of
+    snapshots have a ``snapshot``.
     """
 
     user_id: str
     seal: Seal | None = None
     columns: int = 1
-
-
-HEADER = b"memframe"
+    snapshot: SnapshotHeader | None = None
 
 
 def header_in(metadata: Mapping[bytes, bytes]) -> ArchiveHeader | None:
@@ -484,9 +496,10 @@ def open_file(path: Path) -> OpenedFile:
     """Open a file of an archive, or a folder of notes."""
     if path.is_dir():
         return _open_notes(path)
-    check_suffix(path)
+    if path.suffix != SUFFIX:
+        check_suffix(path)
     check_holes(path, str(path))
-    return OPENERS[path.suffix.lower()](path)
+    return OPENERS.get(path.suffix.lower(), _open_parquet)(path)
 
 
 def writer_for(path: Path) -> Callable[[BinaryIO, pa.Schema, Iterable[pa.Table]], None]:
@@ -520,18 +533,23 @@ def in_parts(schema: pa.Schema, tables: Iterable[pa.Table]) -> Iterator[tuple[st
     return ((part_name(number), part) for number, part in enumerate(parts))
 
 
-def check_target(path: Path) -> None:
-    """Refuse a path where no archive can be written, or where another file would be lost."""
+def check_target(path: Path, *, keeps_snapshots: bool = False) -> None:
+    """Refuse a path where no archive can be written, or where another file or a snapshot would be lost."""
     if not is_folder(path):
         check_suffix(path)
     if not path.parent.is_dir():
         raise FrameError(f"The folder {path.parent} does not exist: create it, or choose another.")
     cause = ""
     if path.is_dir():
+        if (path / SNAPSHOTS).is_dir() and not keeps_snapshots:
+            raise FrameError(
+                f"{path} is not replaced, as its snapshots would be lost: refresh it instead, choose another path, or "
+                f"remove {path / SNAPSHOTS} yourself."
+            )
         parts = (
             entry
             for entry in path.iterdir()
-            if entry.suffix not in (".parquet", ".md") or not is_archive(entry)
+            if entry.name != SNAPSHOTS and (entry.suffix not in (".parquet", ".md") or not is_archive(entry))
         )
         cause = next((f"it holds {entry.name}" for entry in parts), "")
     elif path.exists() and not is_archive(path):

@@ -195,7 +195,6 @@ def _memory(pam_id: str, row: dict[str, Any], at: str) -> dict[str, Any]:
     kind, status = row.get("kind"), row.get("status")
     tags = [re.sub(r"[^a-z0-9_-]+", "-", tag.lower()).strip("-_") for tag in row["tags"] or ()]
     platform = re.sub(r"[^a-z0-9_-]+", "-", (row["source"] or "").lower()).strip("-")[:32]
-    text = re.sub(r"\s+", " ", unicodedata.normalize("NFC", row["content"].strip().lower()))
     own = {name: value for name, value in row.items() if value not in (None, (), "") and name not in _HELD}
     if row.get("origin_id") not in (None, pam_id):
         own["origin_id"] = row["origin_id"]
@@ -204,7 +203,7 @@ def _memory(pam_id: str, row: dict[str, Any], at: str) -> dict[str, Any]:
         "type": kind if kind in _TYPES else "custom",
         "custom_type": None if kind in _TYPES else kind or "memory",
         "content": row["content"],
-        "content_hash": f"sha256:{sha256(text.encode()).hexdigest()}",
+        "content_hash": digest_content(row["content"]),
         "tags": [*dict.fromkeys(filter(None, tags))],
         "temporal": {"created_at": at} | {pam: row[name] for name, pam in _TIMES.items() if row.get(name)},
         "provenance": {"platform": platform if len(platform) > 1 else "unknown"},
@@ -221,6 +220,17 @@ def _memory(pam_id: str, row: dict[str, Any], at: str) -> dict[str, Any]:
 
 _TIMES = {name: name for name in ("created_at", "updated_at", "valid_from", "valid_until")}
 _TIMES |= {"replaced_by": "superseded_by"}
+
+
+def digest_content(content: str) -> str:
+    """Compute the ``content_hash`` of a text, which is the same for other cases and blanks.
+
+    >>> digest_content("Likes  Tea ") == digest_content("likes tea")
+    True
+    """
+    text = re.sub(r"\s+", " ", unicodedata.normalize("NFC", content.strip().lower()))
+    return f"sha256:{sha256(text.encode()).hexdigest()}"
+
 
 _HELD = {
     *(field.name for field in MEMORY_FIELDS if not field.is_editable),

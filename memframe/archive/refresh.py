@@ -11,8 +11,6 @@ Python chooses the key of its hashes anew for each process, so nobody can prepar
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from math import inf
@@ -28,13 +26,15 @@ from numpy.typing import NDArray
 from memframe.access import Access
 from memframe.archive import formats
 from memframe.archive.formats import check_not_newer, check_target, open_file, part_name, raise_write_errors
+from memframe.archive.history import carry_snapshots, remove_leftovers
 from memframe.archive.sealing import IN_THE_OPEN, Plain, Reader, Sealed, tables_of_access
 from memframe.archive.table import ARCHIVE_SCHEMA, tuples_of
 from memframe.client.responses import same_id
 from memframe.display import html_card
 from memframe.errors import FrameError, check_kind
-from memframe.files import atomic_file, atomic_folder, expand_path
+from memframe.files import atomic_file, atomic_folder, expand_path, link_or_copy
 from memframe.progress import ProgressOption
+from memframe.snapshots import SNAPSHOTS, Keep, check_keep
 
 Hashes = NDArray[np.int64]
 
@@ -154,7 +154,11 @@ class RowComparison:
 
 
 def refresh_archive(
-    access: Access, path: str | PathLike[str], *, progress: ProgressOption = "auto"
+    access: Access,
+    path: str | PathLike[str],
+    *,
+    keep: Keep | None = None,
+    progress: ProgressOption = "auto",
 ) -> Changes:
     """Bring an archive up to date and return what changed since it was written.
 
@@ -167,6 +171,11 @@ def refresh_archive(
         To the user whose memories the archive holds.
     path : str or path
         What `export_memories` wrote.
+    keep : bool or dict of str to int, optional
+        Keep the states of the past inside the archive, as small files (`list_snapshots`): True for all, or the number
+        by period as in restic, such as ``{"daily": 7, "weekly": 4, "monthly": 12}``: the last of each of the last seven
+        days that have one, and so on; other periods are ``last``, ``hourly`` and ``yearly``. The archive must be a
+        folder. By default an archive keeps its states if it has some, and False is refused then.
     progress : {"auto", True, False} or callable
         Shown while the memories are listed.
 
@@ -178,7 +187,14 @@ def refresh_archive(
     Raises
     ------
     FrameError
-        There is no archive of this user at `path`, or it has additional columns.
+        There is no archive of this user at `path`, it has additional columns, or it cannot keep states.
+    ConfigError
+        ``keep`` is no retention.
+
+    Warns
+    -----
+    UserWarning
+        A snapshot is damaged, which costs that one alone.
 
     Examples
     --------
@@ -195,12 +211,25 @@ def refresh_archive(
         reader = Reader(target)
         if reader.parts == [target] and (target.is_dir() or target.suffix.lower() == ".md"):
             raise FrameError(f"{target} contains notes, which cannot be refreshed: export them again.")
-        check_target(target)
+        check_target(target, keeps_snapshots=True)
+        _check_keep(target, keep)
         _check_owner(reader, target, access)
-        return _refresh(access, target, reader, progress)
+        return _refresh(access, target, reader, keep, progress)
 
 
-def _refresh(access: Access, target: Path, reader: Reader, progress: ProgressOption) -> Changes:
+def _check_keep(path: Path, keep: Keep | None) -> None:
+    check_keep(keep)
+    if keep and not path.is_dir():
+        raise FrameError(
+            f"{path} is one file, and states of the past are kept in a folder: export to a path without an extension."
+        )
+    if keep is False and (path / SNAPSHOTS).is_dir():
+        raise FrameError(f"{path} keeps snapshots: remove {path / SNAPSHOTS} yourself if it shall have none.")
+
+
+def _refresh(
+    access: Access, target: Path, reader: Reader, keep: Keep | None, progress: ProgressOption
+) -> Changes:
     header = reader.header
     seal = header and header.seal
     form = Sealed(access, header) if seal else Plain.of(access, formats.writer_for(target))
@@ -214,29 +243,32 @@ def _refresh(access: Access, target: Path, reader: Reader, progress: ProgressOpt
         continues=not reader.missing_columns and (not isinstance(form, Sealed) or form.continues),
     )
     files = comparison.files(tables_of_access(access, progress=progress))
-    gone: list[str] = []
 
     def write(path: Path, base: int, tables: list[pa.Table]) -> None:
         if tables or base < 0:
             with atomic_file(path) as file:
                 form.write(file, map(form.prepare, tables))
         elif path != target:
-            try:
-                os.link(reader.parts[base], path)
-            except OSError:  # the file system has no links
-                shutil.copy2(reader.parts[base], path)
+            link_or_copy(reader.parts[base], path)
 
-    if target.is_dir():
-        with atomic_folder(target) as fresh:
-            for number, (base, tables) in enumerate(files):
-                write(fresh / part_name(number), base, tables)
-            gone += _gone(reader, comparison.is_gone)
-            form.seal_folder(fresh)
-    else:
+    def found() -> Changes:
+        gone = _gone(reader, comparison.is_gone)
+        return Changes(tuple(comparison.added), tuple(comparison.changed), tuple(gone))
+
+    if not target.is_dir():
         for base, tables in files:
-            gone += _gone(reader, comparison.is_gone)
+            changes = found()
             write(target, base, tables)
-    return Changes(tuple(comparison.added), tuple(comparison.changed), tuple(gone))
+        return changes
+    with atomic_folder(target) as fresh:
+        for number, (base, tables) in enumerate(files):
+            write(fresh / part_name(number), base, tables)
+        form.seal_folder(fresh)
+        changes = found()
+        carry_snapshots(target, fresh, form, access, changes, keep)
+    if (target / SNAPSHOTS).is_dir():
+        remove_leftovers(target)
+    return changes
 
 
 def _check_owner(reader: Reader, path: Path, access: Access) -> None:

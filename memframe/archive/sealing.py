@@ -20,6 +20,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
@@ -34,7 +35,6 @@ from msgspec.structs import replace
 
 from memframe.access import Access
 from memframe.archive.formats import (
-    HEADER,
     SEAL_FILE,
     ArchiveHeader,
     Seal,
@@ -63,6 +63,7 @@ from memframe.frames import NAMES, TEXT
 from memframe.listing import MemoryPages
 from memframe.progress import Progress, ProgressOption
 from memframe.secret import Secret, as_secret
+from memframe.snapshots import HEADER, SnapshotHeader
 from memframe.wire import Credentials
 
 Key = str | Secret | Credentials | Access | Mapping[int, str | Secret]
@@ -202,6 +203,13 @@ class Plain:
         """Return the form of an archive of all memories of one user."""
         return cls(schema_for(ArchiveHeader(access.user_id, columns=COLUMNS_VERSION)), write)
 
+    def for_snapshot(self, snapshot: SnapshotHeader, columns: Mapping[str, pa.DataType]) -> Plain:
+        """Return the form of a snapshot, with these columns before those of memories."""
+        header = replace(header_in(self.schema.metadata) or ArchiveHeader(""), snapshot=snapshot)
+        form = copy(self)
+        form.schema = pa.schema({**columns, **ARCHIVE_SCHEMA}, {HEADER: msgspec.json.encode(header)})
+        return form
+
     def prepare(self, table: pa.Table) -> pa.Table:
         """Return the table to write."""
         return table.select(self.schema.names)
@@ -321,11 +329,16 @@ class Reader:
         return {name for part in self.parts for name in ARCHIVE_SCHEMA.keys() - {*open_file(part).names}}
 
     def tables(
-        self, columns: Sequence[str] | None = None, *, parts: Iterable[Path] = (), with_index: bool = False
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        parts: Iterable[Path] = (),
+        with_index: bool = False,
+        as_stored: bool = False,
     ) -> Iterator[pa.Table]:
         """Yield rows, file by file, as tables of the given columns: by default all rows, and all columns.
 
-        ``with_index`` adds those in which pandas keeps an index.
+        ``with_index`` adds those in which pandas keeps an index. ``as_stored`` leaves sealed cells sealed.
         """
         for part in parts or self.parts:
             file = open_file(part)
@@ -358,7 +371,7 @@ class Reader:
                     f"The files in {self._path} were not sealed together: export the archive again."
                 )
             for table in self._opener.verify(part, file.read(present)):
-                yield add_columns(self._opener.open(table), wanted)
+                yield add_columns(table if as_stored else self._opener.open(table), wanted)
 
 
 def _choose_columns(

@@ -43,6 +43,8 @@ _N_SCORED = 40
 """Texts that share the most weight, for which the similarity is computed over all words."""
 
 _AT_ONCE = 256
+_PAIRS_AT_ONCE = 20_000
+"""Pairs whose words are laid out side by side: of 100,000 pairs those took 100 MB."""
 _BLOCK_CELLS = 8_000_000
 _TOPIC_WEIGHT = 0.6
 _COLUMNS = {"newer": "str", "older": "str", "rank": "int64", "score": "float64", "cue": "str"}
@@ -210,8 +212,8 @@ class _Terms(NamedTuple):
         n_terms = len(self.weight)
         keys = self.rows * n_terms + self.terms
         score = np.zeros(len(newer))
-        for start in range(0, len(newer), 100_000):
-            part = slice(start, start + 100_000)
+        for start in range(0, len(newer), _PAIRS_AT_ONCE):
+            part = slice(start, start + _PAIRS_AT_ONCE)
             of, places = _ranges(self.starts[newer[part]], self.starts[newer[part] + 1])
             wanted = older[part][of] * n_terms + self.terms[places]
             found = np.minimum(np.searchsorted(keys, wanted), max(0, len(keys) - 1))

@@ -141,11 +141,18 @@ def withhold(
         for check, find in FINDERS.items()
     ]
     hidden = _find_hidden(concerned, pd.concat(spans))
+    masked: dict[str, str] = {}  # much of what is said is said of many memories
+
+    def mask(text: str, values: Collection[str]) -> str:
+        if values:
+            return _mask_evidence(text, values)
+        if text not in masked:
+            masked[text] = _mask_evidence(text, ())
+        return masked[text]
+
     # of memories without ids nobody can say which of them holds what is hidden
     evidence = [
-        WITHHELD
-        if hidden and one is None
-        else _mask_evidence(text, {*hidden.get(one, ()), *hidden.get(other, ())})
+        WITHHELD if hidden and one is None else mask(text, {*hidden.get(one, ()), *hidden.get(other, ())})
         for one, other, text in zip(ids, related_ids, quoting["evidence"].tolist(), strict=True)
     ]
     return _replace_evidence(findings, rows, evidence)
@@ -164,11 +171,7 @@ def labels_of(memories: pd.DataFrame, ids: Container[str | None]) -> dict[str, s
     {'m1': 'Tea', 'm2': 'Door code: (5 characters)', 'm3': '(not shown, as it speaks of a secret)'}
     """
     concerned = memories[_are_among(memories["id"], ids)].drop_duplicates("id")
-    secrets, personal = (find(concerned) for find in (find_secrets, find_personal_data))
-    hidden, with_secret = (
-        _find_hidden(concerned, pd.concat([secrets, personal])),
-        set(_read_ids(secrets["id"])),
-    )
+    mask = make_mask(concerned)
     names = [name for name in TEXT_FIELDS if name in concerned.columns]
     labels = {}
     file = PurePath(memories.attrs.get(READ, {}).get("file", "")).name
@@ -179,16 +182,37 @@ def labels_of(memories: pd.DataFrame, ids: Container[str | None]) -> dict[str, s
         is_named = isinstance(entity, str) and entity.strip()
         chosen = (f"{entity}: {texts[-1]}",) if is_named and isinstance(texts[-1], str) else texts
         text = next((" ".join(text.split()) for text in chosen if isinstance(text, str) and text.strip()), "")
-        if is_sensitive(text) and memory_id not in with_secret:
-            label = NOT_SHOWN
-        else:
-            text = _mask_evidence(text, {" ".join(value.split()) for value in hidden.get(memory_id, ())})
-            label = text if len(text) <= _LABEL_LETTERS else f"{text[: _LABEL_LETTERS - 1].rstrip()}…"
+        text = mask(memory_id, text)
+        label = text if len(text) <= _LABEL_LETTERS else f"{text[: _LABEL_LETTERS - 1].rstrip()}…"
         where = " of ".join(
             part for part in (place, file) if isinstance(part, str) and part and places is not nothing
         )
         labels[memory_id] = f"{label} ({where})" if where else label
     return labels
+
+
+def make_mask(memories: pd.DataFrame) -> Callable[[str | None, str], str]:
+    """Return a function that masks secrets and personal data in a text of one of these memories, given its id.
+
+    A text that speaks of a secret while none was found in the memory is not shown at all. White space is joined.
+
+    >>> mask = make_mask(pd.DataFrame({"id": ["m1"], "content": ["Door code:\\n2580#"]}))
+    >>> mask("m1", "Door code:\\n2580#")
+    'Door code: (5 characters)'
+    """
+    secrets, personal = (find(memories) for find in (find_secrets, find_personal_data))
+    hidden, with_secret = (
+        _find_hidden(memories, pd.concat([secrets, personal])),
+        set(_read_ids(secrets["id"])),
+    )
+
+    def mask(memory_id: str | None, text: str) -> str:
+        text = " ".join(text.split())
+        if is_sensitive(text) and memory_id not in with_secret:
+            return NOT_SHOWN
+        return _mask_evidence(text, {" ".join(value.split()) for value in hidden.get(memory_id, ())})
+
+    return mask
 
 
 def _read_ids(column: pd.Series[Any]) -> list[str | None]:

@@ -26,8 +26,8 @@ from memframe.audit.lexicon import CALENDAR, CLASSES, LIGHT, class_of, is_number
 from memframe.audit.planted import with_hidden
 from memframe.audit.rules import load_rules
 from memframe.audit.similarity.cluster import Clusters
-from memframe.audit.text import text_column, with_all_columns
-from memframe.audit.tokenize import words_of
+from memframe.audit.text import MemoryTexts, with_all_columns
+from memframe.audit.tokenize import contents_of, words_of
 from memframe.fields import MEMORY_FIELDS, TEXT_FIELDS
 from memframe.frames import MEMORY_KINDS, read_names, read_numbers, read_texts, read_times
 from memframe.wire import MAX_TAG_CHARS, MAX_TAGS
@@ -92,20 +92,23 @@ class Statements(NamedTuple):
 class WordCounts:
     """Counts of words in all memories, and which ones occur in lower case; computed when needed."""
 
-    def __init__(self, memories: pd.DataFrame) -> None:
-        self._memories = memories
+    def __init__(self, memories: pd.DataFrame | MemoryTexts) -> None:
+        self._texts = MemoryTexts.of(memories)
 
     @cached_property
     def n_times(self) -> dict[str, int]:
         """Count each word in the contents; copies of a text make none of its words more frequent."""
-        words = words_of(pc.unique(text_column(self._memories, "content")))
+        words, numbers = self._texts.once(contents_of)
+        words = words.take(np.unique(numbers[numbers >= 0]))
         counts = np.bincount(words.tokens, minlength=len(words.vocabulary)).tolist()
         return dict(zip(words.vocabulary, counts, strict=True))
 
     @cached_property
     def common(self) -> frozenset[str]:
         """Words that some memory writes in lower case within a sentence, and that are therefore no names."""
-        words = set(_LETTERS.findall("\n".join(self._memories["content"].dropna())))
+        words: set[str] = set()
+        for text in self._texts.memories["content"].dropna().unique():  # one list of all words would be large
+            words.update(_LETTERS.findall(text))
         return frozenset(_fold_word(word) for word in words if word[0].islower())
 
 
@@ -115,7 +118,9 @@ class StatementsByKey:
     def __init__(self, texts: Mapping[Key, str]) -> None:
         self._texts = texts
         self._place = {key: place for place, key in enumerate(texts)}
-        self._words = words_of(pa.array(list(texts.values()), pa.large_string()))
+        # copies, whose texts are the same, are read once
+        encoded = pc.dictionary_encode(pa.array(list(texts.values()), pa.large_string()))
+        self._words = words_of(encoded.dictionary).take(encoded.indices.to_numpy().astype(np.int64))
         self._n_heavy = self._words.n_of(self._words.heavy_classes())
         self._statements: dict[Key, Statements] = {}
 
@@ -146,7 +151,7 @@ def _read_statements(text: str, words: Sequence[str]) -> Statements:
         written=frozenset(known.union(letters)),
         names=frozenset([name for name in names if len(name) > 1 and name not in CLASSES]),
         first=frozenset([name for name in first if name not in CLASSES and name not in LIGHT - _NAMES_TOO]),
-        signs=frozenset(c for c in text if c > "\x7f" and unicodedata.category(c) in {"So", "Sm"}),
+        signs=frozenset(c for c in set(text) if c > "\x7f" and unicodedata.category(c) in {"So", "Sm"}),
         last=frozenset(letters[-1:]),
     )
 
@@ -256,20 +261,21 @@ class Merging:
 
     def __init__(
         self,
-        memories: pd.DataFrame,
+        memories: pd.DataFrame | MemoryTexts,
         values: Mapping[str, Fields],
         *,
         taken: Collection[str],
         apart: Collection[frozenset[str]],
     ) -> None:
-        self._memories = memories
+        texts = MemoryTexts.of(memories)
+        self._memories = texts.memories
         self._values = values
         self._taken = taken
         self._apart_from: defaultdict[str, set[str]] = defaultdict(set)
         for one, other in map(sorted, apart):
             self._apart_from[one].add(other)
             self._apart_from[other].add(one)
-        self._store = WordCounts(memories)
+        self._store = WordCounts(texts)
         self._copies: dict[str, Copy] = {}
         self._texts = StatementsByKey({})
         self._beside: dict[str, _Beside] = {}
@@ -542,7 +548,7 @@ def join_fields(keeper: Fields, copies: Iterable[Fields]) -> dict[str, Any]:
     return holder.values
 
 
-def settle_proposals(findings: pd.DataFrame, memories: pd.DataFrame) -> pd.DataFrame:
+def settle_proposals(findings: pd.DataFrame, memories: pd.DataFrame | MemoryTexts) -> pd.DataFrame:
     """Return findings that propose to delete or merge a memory only if a cleanup will, and each memory once.
 
     The merges are decided here as a plan decides them. A finding about a memory that stays is for review, and its
@@ -555,7 +561,7 @@ def settle_proposals(findings: pd.DataFrame, memories: pd.DataFrame) -> pd.DataF
     is_copying &= findings["check"].isin(COPYING) | (findings["action"] == "merge")
     deleted = set(findings["id"][is_ending & ~is_copying])
     copies = [copy for copy in read_copies(findings[is_copying]) if copy.id not in deleted]
-    ended, why_left = _decide(copies, findings, memories, deleted)
+    ended, why_left = _decide(copies, findings, MemoryTexts.of(memories), deleted)
     ids, checks, evidence = (findings[name].tolist() for name in ("id", "check", "evidence"))
     actions, related = findings["action"].tolist(), findings["related_id"].tolist()
     endings, copyings = is_ending.tolist(), is_copying.tolist()
@@ -578,12 +584,15 @@ def settle_proposals(findings: pd.DataFrame, memories: pd.DataFrame) -> pd.DataF
 
 
 def _decide(
-    copies: Sequence[Copy], findings: pd.DataFrame, memories: pd.DataFrame, deleted: Collection[str]
+    copies: Sequence[Copy], findings: pd.DataFrame, texts: MemoryTexts, deleted: Collection[str]
 ) -> tuple[dict[str, tuple[str, Proposal]], dict[str, str]]:
     """Return the memories that are merged, each with its keeper and action, and why others stay."""
     ended: dict[str, tuple[str, Proposal]] = {}
     why_left: dict[str, str] = {}
-    memories = memories.drop_duplicates("id")
+    is_repeated = texts.memories["id"].duplicated().to_numpy()
+    if is_repeated.any():
+        texts = texts.take(np.flatnonzero(~is_repeated))
+    memories = texts.memories
     named = {memory_id for copy in copies for memory_id in (copy.id, copy.keeper)} - set(deleted)
     concerned = memories[memories["id"].isin(named)]
     if "content_error" in concerned.columns:
@@ -597,9 +606,9 @@ def _decide(
     apart = changed_pairs(findings)
     for owner, own in by_owner.items():
         store = (
-            memories
+            texts
             if len(by_owner) == 1 and owners.nunique() <= 1
-            else memories[(owners == owner).to_numpy(bool)]
+            else texts.take(np.flatnonzero((owners == owner).to_numpy(bool)))
         )
         merging = Merging(store, values, taken=frozenset(PROPOSALS), apart=apart)
         for merge in merging.merges(own):

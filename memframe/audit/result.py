@@ -28,6 +28,7 @@ from memframe.audit.findings import (
 )
 from memframe.audit.identity import digest_text, keys_of, list_once, split_by_keys, texts_judged
 from memframe.audit.judge import Judgement
+from memframe.audit.sarif import files_and_lines, sarif_json
 from memframe.audit.text import with_all_columns
 from memframe.decisions import Settled
 from memframe.display import html_card, number_of
@@ -394,6 +395,26 @@ class Audit:
         """
         write_own_file(path, self.html().encode(), "report", error=FrameError)
 
+    def to_sarif(self, path: str | PathLike[str]) -> None:
+        """Write the findings of memories that were read from files as SARIF 2.1.0, without texts of memories.
+
+        An earlier file of this kind at `path` is replaced, any other file is not.
+
+        Raises
+        ------
+        FrameError
+            The memories are not from files, or the file cannot be written, or is something else.
+        """
+        write_own_file(path, self.sarif(), "SARIF file", error=FrameError)
+
+    def sarif(self) -> bytes:
+        """Return the JSON that `to_sarif` writes."""
+        if not files_and_lines(self.memories) and len(self.memories):
+            raise FrameError(
+                "SARIF names files and lines, and these memories are from none: read_memories has them"
+            )
+        return sarif_json(self)
+
     def html(self) -> str:
         """Return the page that `to_html` writes."""
         from memframe.report.page import MAX_SHOWN, MAX_WORST, page_html  # noqa: PLC0415 - an audit does not need matplotlib
@@ -432,7 +453,7 @@ class Audit:
             checks=list(self.checks),
             not_checked=list(self.not_checked),
             summary=records_of(self.summary),
-            findings=records_of(self.findings),
+            findings=self._placed_findings(),
             by_judge=self.by_judge,
             judged=records_of(self.judged),
             is_stored=self.is_stored,
@@ -440,6 +461,13 @@ class Audit:
             digests=self._text_digests(),
         )
         return msgspec.json.encode(saved)
+
+    def _placed_findings(self) -> list[dict[str, Any]]:
+        """Return the findings as dicts, with file and line where the memories are from files."""
+        places, records = files_and_lines(self.memories), records_of(self.findings)
+        for record in records if places else ():
+            record["file"], record["line"] = places.get(record["id"], (None, None))
+        return records
 
     def _text_digests(self) -> TextDigests | None:
         try:

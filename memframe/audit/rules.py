@@ -121,6 +121,16 @@ class RuleTable:
             if matches:
                 yield place, matches
 
+    def groups_in(self, texts: pa.Array, *groups: str) -> list[frozenset[str]]:
+        """Return for each text of a column those of some groups of which a rule applies to it."""
+        found: list[frozenset[str]] = [frozenset()] * len(texts)
+        for group in groups:
+            for place, rules in self.only(group).candidates(texts):
+                text = texts[place].as_py()
+                if any(rule.regex.search(text) for rule in rules):
+                    found[place] |= {group}
+        return found
+
     def candidates(self, texts: pa.Array) -> Iterator[tuple[int, list[Rule]]]:
         """Yield the place of each text that may match, with the rules that may: all where texts are few."""
         places = matching_places(texts, [rule.regex for rule in self.rules])

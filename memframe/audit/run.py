@@ -35,7 +35,7 @@ from memframe.audit.result import Audit
 from memframe.audit.secrets import find_secrets
 from memframe.audit.similarity.cluster import similar_pairs
 from memframe.audit.stale import find_stale
-from memframe.audit.text import MAX_CHARACTERS, are_too_long, text_column, with_all_columns
+from memframe.audit.text import MAX_CHARACTERS, MemoryTexts, are_too_long, text_column, with_all_columns
 from memframe.audit.versions import find_versions
 from memframe.decisions import Decisions, DecisionsOption, Settled, count_settled, read_decisions
 from memframe.display import number_of
@@ -132,14 +132,15 @@ def audit_memories(
     ['secret', ...]
     """
     decided, rules = read_decisions(decisions), read_policy(policy)  # a damaged file stops before the work
-    memories, is_stored = _ensure_ids(memories)
+    memories, is_stored = ensure_ids(memories)
     memories = _check_columns(memories)
     given: tuple[Any, Any] = now, judge_limit
     if given[0] is not None and not (isinstance(given[0], datetime) and pd.notna(given[0])):
         raise ConfigError(f"now={now!r:.60}: give a datetime, such as datetime(2026, 1, 31, tzinfo=UTC)")
     moment = now or datetime.now(UTC)
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    functions = _choose_checks(memories, checks, tags=tags, now=moment)
+    texts = MemoryTexts(memories)
+    functions = _choose_checks(texts, checks, tags=tags, now=moment)
     if rules is not None and rules.rule:
         functions |= {_name_of(rules.check): partial(_run_own_check, rules.check)}
     with gc_paused():
@@ -149,7 +150,7 @@ def audit_memories(
         # what could not be opened is not changed: a cleanup leaves it as it is
         is_closed = findings["id"].isin(memories["id"][memories["content_error"].notna()])
         findings["action"] = findings["action"].mask(is_closed & (findings["action"] != "none"), "review")
-    findings = settle_proposals(_strip_unless_repeated(findings, memories), memories)
+    findings = settle_proposals(_strip_unless_repeated(findings, memories), texts)
     judgement = Judgement()
     if not isinstance(given[1], int) or judge_limit < 0:
         raise ConfigError(f"judge_limit={judge_limit!r:.60}: give a whole number from 0")
@@ -157,7 +158,7 @@ def audit_memories(
         whole = with_all_columns(memories)
         candidates = find_candidates(whole, embed=embed)
         judgement = ask_judge(judge, whole, findings, candidates, limit=judge_limit)
-        findings = settle_proposals(apply_judgement(findings, judgement), memories)
+        findings = settle_proposals(apply_judgement(findings, judgement), texts)
     known = [check for check, find in FINDERS.items() if functions.get(check) is find]
     findings, counted = split_figures(withhold(findings, memories, known=known), len(memories))
     keys, _ = decision_keys(findings, memories, counted, decided, is_stored=is_stored)
@@ -196,26 +197,28 @@ def _leave_out_settled(
 
 
 def all_checks(
-    memories: pd.DataFrame, *, tags: pd.DataFrame | None = None, now: datetime | None = None
+    memories: pd.DataFrame | MemoryTexts, *, tags: pd.DataFrame | None = None, now: datetime | None = None
 ) -> dict[str, CheckFunction]:
     """Return every check with its function; those that relate memories share one search for similar pairs.
 
     What junk proposes to delete is not related to anything: a store may hold thousands of heartbeats.
     """
     moment = pd.Timestamp(now or datetime.now(UTC))
-    whole = with_all_columns(memories)
-    junk = cache(lambda: find_junk(memories))
+    texts = MemoryTexts.of(memories)
+    frame, whole = texts.memories, texts.whole.memories
+    junk = cache(lambda: find_junk(frame))
 
     @cache
-    def related() -> pd.DataFrame:
+    def related() -> MemoryTexts:
         deleted = junk()["id"][junk()["action"] == "delete"]
-        return whole[~whole["id"].isin(deleted)] if len(deleted) else whole
+        is_deleted = whole["id"].isin(deleted).to_numpy(bool)
+        return texts.whole.take(np.flatnonzero(~is_deleted)) if is_deleted.any() else texts.whole
 
     pairs = cache(lambda: similar_pairs(related()))
     return {
         "exact_duplicate": lambda _: find_exact_duplicates(whole),
-        "near_duplicate": lambda _: find_near_duplicates(related(), pairs=pairs()),
-        "version": lambda _: find_versions(related(), pairs=pairs(), now=moment),
+        "near_duplicate": lambda _: find_near_duplicates(related().memories, pairs=pairs()),
+        "version": lambda _: find_versions(related().memories, pairs=pairs(), now=moment),
         "stale": lambda _: find_stale(whole, now=moment),
         "secret": find_secrets,
         "personal_data": find_personal_data,
@@ -256,7 +259,7 @@ def _strip_unless_repeated(findings: pd.DataFrame, memories: pd.DataFrame) -> pd
     )
 
 
-def _ensure_ids(memories: pd.DataFrame) -> tuple[pd.DataFrame, bool]:
+def ensure_ids(memories: pd.DataFrame) -> tuple[pd.DataFrame, bool]:
     """Return the memories with something that tells rows apart, and whether a service gave it."""
     check_kind("memories", memories, pd.DataFrame, error=FrameError)
     absent = [name for name in ("id", "content") if name not in memories.columns]
@@ -271,7 +274,7 @@ def _ensure_ids(memories: pd.DataFrame) -> tuple[pd.DataFrame, bool]:
         require_column(memories, name)
     if pd.api.types.is_integer_dtype(memories["id"].dtype):
         return memories.assign(id=memories["id"].astype("str")), True
-    if memories["id"].notna().any() or memories.empty:
+    if memories["id"].notna().any() or (memories.empty and READ not in memories.attrs):
         return memories, True
     origin = memories.get("origin_id")
     if origin is not None and origin.notna().all() and origin.is_unique:
@@ -319,7 +322,7 @@ _READERS: Mapping[object, Callable[[pd.DataFrame, str], object]] = {
 
 
 def _choose_checks(
-    memories: pd.DataFrame, checks: Checks, *, tags: pd.DataFrame | None, now: datetime
+    memories: MemoryTexts, checks: Checks, *, tags: pd.DataFrame | None, now: datetime
 ) -> dict[str, CheckFunction]:
     """Return the checks to run by name, those of this package first, in their order."""
     if isinstance(checks, str):

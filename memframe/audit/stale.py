@@ -10,7 +10,8 @@ import re
 from calendar import monthrange
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
-from functools import cache, partial
+from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -114,10 +115,24 @@ def _find_expired(memories: pd.DataFrame, now: pd.Timestamp) -> pd.DataFrame:
     content = first_characters(text_column(memories, "content"))
     dated = np.flatnonzero(memories["created_at"].notna() & memories["content"].notna())
     written, texts = memories["created_at"].iloc[dated].dt.date.tolist(), content.take(pa.array(dated))
+    table = load_rules("stale")
+    mentions = [
+        (place, mention)
+        for place, rules in table.only("time").candidates(texts)
+        for mention in _find_mentions(texts[place].as_py(), written[place], rules)
+        if mention.until < today
+    ]
+    sentences = list(dict.fromkeys(mention.sentence for _, mention in mentions))
+    groups = table.groups_in(pa.array(sentences, pa.large_string()), "recurs", "past", "ahead")
+    said = dict(zip(sentences, groups, strict=True))
     rows, found, evidence = [], [], []
-    for place, rules in load_rules("stale").only("time").candidates(texts):
+    for place, of_text in groupby(mentions, key=itemgetter(0)):
         text = texts[place].as_py()
-        passed = [expiry for expiry in _find_expiries(text, written[place], rules) if expiry.until < today]
+        passed = [
+            expiry
+            for _, mention in of_text
+            if (expiry := _read_expiry(mention, said[mention.sentence], written[place]))
+        ]
         if passed and _is_subject(text, passed):
             best = max(passed, key=lambda expiry: (expiry.score, -expiry.start, expiry.end))
             n_days = (today - best.until).days
@@ -268,12 +283,21 @@ _SHORTEST_STATEMENT = 8
 _STATEMENT_END = re.compile(r"\n|[.!?;](?= )")
 
 
-def _find_expiries(text: str, written: date, rules: Iterable[Rule]) -> Iterator[Expiry]:
-    """Yield the times that a text speaks of as to come, seen from the day on which it was written.
+class _Mention(NamedTuple):
+    """An expression of time that may lie ahead of the day on which it was written."""
 
-    What recurs, what began, and what a sentence tells of as past does not expire.
-    """
-    begins, recurs, past, ahead = _read_tests()
+    rule: Rule
+    start: int
+    end: int
+    until: date
+    before: str
+    """Text before it."""
+    sentence: str
+
+
+def _find_mentions(text: str, written: date, rules: Iterable[Rule]) -> Iterator[_Mention]:
+    """Yield the expressions of time in a text that may lie ahead, but for quoted ones and those of a beginning."""
+    (begins,) = load_rules("stale").only("begins").rules
     for rule in rules:
         until = str(rule.options["until"])
         for match in rule.regex.finditer(text):
@@ -283,28 +307,21 @@ def _find_expiries(text: str, written: date, rules: Iterable[Rule]) -> Iterator[
                 else _UNTIL[until](match, written)
             )
             before = text[max(0, match.start() - _REACH) : match.start()]
-            if day is None or day < written or _is_quoted(before) or begins(before[-20:]):
+            if day is None or day < written or _is_quoted(before) or begins.regex.search(before[-20:]):
                 continue
             sentence = _sentence(before, match[0], text[match.end() : match.end() + _REACH])
-            is_ahead = ahead(sentence)
-            if recurs(sentence) or past(sentence) or (rule.options.get("ahead") and not is_ahead):
-                continue
-            if not is_ahead and until in _DATES and _stands_as_day_of_writing(day, written, before):
-                continue
-            yield Expiry(match.start(), match.end(), day, rule.weight * (1.0 if is_ahead else 0.9))
+            yield _Mention(rule, match.start(), match.end(), day, before, sentence)
 
 
-@cache
-def _read_tests() -> tuple[Callable[[str], bool], ...]:
-    """Return the tests of what begins, recurs, is past and lies ahead; kept, as every text with a time asks."""
-    table = load_rules("stale")
-    return tuple(
-        partial(_any_matches, table.only(group).rules) for group in ("begins", "recurs", "past", "ahead")
-    )
-
-
-def _any_matches(rules: Iterable[Rule], text: str) -> bool:
-    return any(rule.regex.search(text) for rule in rules)
+def _read_expiry(mention: _Mention, said: frozenset[str], written: date) -> Expiry | None:
+    """Return what a mention says is to come; None for what recurs, and what a sentence tells of as past."""
+    options, is_ahead = mention.rule.options, "ahead" in said
+    if not said.isdisjoint({"recurs", "past"}) or (options.get("ahead") and not is_ahead):
+        return None
+    is_date = options["until"] in _DATES
+    if not is_ahead and is_date and _stands_as_day_of_writing(mention.until, written, mention.before):
+        return None
+    return Expiry(mention.start, mention.end, mention.until, mention.rule.weight * (1.0 if is_ahead else 0.9))
 
 
 _DATES = ("calendar", "digits")

@@ -43,10 +43,11 @@ _ENDED = "ended"
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
 _OPEN = re.compile(
     r"\b(?:could|would|should|might|may|if|consider\w*|plan(?:s|ned|ning)? to|want(?:s|ed)? to|hop(?:es|ing)|going to|"
-    r"will|let's|rather than|do not|don't|always|never|make sure|please|must)\b",
+    r"will|let's|rather than|do not|don't|always|never|make sure|please|must)\b"
+    r"|(?<!,)\s(?:that|which|who)(?:['’]s| is| are| was| were)? no longer\b",
     re.IGNORECASE,
 )
-"""What tells of a wish, a rule or a possibility, and of no change."""
+"""What tells of a wish, a rule, a possibility or a kind of things («files that are no longer used»), of no change."""
 
 
 class _Replacement(NamedTuple):

@@ -12,8 +12,9 @@ import unicodedata
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -25,6 +26,11 @@ from memframe.audit.findings import Proposal, Severity, findings_frame
 from memframe.errors import FrameError
 from memframe.fields import NAMES_FIELDS, TEXT_FIELDS, TIME_FIELDS
 from memframe.frames import MEMORY_KINDS, FrameBuilder, read_times, replace_surrogates, require_column
+
+Rows = NDArray[np.int64]
+"""Rows of a frame, by position."""
+
+Made = TypeVar("Made")
 
 FEW = 1_000
 """Memories whose texts are searched all at once."""
@@ -118,6 +124,61 @@ def fold(text: str) -> FoldedText:
         return FoldedText(folded, text, range(len(text)))
     offsets = [place for place, letter in enumerate(folded) if not _INVISIBLE_CHARACTERS.match(letter)]
     return FoldedText(_INVISIBLE_CHARACTERS.sub("", folded), text, offsets)
+
+
+class MemoryTexts:
+    """Texts of memories, prepared once for all that reads them.
+
+    What reads the texts of a frame may be given these instead, and begins with `MemoryTexts.of`. An audit hands on the
+    same ones, so that it splits the contents into words a single time.
+
+    >>> texts = MemoryTexts.of(pd.DataFrame({"id": ["m1", "m2"], "content": ["Likes tea", "Likes jazz"]}))
+    >>> MemoryTexts.of(texts) is texts, texts.take(np.array([1])).column("content").to_pylist()
+    (True, ['Likes jazz'])
+    """
+
+    def __init__(
+        self, memories: pd.DataFrame, *, source: MemoryTexts | None = None, rows: Rows | None = None
+    ) -> None:
+        self.memories = memories
+        self.source = source
+        """The texts that these were taken from."""
+        self.rows = rows
+        """Rows of the source; None stands for all of them."""
+        self._columns: dict[str, pa.Array] = {}
+        self._made: dict[Callable[[MemoryTexts], Any], Any] = {}
+
+    @classmethod
+    def of(cls, memories: pd.DataFrame | MemoryTexts) -> MemoryTexts:
+        """Return the texts of a frame; texts are returned as they are."""
+        return memories if isinstance(memories, MemoryTexts) else cls(memories)
+
+    @cached_property
+    def whole(self) -> MemoryTexts:
+        """The same texts, of a frame with all columns of memories."""
+        whole = with_all_columns(self.memories)
+        return self if whole is self.memories else MemoryTexts(whole, source=self)
+
+    def take(self, rows: Rows) -> MemoryTexts:
+        """Return the texts of some rows, for which nothing is prepared again."""
+        return MemoryTexts(self.memories.iloc[rows], source=self, rows=rows)
+
+    def column(self, name: str) -> pa.Array:
+        """Return a column as Arrow text."""
+        if name not in self._columns:
+            if self.source is None or name not in self.source.memories.columns:
+                self._columns[name] = text_column(self.memories, name)
+            else:
+                column = self.source.column(name)
+                self._columns[name] = column if self.rows is None else column.take(pa.array(self.rows))
+        return self._columns[name]
+
+    def once(self, make: Callable[[MemoryTexts], Made]) -> Made:
+        """Return what a function makes of these texts, which is kept."""
+        if make not in self._made:
+            self._made[make] = make(self)
+        made: Made = self._made[make]
+        return made
 
 
 def text_column(memories: pd.DataFrame, name: str) -> pa.Array:

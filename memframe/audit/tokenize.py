@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from memframe.audit.lexicon import DECIMAL, LIGHT, MINUTES, MONTH, class_of, without_accents
 from memframe.audit.rules import load_fragments, read_table
-from memframe.audit.text import MARK
+from memframe.audit.text import MARK, MAX_CHARACTERS, MemoryTexts, Rows
 
 SPLIT_WORD = re.compile(r"[^\W_]+(?:[.,:]\d+)*")
 """A word as it is written, with the decimals or minutes of a number."""
@@ -91,6 +91,48 @@ class Words(NamedTuple):
         places = np.arange(starts[-1]) - np.repeat(starts[:-1] - self.starts[rows], lengths)
         return Words(self.tokens[places], self.class_ids[places], starts, self.vocabulary, self.classes)
 
+    def compact(self) -> Words:
+        """Number the words as `words_of` numbers those of these texts alone: in the order in which they come.
+
+        Texts that were taken out of a store are then compared as if there were no others.
+        """
+        chosen, first, tokens = _number_by_first(self.tokens, len(self.vocabulary))
+        class_of_chosen = self.class_ids[first]
+        chosen_classes, _, class_of_token = _number_by_first(class_of_chosen, len(self.classes))
+        vocabulary = [self.vocabulary[token] for token in chosen.tolist()]
+        classes = [self.classes[class_id] for class_id in chosen_classes.tolist()]
+        return Words(tokens, class_of_token[tokens], self.starts, vocabulary, classes)
+
+    def join(self, others: Words) -> Words:
+        """Return these texts, and others behind them."""
+        numbers, classes = (
+            {name: number for number, name in enumerate(names)} for names in (self.vocabulary, self.classes)
+        )
+        number_of, class_of_other = (
+            np.array([known.setdefault(name, len(known)) for name in names], np.int32)
+            for known, names in ((numbers, others.vocabulary), (classes, others.classes))
+        )
+        return Words(
+            np.concatenate([self.tokens, number_of[others.tokens]]),
+            np.concatenate([self.class_ids, class_of_other[others.class_ids]]),
+            np.concatenate([self.starts, self.starts[-1] + others.starts[1:]]),
+            list(numbers),
+            list(classes),
+        )
+
+
+def _number_by_first(
+    numbers: NDArray[np.int32], n_numbers: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
+    """Number values anew by their first places: the old numbers in that order, those places, and the new values."""
+    n_places = len(numbers)
+    first = np.full(n_numbers, n_places)
+    first[numbers[::-1]] = np.arange(n_places)[::-1]  # of several assignments the last one holds
+    chosen = np.argsort(first, kind="stable")[: np.count_nonzero(first < n_places)]
+    new = np.zeros(n_numbers, np.int32)
+    new[chosen] = np.arange(len(chosen))
+    return chosen, first[chosen], new[numbers]
+
 
 def words_of(texts: pa.Array) -> Words:
     """Turn a column of text into words.
@@ -120,6 +162,35 @@ def words_of(texts: pa.Array) -> Words:
     )
     all_tokens = np.concatenate(tokens)
     return Words(all_tokens, class_of_token[all_tokens], starts, list(numbers), list(classes))
+
+
+class Contents(NamedTuple):
+    """Contents of memories as words, each text once."""
+
+    words: Words
+    """Of the distinct contents, but for those that are too long to be read."""
+    numbers: Rows
+    """By row the place of its content in ``words``; -1 where there is none."""
+
+
+def contents_of(texts: MemoryTexts) -> Contents:
+    """Turn contents into words; those of texts that were taken from others are known.
+
+    >>> import pandas as pd
+    >>> texts = MemoryTexts.of(pd.DataFrame({"content": ["Likes tea", None, "Likes tea"]}))
+    >>> words, numbers = contents_of(texts)
+    >>> len(words), numbers.tolist()
+    (1, [0, -1, 0])
+    """
+    if texts.source is not None:
+        words, numbers = texts.source.once(contents_of)
+        return Contents(words, numbers if texts.rows is None else numbers[texts.rows])
+    column = texts.column("content")
+    is_read = pc.less_equal(pc.utf8_length(column), MAX_CHARACTERS)
+    encoded = pc.dictionary_encode(pc.if_else(is_read, column, None))
+    return Contents(
+        words_of(encoded.dictionary), pc.fill_null(encoded.indices, -1).to_numpy().astype(np.int64)
+    )
 
 
 class Letters:

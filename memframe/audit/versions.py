@@ -1,14 +1,18 @@
 """Versions: older wordings and states of one memory, with the newest of them named.
 
-Three things make two memories versions of each other. The newer one says so («switched from tea to coffee»,
-`memframe.audit.superseded`); it is the same statement with another value (`memframe.audit.changed_values`); or most of
-its words are those of the older one, which no rule can tell from a second fact about the same thing. Such pairs are
-joined to groups, for a person to read: no version is deleted or merged by rule.
+Four things make two memories versions of each other. The newer one says so («switched from tea to coffee»,
+`memframe.audit.superseded`); it is the same statement with another value (`memframe.audit.changed_values`); it begins
+with the same label («SIP server: ...»); or most of its words are those of the older one, which no rule can tell from a
+second fact about the same thing. Such pairs are joined to groups, for a person to read: no version is deleted or merged
+by rule.
 """
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -28,10 +32,11 @@ from memframe.audit.tokenize import Words, words_of
 Rows = NDArray[np.int64]
 
 _MIN_SIMILARITY = 0.6
-"""Cosine similarity of an older wording. At .5 a quarter more are named; owners removed 74 % of these, not 79 %."""
+"""Cosine similarity of an older wording. At .5 a twentieth more are named and no rewrite that a commit declares."""
 
 _MIN_HEAVY = 6
-"""Words with a value that both texts have: shorter ones («I like to read») are alike without being one memory."""
+"""Words with a value of either text: shorter ones («I like to read») are alike without being one memory. At 4 it were
+84 older texts more on histories of 28 stores, of which owners removed 61 %, and one declared rewrite."""
 
 _MIN_SHARED = 0.5
 """Share of the words of two texts that both have. Similarity weighs rare words, so that two facts about one long name
@@ -42,6 +47,20 @@ _MIN_APART = np.timedelta64(60, "s")
 
 _MAX_MEMBERS = 8
 """Most wordings of one memory; more texts that are this alike are a log or a template, and replace nothing."""
+
+_MAX_LABELLED = 3
+"""Most texts of a user with one label: what more texts begin with is the name of a list or of a log."""
+
+_MIN_LABELLED = 0.3
+"""Share of the words of two texts with the same label that both have. On histories of 28 stores this finds 11 declared
+rewrites more, and of 66 older texts owners removed 74 %; at 0 it were 106 texts more, of which they removed 57 %."""
+
+_LABEL = re.compile(
+    r"[\s|>-]*(?:\*\*(?P<bold>[^*\n]{2,80}?)\s*\*\*"
+    "|[*_`]*(?P<plain>[^:\N{FULLWIDTH COLON}|*\N{EM DASH}\N{RIGHTWARDS ARROW}\n]{2,80}?)"
+    r"\s*(?::(?=[\s*])|[\N{FULLWIDTH COLON}|\N{EM DASH}\N{RIGHTWARDS ARROW}]))"
+)
+"""Beginning of a text that says what it is about: before a colon, dash or arrow, in bold, or first in a row."""
 
 _MIN_UNDER_HEADING = 3
 """Texts under one heading from which on it is left out, because it says nothing about any single one."""
@@ -60,8 +79,9 @@ def find_versions(
 
     One row a memory. The newest of a group has the kind ``newest``, the action ``none`` and no ``related_id``; the
     others have it as ``related_id``. Their kinds are ``replaced`` (a newer one says that it no longer holds), ``value``
-    (the same statement with another number, date, name or polarity; ``start`` and ``end`` are its place) and
-    ``rewritten`` (most of its words are in a newer one). ``score`` is how alike the two are that make it a version.
+    (the same statement with another number, date, name or polarity, or another text behind the same label; ``start``
+    and ``end`` are its place) and ``rewritten`` (most of its words are in a newer one). ``score`` is how alike the two
+    are that make it a version.
 
     It misses what a newer memory says in other words («vegetarian», «eats steak»), and wordings of fewer than six
     words with a value; for these `memframe.audit.candidates` ranks the nearest older memories. Copies are left to the
@@ -93,6 +113,7 @@ def find_versions(
     links = [
         *find_replacements(chosen, pairs),
         *find_value_changes(chosen, pairs),
+        *_find_labelled(chosen, pairs),
         *_find_rewritten(chosen, pairs),
     ]
     if now is not None:
@@ -142,6 +163,38 @@ def _best_by_text(links: Sequence[Link]) -> dict[int, Link]:
     for link in links:  # a text that is no older one of any, in a group of which another is the newest
         best.setdefault(link.newer, link)
     return best
+
+
+def _find_labelled(chosen: pd.DataFrame, pairs: SimilarPairs) -> Iterator[Link]:
+    """Yield texts with the next newer one that begins with the same label and has some of its words; not of lists."""
+    created = pd.to_datetime(chosen["created_at"], utc=True).to_numpy("datetime64[us]")
+    contents, ends = chosen["content"].tolist(), dict[int, int]()
+    labelled: dict[tuple[int, str], list[int]] = defaultdict(list)
+    for place, (text, owner) in enumerate(zip(contents, pairs.owners.tolist(), strict=True)):
+        if found := _LABEL.match(text):
+            label = (found["bold"] or found["plain"]).strip("`_: \N{FULLWIDTH COLON}").lower()
+            labelled[owner, label].append(place)
+            ends[place] = found.end()
+    words = pairs.comparer.words
+    heavy = words.heavy_classes()
+    for places in labelled.values():
+        if not 1 < len(places) <= _MAX_LABELLED:
+            continue
+        places.sort(key=created.__getitem__)
+        if not (np.diff(created[places]) >= _MIN_APART).all():  # no time is never later
+            continue
+        for older, newer in pairwise(places):
+            share = _share_of_words(words, heavy, newer, older)
+            if share >= _MIN_LABELLED and not pairs.is_repeated(newer, older) and older not in pairs.repeats:
+                span = ends[older], len(contents[older])
+                yield Link(
+                    older,
+                    newer,
+                    "value",
+                    share,
+                    "a newer one says something else of what it begins with",
+                    span,
+                )
 
 
 def _find_rewritten(chosen: pd.DataFrame, pairs: SimilarPairs) -> Iterator[Link]:
@@ -210,8 +263,12 @@ def _without_headings(chosen: pd.DataFrame, pairs: SimilarPairs) -> Words:
     is_shared = (keys.groupby(keys).transform("size") >= _MIN_UNDER_HEADING).fillna(False).astype(bool)
     if not is_shared.any():
         return pairs.comparer.words
-    bare = pc.replace_substring_regex(texts, r"^[^:\n]{1,80}[:\n]", "", max_replacements=1)
-    return words_of(pc.if_else(pa.array(is_shared), bare, texts))
+    words, rows = pairs.comparer.words, np.flatnonzero(is_shared)
+    under_it = texts.take(pa.array(rows))
+    bare = pc.replace_substring_regex(under_it, r"^[^:\n]{1,80}[:\n]", "", max_replacements=1)
+    places = np.arange(len(words))
+    places[rows] = len(words) + np.arange(len(rows))
+    return words.join(words_of(bare)).take(places).compact()
 
 
 def _count_heavy(words: Words) -> Rows:

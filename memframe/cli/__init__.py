@@ -30,6 +30,7 @@ COMMANDS = {
     "list": "memframe.cli.look:list_command",
     "search": "memframe.cli.look:search_command",
     "export": "memframe.cli.read:export_command",
+    "history": "memframe.cli.history:history_command",
     "restore": "memframe.cli.write:restore_command",
     "review": "memframe.cli.review:review_command",
     "plan": "memframe.cli.write:plan_command",
@@ -40,6 +41,7 @@ COMMANDS = {
     "runs": "memframe.cli.write:runs_command",
     "fleet": "memframe.cli.fleet:fleet_group",
     "audit": "memframe.cli.read:audit_command",
+    "clean": "memframe.cli.clean:clean_command",
     "serve": "memframe.cli.serve:serve_command",
     "service": "memframe.cli.service:service_group",
 }

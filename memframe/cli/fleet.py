@@ -14,8 +14,7 @@ import click
 import pandas as pd
 
 from memframe.audit import SEVERITIES, Comparison
-from memframe.audit.findings import Severity
-from memframe.audit.policy import read_policy
+from memframe.audit.findings import Check, Severity
 from memframe.cli.options import (
     CONFLICTS,
     FILE,
@@ -31,7 +30,15 @@ from memframe.cli.options import (
     show,
     wants_json,
 )
-from memframe.cli.read import at_least, choose_fail, fail_on_option, force_option, rules_option
+from memframe.cli.read import (
+    at_least,
+    checks_option,
+    choose_fail,
+    fail_on_option,
+    force_option,
+    judge_options,
+    make_judge,
+)
 from memframe.client import Client, connect
 from memframe.display import number_of, printable
 from memframe.errors import FrameError
@@ -45,8 +52,10 @@ from memframe.fleet import (
     export_fleet,
     plan_fleet,
 )
+from memframe.fleet.policies import read_policies
 from memframe.fleet.run import dask_client_at, forget_revoked
 from memframe.report import words_of
+from memframe.secret import Secret
 
 SOME_FAILED = 1
 """Exit code if a user failed."""
@@ -77,7 +86,16 @@ def fleet_group() -> None:
 fleet_options = combine(
     click.argument("path", type=LocalPath()),
     click.option(
-        "--workers", metavar="N", default=8, type=click.IntRange(min=1), help="Threads on this machine."
+        "--workers",
+        metavar="N",
+        type=click.IntRange(min=1),
+        help="Threads on this machine, by default 8; with --processes by default as many as it has cores.",
+    ),
+    click.option(
+        "--processes",
+        "is_apart",
+        is_flag=True,
+        help="Use processes instead of threads: quicker where the audit takes longer than the requests.",
     ),
     click.option("--dask", "address", metavar="ADDRESS", help="Scheduler of a Dask cluster to use instead."),
     as_json,
@@ -93,20 +111,33 @@ fleet_options = combine(
 )
 @click.option("--full", is_flag=True, help="Audit all users again, changed or not.")
 @fail_on_option
+@checks_option
 @click.option(
     "--decisions",
     type=LocalPath(exists=True, dir_okay=False),
     help="Count what `memframe review` settled in this file, for any user, instead of keeping it as a finding.",
 )
-@rules_option
+@click.option(
+    "--policy",
+    type=LocalPath(exists=True),
+    help="A file whose rules are looked for as well, and whose [fail] stands for --fail-on; or a folder with "
+    "memframe.toml for all users and USER_ID.toml in its place for some.",
+)
+@judge_options
 @example("memframe fleet audit fleet-2026-11 --fail-on high")
 def fleet_audit(
     path: Path,
     archives: bool,
     full: bool,
     fail_on: Severity | None,
+    checks: tuple[Check, ...],
     decisions: Path | None,
     policy: Path | None,
+    judge_url: str | None,
+    model: str | None,
+    judge_limit: int,
+    judge_key: Secret | None,
+    send: bool,
     **cluster: Any,
 ) -> None:
     """Audit the memories of every user separately, and write the findings to PATH.
@@ -114,11 +145,20 @@ def fleet_audit(
     Of users whose memories have not changed since their audit in PATH, its findings are taken over. --fail-on counts
     the findings of all users whom this run reached.
     """
-    rules = read_policy(policy)
-    fail = choose_fail(fail_on, rules)
+    fail = choose_fail(fail_on, read_policies(policy).common)
+    judge = make_judge(judge_url, model, judge_key, send=send)
     with _connect(path, **cluster) as (client, how):
         folder = audit_fleet(
-            client, path, archives=archives, full=full, decisions=decisions, policy=rules, **how
+            client,
+            path,
+            archives=archives,
+            full=full,
+            checks=checks or None,
+            decisions=decisions,
+            policy=policy,
+            judge=judge,
+            judge_limit=judge_limit,
+            **how,
         )
     outcomes = folder.outcomes
     severities = folder.severities(outcomes["user_id"][outcomes["status"] == "done"])
@@ -211,9 +251,10 @@ _workers_option = click.option(
 )
 _allow_option = click.option(
     "--policy",
-    type=FILE,
+    type=LocalPath(exists=True),
     required=True,
-    help="A file (memframe.toml) whose [allow] says what may be done without a person.",
+    help="A file (memframe.toml) whose [allow] says what may be done without a person, or a folder as for "
+    "`fleet audit`.",
 )
 
 
@@ -325,12 +366,18 @@ def _describe_forgotten(folder: FleetFolder) -> str:
 
 
 @contextmanager
-def _connect(path: Path, address: str | None, workers: int) -> Iterator[tuple[Client, dict[str, Any]]]:
+def _connect(
+    path: Path, address: str | None, workers: int | None, is_apart: bool
+) -> Iterator[tuple[Client, dict[str, Any]]]:
     """Yield a client, and the options of the scheduler."""
-    with connect() as client, ExitStack() as cluster:
-        how = (
-            {"scheduler": cluster.enter_context(dask_client_at(address))} if address else {"workers": workers}
+    if address and (is_apart or workers):
+        raise click.UsageError(
+            "--workers and --processes are about this machine: leave them out with --dask."
         )
+    with connect() as client, ExitStack() as cluster:
+        how: dict[str, Any] = {"workers": workers, "scheduler": "processes" if is_apart else "threads"}
+        if address:
+            how = {"scheduler": cluster.enter_context(dask_client_at(address))}
         try:
             yield client, how
         except KeyboardInterrupt:

@@ -21,6 +21,7 @@ from memframe.audit.findings import Check, Severity
 from memframe.audit.judge import JUDGE_LIMIT, JUDGED
 from memframe.audit.policy import Fail, Policy, read_policy
 from memframe.audit.result import records_of
+from memframe.audit.sarif import files_and_lines
 from memframe.cli.access import open_request, request_option
 from memframe.cli.options import (
     COUNT,
@@ -42,7 +43,7 @@ from memframe.errors import FrameError
 from memframe.files import OwnKind, check_replaceable, is_own, raise_os_errors_as, write_own_file
 from memframe.frames import READ
 from memframe.load import load_memories, load_tags
-from memframe.readers import read_memories
+from memframe.readers import join_reads, read_memories
 from memframe.report import (
     describe_proposals,
     describe_times,
@@ -54,6 +55,7 @@ from memframe.report import (
     words_of,
 )
 from memframe.secret import Secret
+from memframe.snapshots import PERIODS, Keep
 
 fail_on_option = click.option(
     "--fail-on",
@@ -88,22 +90,23 @@ _choosing = combine(
     click.option(
         "--file",
         "foreign",
+        multiple=True,
         type=LocalPath(exists=True),
-        help="Audit a file, folder or archive from another memory system instead.",
+        help="Audit a file, folder or archive from another memory system instead; several are audited together.",
     ),
     click.option("--format", "form", default="auto", help="Format of --file, if several fit."),
     click.option("--zone", help="Time zone of times in --file that name none, such as Europe/Paris."),
     key_file_option,
 )
-_judging = combine(
-    click.option(
-        "--check",
-        "checks",
-        multiple=True,
-        metavar="CHECK",
-        type=click.Choice(CHECKS),
-        help=f"Run only this check; may be given several times. Checks: {', '.join(CHECKS)}.",
-    ),
+checks_option = click.option(
+    "--check",
+    "checks",
+    multiple=True,
+    metavar="CHECK",
+    type=click.Choice(CHECKS),
+    help=f"Run only this check; may be given several times. Checks: {', '.join(CHECKS)}.",
+)
+judge_options = combine(
     click.option(
         "--judge",
         "judge_url",
@@ -111,12 +114,6 @@ _judging = combine(
         help="An OpenAI-compatible endpoint that judges what rules cannot decide, such as http://127.0.0.1:11434/v1.",
     ),
     click.option("--model", metavar="NAME", help="The model to use."),
-    click.option(
-        "--decisions",
-        type=LocalPath(exists=True, dir_okay=False),
-        help="Count what `memframe review` settled in this file, instead of listing it.",
-    ),
-    rules_option,
     click.option(
         "--judge-limit",
         metavar="N",
@@ -129,6 +126,16 @@ _judging = combine(
         "--send", is_flag=True, help="Send masked texts of memories to a --judge that is on another machine."
     ),
 )
+_judging = combine(
+    checks_option,
+    judge_options,
+    click.option(
+        "--decisions",
+        type=LocalPath(exists=True, dir_okay=False),
+        help="Count what `memframe review` settled in this file, instead of listing it.",
+    ),
+    rules_option,
+)
 
 
 def audit_options(command: Command) -> Command:
@@ -140,7 +147,7 @@ def audit_options(command: Command) -> Command:
     def with_audit(
         request_id: str | None,
         archive: Path | None,
-        foreign: Path | None,
+        foreign: tuple[Path, ...],
         form: str,
         zone: str | None,
         key: Secret | None,
@@ -154,15 +161,18 @@ def audit_options(command: Command) -> Command:
         policy: Path | None,
         **others: Any,
     ) -> None:
-        if archive is None and foreign is None and request_id is None:
+        foreign += others.pop("files", ())
+        if archive is None and not foreign and request_id is None:
             raise click.UsageError("Choose memories: --request ID, --archive PATH or --file PATH.")
-        if foreign is not None and (archive is not None or _is_typed("request_id")):
+        if foreign and (archive is not None or _is_typed("request_id")):
             raise click.UsageError("Give one of --file PATH, --archive PATH and --request ID.")
-        if foreign is None and (_is_typed("form") or zone is not None):
+        if not foreign and (_is_typed("form") or zone is not None):
             raise click.UsageError("--format and --zone are about a file: name it with --file PATH.")
+        if not foreign and others.get("sarif"):
+            raise click.UsageError("--sarif names files and lines: give the files with --file PATH.")
         if key is not None and archive is None:
             raise click.UsageError("--key-file opens a sealed archive: name it with --archive PATH.")
-        judge = _make_judge(judge_url, model, judge_key, send=send)
+        judge = make_judge(judge_url, model, judge_key, send=send)
         rules = read_policy(policy)
         if "fail_on" in others:
             others["fail"] = choose_fail(others.pop("fail_on"), rules)
@@ -174,15 +184,14 @@ def audit_options(command: Command) -> Command:
             decisions=decisions,
             policy=rules,
         )
-        if foreign is None:
+        if not foreign:
             audit = _run_audit(request_id, archive, key, run)
         else:
             with warnings.catch_warnings(action="ignore", category=UserWarning):  # the summary says the same
-                read = read_memories(foreign, format=form, zone=zone)
+                read = join_reads([read_memories(path, format=form, zone=zone) for path in foreign])
             _, _, more = read.attrs[READ]["summary"].partition(". ")
-            if (
-                said := read.attrs[READ]["summary"] if wants_json() else more
-            ):  # the audit begins with the count
+            # the audit begins with the count
+            if said := read.attrs[READ]["summary"] if wants_json() or len(foreign) > 1 else more:
                 remark(said)
             audit = run(read)
         command(audit=audit, **others)
@@ -196,9 +205,8 @@ def choose_fail(severity: Severity | None, policy: Policy | None) -> Fail:
     return fail if severity is None else replace(fail, severity=severity)
 
 
-def _make_judge(
-    url: str | None, model: str | None, api_key: Secret | None, *, send: bool
-) -> ChatJudge | None:
+def make_judge(url: str | None, model: str | None, api_key: Secret | None, *, send: bool) -> ChatJudge | None:
+    """Return the judge of an endpoint and a model, or None if there is none."""
     if (url is None) != (model is None):
         raise click.UsageError("A judge is an endpoint and a model: give both --judge URL and --model NAME.")
     if url is None and (api_key is not None or send):
@@ -245,6 +253,7 @@ force_option = click.option(
 
 
 @click.command("audit")
+@click.argument("files", nargs=-1, type=LocalPath(exists=True))
 @audit_options
 @fail_on_option
 @click.option("--count-judged", is_flag=True, help="Let --fail-on also count what only a --judge found.")
@@ -265,10 +274,18 @@ force_option = click.option(
     callback=_check_target("audit"),
     help="Save the audit in this file, as JSON, for `memframe plan --from-audit`.",
 )
+@click.option(
+    "--sarif",
+    type=FILE,
+    callback=_check_target("SARIF file"),
+    help="Save the findings of files in this one, as SARIF 2.1.0, for code scanners.",
+)
 @force_option
 @as_json
 @example(
-    "memframe audit --request 7c9e6679 --fail-on high --html audit.html", "memframe audit --file export.json"
+    "memframe audit --request 7c9e6679 --fail-on high --html audit.html",
+    "memframe audit --file export.json",
+    "memframe audit --fail-on medium --sarif audit.sarif MEMORY.md notes",
 )
 def audit_command(
     audit: Audit,
@@ -277,13 +294,14 @@ def audit_command(
     previous: Path | None,
     html: Path | None,
     out: Path | None,
+    sarif: Path | None,
     force: bool,
 ) -> None:
     """Look for secrets, personal data, junk, duplicates, broken scores and tags; nothing is changed.
 
-    Evidence is masked in every output, and texts before a --judge sees them. With --json all findings go to standard
-    output. To plan the proposals, use `memframe plan --from-audit`. --html and --out replace an earlier report or
-    audit, any other file only with --force.
+    FILES are as with --file; their findings name file and line. Evidence is masked in every output, and texts before a
+    --judge sees them. With --json all findings go to standard output. To plan the proposals, use `memframe plan
+    --from-audit`. --html, --out and --sarif replace an earlier file of theirs, any other only with --force.
     """
     earlier = previous and _find_newest(previous)
     compared = None if earlier is None else audit.compare(earlier)  # before --out may replace it
@@ -291,7 +309,9 @@ def audit_command(
         write_own_file(html, audit.html().encode(), "report", error=FrameError, force=force)
     if out is not None:
         write_own_file(out, audit.json(), "audit", error=FrameError, force=force)
-    written = {"Report": html, "Audit": out}
+    if sarif is not None:
+        write_own_file(sarif, audit.sarif(), "SARIF file", error=FrameError, force=force)
+    written = {"Report": html, "Audit": out, "SARIF": sarif}
     lines = [*_lines_of(audit), *(f"{name}: {path}" for name, path in written.items() if path)]
     if compared is not None:
         counts = ", ".join(f"{n:,} {name}" for name, n in compared.counts.items())
@@ -356,6 +376,7 @@ def _lines_of(audit: Audit) -> Iterator[str]:
 def _lines_of_findings(worst: pd.DataFrame, audit: Audit) -> Iterator[str]:
     """Yield two lines for each finding: what it is and says, and of which memory, with a decision not yet applied."""
     labels, names = audit.labels(worst), ("check", "kind", "id", "field", "decision")
+    places = files_and_lines(audit.memories)
     decided = {
         tuple(one): decision for *one, decision in zip(*(audit.answered[n] for n in names), strict=True)
     }
@@ -367,7 +388,38 @@ def _lines_of_findings(worst: pd.DataFrame, audit: Audit) -> Iterator[str]:
         said = " · ".join(filter(None, [str(finding["evidence"]), times, decision]))
         yield f"{finding['severity']:<7} {printable(f'{words_of(check).title}, {kind}: {said}', MAX_COLUMNS)}"
         if ids:
-            yield "        " + printable(f"{ids[0]}  {labels.get(ids[0], '')}", MAX_COLUMNS)
+            file, line = places.get(ids[0], ("", None))
+            place = f"{file}:{line}" if line else file or ids[0]
+            yield "        " + printable(f"{place}  {labels.get(ids[0], '')}", MAX_COLUMNS)
+
+
+def keep_options(command: Command) -> Command:
+    """Add the options of a retention; the command gets it as its argument ``keep``."""
+
+    @click.option(
+        "--keep",
+        "keep_all",
+        is_flag=True,
+        help="With --refresh: keep the states of the past (see memframe history).",
+    )
+    @combine(
+        *(
+            click.option(
+                f"--keep-{name}",
+                metavar="N",
+                type=click.IntRange(min=1),
+                help=f"Keep the last state of each of the last N {period.noun} that have one.",
+            )
+            for name, period in PERIODS.items()
+        )
+    )
+    @wraps(command)
+    def with_keep(keep_all: bool, **others: Any) -> None:
+        numbers = {name: others.pop(f"keep_{name}") for name in PERIODS}
+        keep = {name: number for name, number in numbers.items() if number}
+        command(keep=keep or keep_all or None, **others)
+
+    return with_keep
 
 
 def _lines_of_sources(by_source: pd.DataFrame) -> Iterator[str]:
@@ -387,6 +439,7 @@ def _lines_of_sources(by_source: pd.DataFrame) -> Iterator[str]:
 @click.argument("path", type=LocalPath())
 @click.option("--sealed", is_flag=True, help="Encrypt texts, so that only the user's key opens them.")
 @click.option("--refresh", is_flag=True, help="Update the archive at PATH, and print the changes.")
+@keep_options
 @click.option(
     "--format",
     "form",
@@ -395,22 +448,35 @@ def _lines_of_sources(by_source: pd.DataFrame) -> Iterator[str]:
 )
 @request_option(required=True)
 @as_json
-@example("memframe export memories.parquet --request 7c9e6679")
-def export_command(path: Path, sealed: bool, refresh: bool, form: Any, request_id: str) -> None:
+@example(
+    "memframe export memories.parquet --request 7c9e6679",
+    "memframe export archive --refresh --keep-daily 7 --keep-weekly 4 --keep-monthly 12 --request 7c9e6679",
+)
+def export_command(
+    path: Path, sealed: bool, refresh: bool, form: Any, request_id: str, keep: Keep | None
+) -> None:
     """Write all memories to PATH: decrypted, so that anyone who can read the file can read them, or --sealed.
 
     The extension chooses the format: .parquet, .jsonl, .json or .csv, or .md for a folder of notes; without one, PATH
     is a folder for a Parquet dataset.
-    With --refresh an archive stays plain or sealed as it is, and only changed files are written.
+    With --refresh an archive stays plain or sealed as it is, and only changed files are written. With --keep a folder
+    also keeps the states of the past: all, or those of --keep-daily and the like, which mean the same as in restic.
     """
     if refresh and form:
         raise click.UsageError("--refresh keeps the format of the archive: leave out --format.")
-    with open_request(request_id) as access:
+    if keep and not refresh:
+        raise click.UsageError("--keep is about what a refresh replaces: give --refresh as well.")
+    with (
+        open_request(request_id) as access,
+        warnings.catch_warnings(record=True, action="always", category=UserWarning) as warned,
+    ):
         if refresh:
-            changes = refresh_archive(access, path)
+            changes = refresh_archive(access, path, keep=keep)
             counts = {name: len(getattr(changes, name)) for name in changes.__struct_fields__}
             words = ", ".join(f"{n:,} {name}" for name, n in counts.items())
         else:
             counts = {"n_rows": export_memories(access, path, sealed=sealed, format=form)}
             words = memories(counts["n_rows"])
+    for one in warned:  # a snapshot is damaged
+        remark(str(one.message))
     show({"path": str(path), **counts}, f"{words} in {path}, readable only by you")

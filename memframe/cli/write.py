@@ -18,6 +18,7 @@ from memframe.archive import is_sealed, load_archive
 from memframe.archive.formats import OPENERS, open_file, parts_of
 from memframe.archive.table import ARCHIVE_SCHEMA
 from memframe.audit.policy import read_policy
+from memframe.clean.files import is_backup, purge_backups, undo_files
 from memframe.cleanup import audit_again, plan_cleanup
 from memframe.cleanup.proposals import MAX_SHARE, Actions, read_actions
 from memframe.cli.access import access_required, open_request, request_option
@@ -212,27 +213,44 @@ def _plan_proposals(
 
 @click.command("undo")
 @click.argument("journal", type=LocalPath())
-@access_required
+@request_option(required=False)
 @combine(out_option, full_option, as_json)
-@example("memframe undo cleanup.journal --request 7c9e6679 --out undo.plan")
-def undo_command(access: Access, journal: Path, out: Path | None, full: bool) -> None:
+@example(
+    "memframe undo cleanup.journal --request 7c9e6679 --out undo.plan",
+    "memframe undo 20261124T093000Z-5f2c1a90.backup",
+)
+def undo_command(request_id: str | None, journal: Path, out: Path | None, full: bool) -> None:
     """Plan to undo a run: patches are reverted, deletes restored or created again, creates deleted.
 
     Nothing is written. Later changes of others are conflicts, which are printed, left out of the saved plan and not
     overwritten; then it ends with 3. A deleted memory has its id and dates again if the service restores it; otherwise
     it has a new id and the date of the undo. The plan says which, with the old date.
+
+    A backup of `memframe clean --in-place` is put back at once, if the file was not changed since.
     """
-    plan = _compare_with_all(access, plan_undo(access, journal))
-    if out is not None and out.exists() and Plan.load(out).id == plan_id_of(journal):
-        raise ConfigError(
-            f"{out} is the plan that this run carried out, and is not replaced: give --out another path"
-        )
-    _show(plan, full=full)
-    _save_and_exit(plan, out, access.request_id, "conflict")
+    if is_backup(journal):
+        paths = undo_files(journal)
+        show({"restored": [*map(str, paths)]}, f"As before: {', '.join(map(str, paths))}")
+        return
+    if request_id is None:
+        raise click.UsageError("Missing option '--request': a run is undone at its service.")
+    with open_request(request_id) as access:
+        plan = _compare_with_all(access, plan_undo(access, journal))
+        if out is not None and out.exists() and Plan.load(out).id == plan_id_of(journal):
+            raise ConfigError(
+                f"{out} is the plan that this run carried out, and is not replaced: give --out another path"
+            )
+        _show(plan, full=full)
+        _save_and_exit(plan, out, access.request_id, "conflict")
 
 
 @click.command("restore")
 @click.argument("archive", type=LocalPath(exists=True))
+@click.option(
+    "--as-of",
+    metavar="TIME",
+    help="Take the state of the past that ARCHIVE had at this moment, such as 2026-11-16.",
+)
 @key_file_option
 @click.option(
     "--on-conflict",
@@ -255,6 +273,7 @@ def undo_command(access: Access, journal: Path, out: Path | None, full: bool) ->
 def restore_command(
     access: Access,
     archive: Path,
+    as_of: str | None,
     key: Secret | None,
     on_conflict: OnConflict,
     max_changes: int | None,
@@ -272,11 +291,15 @@ def restore_command(
     Ends with 3 if there are conflicts or memories that cannot be created; with --check, if a memory that the service
     lists is missing in the archive, or differs.
     """
+    if check and as_of is not None:
+        raise click.UsageError("--check compares the present state of ARCHIVE: leave out --as-of.")
     if check:
         found = check_archive(access, archive, key=key)
         show(found, str(found))
         sys.exit(0 if found.is_whole else CONFLICTS)
-    plan = _compare_with_all(access, plan_restore(access, archive, key=key, on_conflict=on_conflict))
+    plan = _compare_with_all(
+        access, plan_restore(access, archive, key=key, on_conflict=on_conflict, as_of=as_of)
+    )
     check_size(plan.records, max_changes)
     _show(plan, full=full)
     _save_and_exit(plan, out, access.request_id, "conflict", "invalid")
@@ -347,7 +370,7 @@ def _save_and_exit(plan: Plan, path: Path | None, request_id: str, *refused: str
         confirm += f" --confirm-losses {n_lost}" if (n_lost := len(writable.losses)) else ""
         command = f"memframe apply {shlex.quote(str(path))}{confirm} --request {request_id}"
         advice = f"To apply it: {command}" if writable else "It changes nothing."
-        remark(f"Kept in {path}{without}. {advice}")
+        remark(f"Saved to {path}{without}. {advice}")
     if plan.counts.keys() & {*refused}:
         sys.exit(CONFLICTS)
 
@@ -438,6 +461,8 @@ def runs_command(days: float | None, journals: tuple[Path, ...]) -> None:
         remark(f"{len(purge_runs(journals=journals)):,} removed")
     if days is not None:
         remark(f"{number_of(len(purge_runs(older_than_days=days)), 'run', 'runs')} removed")
+        if n_backups := purge_backups(days):
+            remark(f"{number_of(n_backups, 'backup of a file', 'backups of files')} removed")
     runs = list_runs()
     known = json.loads(runs.drop(columns="journal").to_json(orient="records", date_format="iso"))
     for run, journal in zip(known, runs["journal"], strict=True):
@@ -466,7 +491,13 @@ def _finish(run: Run, request_id: str) -> None:
         "verification": run.verification,
         "stopped": run.stopped and str(run.stopped),
     }
-    words = [str(run).removeprefix("<memframe.Run: ").removesuffix(">"), *_list_first(rows)]
+    said = str(run).removeprefix("<memframe.Run: ").removesuffix(">")
+    is_plain = run.verification.is_clean and not any(
+        one.restores or one.status != "done" for one in run.results
+    )
+    if is_plain and run.verification.n_checked == len(run) > 0:
+        said = f"{number_of(len(run), 'change', 'changes')} written and verified"
+    words = [said, *_list_first(rows)]
     show(values, words)
     if run.journal is not None and not wants_json():
         is_open = any(one.status in {"planned", "unknown"} for one in left)

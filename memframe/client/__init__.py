@@ -58,6 +58,8 @@ class Client:
 
     Attributes
     ----------
+    options : Mapping
+        The arguments of `connect` that make the same client in another process; the key in it is a `Secret`.
     restore_days : int
         For how many days the service can restore deleted memories with their ids and times, as it stated with
         the credentials; 0 if it does not offer this, which is not part of the specification.
@@ -85,6 +87,13 @@ class Client:
         self.auth_url = auth_url
         self._transport = transport or Transport()
         self._transport.mask(api_key)
+        self.options: Mapping[str, Any] = {
+            "base_url": base_url,
+            "api_key": api_key,
+            "auth_url": auth_url,
+            "token_lifetime_s": token_lifetime_s,
+            "ca_bundle": self._transport.ca_bundle,
+        }
         self._tokens = TokenProvider(base_url, api_key, token_lifetime_s, self._transport)
         self.restore_days = 0
         self.runtime = Runtime()

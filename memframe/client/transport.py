@@ -50,7 +50,7 @@ class Transport:
     def __init__(self, *, retry: Retry | None = None, ca_bundle: str | PathLike[str] | None = None) -> None:
         self._secrets: list[Secret] = []
         self._mutex = threading.Lock()
-        trusted = None if ca_bundle is None else check_ca_bundle("ca_bundle", ca_bundle)
+        self.ca_bundle = trusted = None if ca_bundle is None else check_ca_bundle("ca_bundle", ca_bundle)
         self._headers = {
             "User-Agent": f"memframe/{package_version()}",
             "Accept": "application/json",

@@ -1,4 +1,4 @@
-"""Load, audit or export the memories of every user who approved, in threads or on a Dask cluster.
+"""Load, audit or export the memories of every user who approved, in threads, in processes or on a Dask cluster.
 
 Each user is processed alone: memories of one are never compared with those of another, and an error of one is a row
 in the table of outcomes. Requests that are not approved are skipped, and a user who approved twice counts once. A
@@ -20,12 +20,15 @@ import pyarrow as pa
 from memframe.archive.table import ARCHIVE_SCHEMA, frame_of
 from memframe.audit import audit_memories
 from memframe.audit.findings import Check
-from memframe.audit.policy import PolicyOption, read_policy
+from memframe.audit.judge import JUDGE_LIMIT, JudgeFunction
+from memframe.audit.policy import PolicyOption
+from memframe.audit.run import OwnCheck
 from memframe.client import Client
 from memframe.decisions import DecisionsByMemory
 from memframe.display import html_card, number_of
-from memframe.errors import check_kind
+from memframe.errors import ConfigError, check_kind
 from memframe.fleet.plans import FleetPlans, FleetRun, apply_fleet, plan_fleet
+from memframe.fleet.policies import read_policies
 from memframe.fleet.run import FleetFolder, deduplicate, describe_outcomes, fill_folder, process_users
 from memframe.fleet.work import Work, approved_and_revoked, concat_tables, outcomes_frame, revoked_result
 from memframe.progress import ProgressOption
@@ -73,8 +76,8 @@ class Fleet:
 def load_fleet(
     client: Client,
     *,
-    scheduler: Literal["threads"] | DaskClient = "threads",
-    workers: int = 8,
+    scheduler: Literal["threads", "processes"] | DaskClient = "threads",
+    workers: int | None = None,
     plaintext: bool = False,
     progress: ProgressOption = "auto",
 ) -> Fleet:
@@ -83,11 +86,12 @@ def load_fleet(
     Parameters
     ----------
     client : Client
-    scheduler : "threads" or dask.distributed.Client
-        Threads of this process, or the workers of a Dask cluster with one task per user. Workers use the
-        ``MEMFRAME_API_KEY`` of their own environment.
-    workers : int
-        Threads.
+    scheduler : "threads", "processes" or dask.distributed.Client
+        Threads of this process; processes of this machine, which are quicker where the audit takes longer than the
+        requests; or the workers of a Dask cluster with one task per user, which use the ``MEMFRAME_API_KEY`` of their
+        own environment.
+    workers : int, optional
+        Threads (8 by default), or processes (as many as there are cores).
     plaintext : bool
         Send decrypted memories from cluster workers unencrypted; by default they are encrypted for this
         process.
@@ -125,12 +129,14 @@ def audit_fleet(
     client: Client,
     path: str | PathLike[str],
     *,
-    scheduler: Literal["threads"] | DaskClient = "threads",
-    workers: int = 8,
+    scheduler: Literal["threads", "processes"] | DaskClient = "threads",
+    workers: int | None = None,
     archives: bool = True,
-    checks: Sequence[Check] | None = None,
+    checks: Sequence[Check | OwnCheck] | None = None,
     decisions: str | PathLike[str] | None = None,
     policy: PolicyOption = None,
+    judge: JudgeFunction | None = None,
+    judge_limit: int = JUDGE_LIMIT,
     now: datetime | None = None,
     full: bool = False,
     progress: ProgressOption = "auto",
@@ -152,11 +158,17 @@ def audit_fleet(
         As in `load_fleet`. Workers encrypt their results.
     archives : bool
         Also archive the audited memories, sealed with the key of each user (see `load_archive`).
-    checks : sequence of str, optional
+    checks : sequence of str or callable, optional
+        A check of one's own is known again by its text; use ``full`` after a change of what it calls.
     decisions : str or path, optional
-        One file for all users. What was rejected is counted, in ``settled``.
+        One file, with decisions about the memories of any users. What was rejected is counted, in ``settled``.
     policy : Policy, path or None
-        Its rules run as the check ``policy``.
+        Its rules run as the check ``policy``. The path of a folder means ``memframe.toml`` in it for all users, and
+        ``USER_ID.toml`` in its place for some.
+    judge : callable, optional
+        Asked about users with a change, from several threads at once; not on a cluster.
+    judge_limit : int
+        Questions about one user.
     now : datetime, optional
         All as in `audit_memories`.
     full : bool
@@ -175,7 +187,7 @@ def audit_fleet(
     FrameError
         The folder holds other files, or cannot be written.
     JournalError
-        The file of decisions cannot be read, or one of its lines is damaged.
+        The file of decisions cannot be read, or one of its lines is damaged; or another process works in this folder.
 
     Examples
     --------
@@ -186,13 +198,22 @@ def audit_fleet(
     True
     """
     empty = frame_of(pa.schema(ARCHIVE_SCHEMA).empty_table())
-    audit_memories(empty, checks=checks, now=now)  # refuse wrong options once, before the run
+    policies = read_policies(policy)
+    audit_memories(
+        empty, checks=checks, now=now, judge_limit=judge_limit
+    )  # refuse wrong options before the run
+    if judge is not None and scheduler != "threads":
+        raise ConfigError(
+            "judge: a judge is asked in threads of this process, as its key stays here: leave out scheduler"
+        )
     work = Work(
         archive="sealed" if archives else None,
         findings=True,
         checks=None if checks is None else tuple(checks),
         decisions=None if decisions is None else DecisionsByMemory.read(decisions),
-        policy=read_policy(policy),
+        policies=policies,
+        judge=judge,
+        judge_limit=judge_limit,
         now=now,
     )
     return fill_folder(client, path, work, full=full, scheduler=scheduler, workers=workers, progress=progress)
@@ -203,8 +224,8 @@ def export_fleet(
     path: str | PathLike[str],
     *,
     sealed: bool = True,
-    scheduler: Literal["threads"] | DaskClient = "threads",
-    workers: int = 8,
+    scheduler: Literal["threads", "processes"] | DaskClient = "threads",
+    workers: int | None = None,
     progress: ProgressOption = "auto",
 ) -> FleetFolder:
     """Export the memories of every approved user to a folder, one archive per user.
@@ -231,6 +252,8 @@ def export_fleet(
         The cluster uses a network without TLS, or its workers have no API key.
     FrameError
         The folder holds other files, or cannot be written.
+    JournalError
+        Another process works in this folder.
 
     Examples
     --------

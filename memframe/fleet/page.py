@@ -94,20 +94,23 @@ def _changed(title: str, anchor: str, found: pd.DataFrame) -> Iterator[Markup]:
             "tr",
             tag("td", row.severity, class_=str(row.severity)),
             tag("td", words_of(str(row.check)).title),
-            tag("td", f"{row.n:,}", class_="n"),
             tag("td", tag("code", row.user_id), class_="id"),
+            tag("td", f"{row.n:,}", class_="n"),
         )
         for row in counted.head(MAX_ROWS).itertuples()
     ]
     yield tag("h2", title, id=anchor)
-    yield table(["severity", "check", tag("th", "findings", class_="n"), "user"], rows)
-    yield from _count_more(len(counted))
-
-
-def _count_more(n_rows: int) -> Iterator[Markup]:
-    if n_rows > MAX_ROWS:
+    yield table(["severity", "check", "user", tag("th", "findings", class_="n")], rows)
+    if len(counted) > MAX_ROWS:
         command = tag("code", "memframe fleet compare --json")
-        yield tag("p", f"and {n_rows - MAX_ROWS:,} more rows: ", command, " has all of them", class_="soft")
+        yield tag(
+            "p", f"and {len(counted) - MAX_ROWS:,} more rows: ", command, " has all of them", class_="soft"
+        )
+
+
+def _count_more(n_rows: int, noun: str) -> Iterator[Markup]:
+    if n_rows > MAX_ROWS:
+        yield tag("p", f"and {number_of(n_rows - MAX_ROWS, f'more {noun}', f'more {noun}s')}", class_="soft")
 
 
 def _by_severity(tally: pd.DataFrame, by: str) -> pd.DataFrame:
@@ -138,7 +141,7 @@ def _users(tally: pd.DataFrame) -> Iterator[Markup]:
     ]
     yield tag("h2", "Users by their worst findings", id="users")
     yield table(_heads("user"), rows)
-    yield from _count_more(len(counted))
+    yield from _count_more(len(counted), "user")
 
 
 def _over_time(nights: Sequence[Night]) -> Iterator[Markup]:
@@ -151,7 +154,7 @@ def _over_time(nights: Sequence[Night]) -> Iterator[Markup]:
         words = "Findings of each night by severity"
         days = [one.night[:10] for one in drawn]
         parts = {name: [one.count(name) for one in drawn] for name in SEVERITIES}
-        added = [one.new for one in drawn]
+        added = [one.new if one is not nights[0] else 0 for one in drawn]  # of the first night all are
         svg = inline_svg(
             lambda ax: stacked_columns(ax, "Findings by night, and how many are new", days, parts, added),
             words=words,
@@ -175,7 +178,7 @@ def _over_time(nights: Sequence[Night]) -> Iterator[Markup]:
 def _sources(tally: pd.DataFrame) -> Iterator[Markup]:
     if tally.empty:
         return
-    counted = _by_severity(tally.assign(source=tally["source"].fillna("none, or counted alone")), "source")
+    counted = _by_severity(tally.assign(source=tally["source"].fillna("no source")), "source")
     rows = [
         tag("tr", tag("td", source, class_="evidence"), *_numbers(row))
         for source, row in counted.head(MAX_ROWS).iterrows()
@@ -183,4 +186,4 @@ def _sources(tally: pd.DataFrame) -> Iterator[Markup]:
     yield tag("h2", "Sources", id="sources")
     yield tag("p", "Findings by the source of the memory.", class_="about")
     yield table(_heads("source"), rows)
-    yield from _count_more(len(counted))
+    yield from _count_more(len(counted), "source")

@@ -25,7 +25,7 @@ from memframe.access import Access
 from memframe.apply import Run, apply_plan, resume_run
 from memframe.archive.formats import open_by_bytes, raise_write_errors
 from memframe.audit import audit_memories
-from memframe.audit.policy import Limits, Policy, PolicyOption, read_policy
+from memframe.audit.policy import Limits, Policy, PolicyOption
 from memframe.cleanup import plan_cleanup
 from memframe.cleanup.proposals import PLANNED
 from memframe.client import Client
@@ -34,6 +34,7 @@ from memframe.decisions import DecisionsByMemory
 from memframe.display import html_card, number_of
 from memframe.errors import ConfigError, FrameError, JournalError, MemframeError, PlanError, check_kind
 from memframe.files import private_folder, process_lock
+from memframe.fleet.policies import Policies, read_policies
 from memframe.fleet.run import FleetFolder, list_users, process_in_threads
 from memframe.fleet.work import (
     FINDINGS,
@@ -160,7 +161,7 @@ def plan_fleet(
         The folder of an earlier `audit_fleet`. Plans are saved in it, one a user, sealed for you on this machine; they
         replace those of an earlier call, unless their run was begun and not finished.
     policy : Policy or path
-        Its ``[allow]`` says what may be planned.
+        Its ``[allow]`` says what may be planned; a folder has policies for single users, as in `audit_fleet`.
     decisions : str or path, optional
         As in `audit_fleet`; what was rejected is not planned.
     workers : int
@@ -204,7 +205,7 @@ def plan_fleet(
         )
     with _locked(folder):
         places = [place for place in folder.folders(FINDINGS) if _has_work(folder, place, rules)]
-        due = _approved(client, folder, places)
+        due = _approved(client, folder, places, rules)
         plan = partial(_plan_user, client, folder=folder, rules=rules, decisions=decided)
         return FleetPlans(_in_order(client, due, plan, workers, progress))
 
@@ -266,14 +267,14 @@ def apply_fleet(
     if not folder.path.is_dir():
         raise FrameError(f"there is no folder {folder.path}: check the path, or run audit_fleet first.")
     with _locked(folder):
-        due = _approved(client, folder, folder.folders(PLANS))
+        due = _approved(client, folder, folder.folders(PLANS), rules)
         apply = partial(_apply_user, client, folder=folder, rules=rules, settle_s=settle_s)
         return FleetRun(_in_order(client, due, apply, workers, progress))
 
 
-def _read_rules(policy: PolicyOption) -> Policy:
-    rules = read_policy(policy)
-    if rules is None or not rules.allow.actions:
+def _read_rules(policy: PolicyOption) -> Policies:
+    rules = read_policies(policy)
+    if not any(one and one.allow.actions for one in (rules.common, *rules.of_user.values())):
         raise ConfigError(
             "policy: plans of a fleet hold what [allow] of a policy names, and it names nothing: "
             'add actions = ["delete"] or others there'
@@ -291,10 +292,12 @@ def _locked(folder: FleetFolder) -> Iterator[None]:
         yield
 
 
-def _approved(client: Client, folder: FleetFolder, places: Iterable[Path]) -> list[FleetUser]:
+def _approved(
+    client: Client, folder: FleetFolder, places: Iterable[Path], rules: Policies
+) -> list[FleetUser]:
     """Return the users of folders; delete what is of those who revoked. Without an approval there is no request."""
     wanted = [folder.user_of(place) for place in places]
-    approved, _ = list_users(client, folder)
+    approved, _ = list_users(client, folder, rules)
     by_id = {canonical_id(user.user_id): user for user in approved if user.user_id}
     return [by_id.get(user_id) or FleetUser("", user_id) for user_id in wanted]
 
@@ -311,15 +314,18 @@ def _in_order(
     return sorted(rows, key=lambda row: row.user_id)
 
 
-def _has_work(folder: FleetFolder, place: Path, rules: Policy) -> bool:
+def _has_work(folder: FleetFolder, place: Path, rules: Policies) -> bool:
     """Return True if a user has findings that may become changes, or a former plan; most have not, and stay unread."""
-    if (folder.place(PLANS, folder.user_of(place)) / PLAN_FILE).exists():
+    user_id = folder.user_of(place)
+    allow = (rules.of(user_id) or Policy()).allow
+    if (folder.place(PLANS, user_id) / PLAN_FILE).exists():
         return True
+    if not allow.actions:
+        return False
     with open_by_bytes(place / FINDINGS_FILE) as file:
         found = pq.ParquetFile(file).read(["check", "action"]).to_pydict()
-    checks = rules.allow.checks
     return any(
-        action in PLANNED and (checks is None or check in checks)
+        action in PLANNED and (allow.checks is None or check in allow.checks)
         for check, action in zip(found["check"], found["action"], strict=True)
     )
 
@@ -335,7 +341,7 @@ def _plan_user(
     user: FleetUser,
     *,
     folder: FleetFolder,
-    rules: Policy,
+    rules: Policies,
     decisions: DecisionsByMemory | None,
 ) -> UserPlan:
     row = partial(UserPlan, str(user.user_id), user.request_id)
@@ -346,7 +352,7 @@ def _plan_user(
     def make(access: Access) -> UserPlan:
         if file.exists() and _is_unfinished(access.client, Plan.load(file)):
             return row("unfinished", error="an earlier plan was not applied to its end: apply it first")
-        plan = _plan_allowed(access, rules, decisions)
+        plan = _plan_allowed(access, rules.of(access.user_id) or Policy(), decisions)
         if plan:
             for place in (file.parent.parent, file.parent):
                 private_folder(place)
@@ -391,7 +397,7 @@ def _count_states(client: Client, note: RunNote) -> dict[str, Any]:
 
 
 def _apply_user(
-    client: Client, user: FleetUser, *, folder: FleetFolder, rules: Policy, settle_s: float
+    client: Client, user: FleetUser, *, folder: FleetFolder, rules: Policies, settle_s: float
 ) -> UserRun | None:
     """Begin, resume or count the run of one user; None if there is no plan that counts."""
     row = partial(UserRun, str(user.user_id), user.request_id)
@@ -415,11 +421,12 @@ def _apply_user(
         return row("revoked", **waiting, journal=place, error=_NO_REQUEST)
 
     def carry_out(access: Access) -> UserRun:
-        options: dict[str, Any] = {"policy": rules, "progress": False, "settle_s": settle_s}
+        own = rules.of(access.user_id) or Policy()
+        options: dict[str, Any] = {"policy": own, "progress": False, "settle_s": settle_s}
         if note is not None:
             run = resume_run(access, note.place, **options)
         else:
-            _refuse_unallowed(plan, rules)
+            _refuse_unallowed(plan, own)
             run = apply_plan(access, plan, confirm=plan.counts.get("delete"), **options)
         return _row_of(run, row)
 

@@ -1,4 +1,4 @@
-"""Process all users, in threads or on a cluster, and keep their results in a folder.
+"""Process all users, in threads, in processes or on a cluster, and keep their results in a folder.
 
 ::
 
@@ -20,10 +20,12 @@ night lists every user again, and audits those whose digest differs; the audit b
 from __future__ import annotations
 
 import io
+import os
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from functools import partial
 from importlib import import_module
@@ -49,7 +51,7 @@ from memframe.client.retry import RateLimiter, SharedRateLimiter
 from memframe.decisions import Settled
 from memframe.display import html_card, number_of
 from memframe.errors import ConfigError, FrameError, MemframeError, NotFoundError, check_kind
-from memframe.files import atomic_file, atomic_folder, expand_path, write_own_file
+from memframe.files import atomic_file, atomic_folder, expand_path, process_lock, write_own_file
 from memframe.fleet.nights import (
     NIGHTS,
     NO_FINDINGS,
@@ -66,6 +68,8 @@ from memframe.fleet.nights import (
     read_nights,
     write_night,
 )
+from memframe.fleet.policies import Policies
+from memframe.fleet.processes import worker_processes
 from memframe.fleet.work import (
     BEFORE,
     DATED,
@@ -352,8 +356,9 @@ class FleetFolder:
         """
         forgotten = []
         for user_id in filter(can_name_folder, user_ids):
-            places = (self.place(kind, user_id) for kind in KINDS)
-            there = [place for place in places if place.is_dir()]
+            places = [self.place(kind, user_id) for kind in KINDS]
+            half_written = [one for place in places for one in place.parent.glob(f".{place.name}.????????*")]
+            there = [place for place in (*places, *half_written) if place.is_dir()]
             for place in there:
                 shutil.rmtree(place)
             forgotten += [user_id] if there else []
@@ -502,11 +507,15 @@ def _night_in(file: bytes) -> str:
     return str(pq.read_metadata(io.BytesIO(file)).metadata.get(NIGHT, b""), "ascii")
 
 
+THREADS = 8
+"""Threads by default; of processes as many as the machine has cores."""
+
+
 class RunOptions(TypedDict):
     """Options of every run: where it is processed, and how progress is shown."""
 
-    scheduler: Literal["threads"] | DaskClient
-    workers: int
+    scheduler: Literal["threads", "processes"] | DaskClient
+    workers: int | None
     progress: ProgressOption
 
 
@@ -521,9 +530,10 @@ def fill_folder(
     check_kind("client", client, Client)
     folder = FleetFolder(expand_path(path))
     begun_at = client.runtime.clock()
-    with raise_write_errors(folder.path):
+    with raise_write_errors(folder.path), ExitStack() as locked:
         folder.prepare()
-        approved, gone = list_users(client, folder)
+        locked.enter_context(process_lock(folder.path / ".run.lock", what=f"the folder {folder.path}"))
+        approved, gone = list_users(client, folder, work.policies)
         folder.check_form(work)
         night = folder.begin_night(client.runtime.now())
         if work.findings:
@@ -559,7 +569,9 @@ def _save(folder: FleetFolder, result: UserResult) -> UserResult:
     return result
 
 
-def list_users(client: Client, folder: FleetFolder) -> tuple[list[FleetUser], list[FleetUser]]:
+def list_users(
+    client: Client, folder: FleetFolder, policies: Policies | None = None
+) -> tuple[list[FleetUser], list[FleetUser]]:
     """Return users who approved, and users who revoked; delete what a folder holds of the latter, and of erased users.
 
     Raises
@@ -569,6 +581,8 @@ def list_users(client: Client, folder: FleetFolder) -> tuple[list[FleetUser], li
         were erased.
     """
     requests = client.access_requests()
+    if policies is not None:
+        policies.warn_of_strangers(requests)
     approved, gone = approved_and_revoked(requests)
     erased = _find_erased(client, folder, requests)
     folder.forgotten = folder.forget([*(user.user_id for user in gone if user.user_id), *erased])
@@ -597,10 +611,12 @@ def _find_erased(client: Client, folder: FleetFolder, requests: Sequence[AccessR
 
 def _is_unknown(client: Client, request_id: str) -> bool:
     try:
-        client.access_request(request_id)
-    except MemframeError as refused:  # of any other refusal nothing follows: the next run asks again
-        return isinstance(refused, NotFoundError)
-    return False
+        found = client.access_request(request_id)
+    except (NotFoundError, ConfigError):  # the latter if several others begin with this id
+        return True
+    except MemframeError:  # of any other refusal nothing follows: the next run asks again
+        return False
+    return found.id != request_id
 
 
 def forget_revoked(client: Client, path: str | PathLike[str]) -> FleetFolder:
@@ -643,16 +659,22 @@ def process_users(
     client: Client, users: Sequence[FleetUser], work: Work, **how: Unpack[RunOptions]
 ) -> Iterator[UserResult]:
     """Yield results in any order, with a progress display."""
-    scheduler, workers = how["scheduler"], check_count("workers", how["workers"], 1)
-    with Progress(how["progress"], total=len(users), text="users") as bar:
-        if scheduler == "threads":
-            process = partial(process_user, client, work=work)
+    scheduler, given = how["scheduler"], how["workers"]
+    default = (os.cpu_count() or 1) if scheduler == "processes" else THREADS
+    workers = default if given is None else check_count("workers", given, 1)
+    with Progress(how["progress"], total=len(users), text="users") as bar, ExitStack() as running:
+        if scheduler in ("threads", "processes"):
+            process = (
+                partial(process_user, client, work=work)
+                if scheduler == "threads"
+                else running.enter_context(worker_processes(client, work, workers))
+            )
             results = process_in_threads(client, users, process, workers=workers)
         elif hasattr(scheduler, "scheduler_info"):
             results = _cluster().process_on_cluster(scheduler, client, users, work)
         else:
             raise ConfigError(
-                f"scheduler={scheduler!r:.60}: give 'threads', or a dask.distributed.Client (pip install "
+                f"scheduler={scheduler!r:.60}: give 'threads', 'processes' or a dask.distributed.Client (pip install "
                 "'memframe[dask]')"
             )
         for result in results:

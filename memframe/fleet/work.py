@@ -6,6 +6,7 @@ An error of one user is a row of the table of outcomes, and never ends the run.
 from __future__ import annotations
 
 import hmac
+import inspect
 import io
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -28,7 +29,8 @@ from memframe.archive.table import ARCHIVE_SCHEMA, frame_of
 from memframe.audit import audit_memories
 from memframe.audit.findings import Check
 from memframe.audit.identity import digest_text, keys_of, texts_judged
-from memframe.audit.policy import Policy
+from memframe.audit.judge import JUDGE_LIMIT, JudgeFunction
+from memframe.audit.run import OwnCheck
 from memframe.audit.stale import find_stale
 from memframe.audit.text import with_all_columns
 from memframe.client import Client
@@ -36,6 +38,7 @@ from memframe.client.responses import canonical_id
 from memframe.decisions import DecisionsByMemory
 from memframe.display import number_of
 from memframe.errors import AccessError, MemframeError
+from memframe.fleet.policies import Policies
 from memframe.load import load_tags
 from memframe.versions import package_version
 from memframe.wire import AccessRequest, Status
@@ -176,9 +179,11 @@ class Work(Struct, frozen=True):
     """Return them as the files of an archive."""
     findings: bool = False
     """Audit them by `checks`, as of `now`."""
-    checks: tuple[Check, ...] | None = None
+    checks: tuple[Check | OwnCheck, ...] | None = None
     decisions: DecisionsByMemory | None = None
-    policy: Policy | None = None
+    policies: Policies = Policies()
+    judge: JudgeFunction | None = None
+    judge_limit: int = JUDGE_LIMIT
     now: datetime | None = None
     night: str = ""
     """When the run began, which names it."""
@@ -287,19 +292,35 @@ def digest_listing(
         (one.key, one.decision, one.holds(at))
         for one in (work.decisions.of(ids).last.values() if work.decisions else ())
     ]
-    rules = work.policy.rule if work.policy else ()
+    policy = work.policies.of(access.user_id)
     listed = [
         package_version(),
-        work.checks,
+        None if work.checks is None else [*map(_identify, work.checks)],
+        work.judge and [*map(_identify, (work.judge, work.judge_limit))],
         stale,
         decided,
-        rules,
+        policy.rule if policy else (),
         memories.to_pydict(),
         tags.to_dict("list"),
     ]
     digest = hmac.new(_digest_key(access), digestmod="sha256")
     digest.update(msgspec.json.encode(listed, enc_hook=str))
     return digest.hexdigest()
+
+
+def _identify(part: object) -> object:
+    """Return what tells a check or a judge from another one: a model and what it is told, or the text of a function.
+
+    What a function calls is not looked at.
+    """
+    if not callable(part):
+        return part
+    named = [str(getattr(part, name, "")) for name in ("model", "prompt", "base_url")]
+    try:
+        text = inspect.getsource(part)
+    except (OSError, TypeError):
+        text = ""
+    return [getattr(part, "__qualname__", type(part).__qualname__), text, *named]
 
 
 _END_OF_TIME = pd.Timestamp("2900-01-01", tz="UTC")
@@ -326,7 +347,9 @@ def _findings_file(access: Access, table: pa.Table, tags: pd.DataFrame, work: Wo
         checks=work.checks,
         now=work.now,
         decisions=None if work.decisions is None else work.decisions.of(table["id"].to_pylist()),
-        policy=work.policy,
+        policy=work.policies.of(access.user_id),
+        judge=work.judge,
+        judge_limit=work.judge_limit,
     )
     key, dated = _digest_key(access), find_dated(table) if work.looks_for_stale else frozenset()
     listing = digest_listing(access, table, tags, work, dated)

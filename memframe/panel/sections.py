@@ -6,12 +6,13 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 from urllib.parse import urlsplit
 
 import pandas as pd
 from ipywidgets import HTML, Button, HBox, Text, Textarea, VBox, Widget
 
+from memframe.audit.evidence import make_mask
 from memframe.display import number_of, printable, table, tag
 from memframe.oauth import can_listen
 from memframe.panel import widgets
@@ -535,15 +536,22 @@ def _loaded_html(memories: pd.DataFrame, tags: pd.DataFrame | None) -> str:
 
 
 def _preview(memories: pd.DataFrame) -> str:
-    def cell(value: Any, form: str = "") -> str:
-        return "" if pd.isna(value) else printable(format(value, form), MAX_CELL)
-
+    """Tabulate the first memories; secrets are masked, as a preview is saved with the notebook."""
     shown = memories.head(N_PREVIEWED)
-    rows = zip(shown.created_at, shown.title, shown.content, strict=True)
+    mask = make_mask(shown)
+
+    def cell(memory_id: str, text: object) -> str:
+        return printable(mask(memory_id, text), MAX_CELL) if isinstance(text, str) else ""
+
+    rows = zip(shown.id, shown.created_at, shown.title, shown.content, strict=True)
     return table(
         ["created", "title", "content"],
         (
-            tag("tr", tag("td", cell(time, "%Y-%m-%d")), *(tag("td", cell(each)) for each in texts))
-            for time, *texts in rows
+            tag(
+                "tr",
+                tag("td", "" if pd.isna(time) else f"{time:%Y-%m-%d}"),
+                *(tag("td", cell(memory_id, text)) for text in texts),
+            )
+            for memory_id, time, *texts in rows
         ),
     )

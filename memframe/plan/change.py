@@ -72,6 +72,8 @@ class Change(Struct, frozen=True, kw_only=True, omit_defaults=True):
     restores : str or None
         For a create, the id of the deleted memory that it brings back. A service that can restore it keeps its id and
         times; otherwise the memory gets a new id and the current date.
+    name : str or None
+        For a change without texts, the title or first words of the memory, secrets masked.
 
     Examples
     --------
@@ -93,6 +95,7 @@ class Change(Struct, frozen=True, kw_only=True, omit_defaults=True):
     keeps: dict[str, str] = {}
     checks: tuple[str, ...] = ()
     restores: str | None = None
+    name: str | None = None
 
     def __repr__(self) -> str:
         shown = asdict(mask(self))

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
+from itertools import islice
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,6 +23,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memframe.access import Access
+from memframe.audit.evidence import labels_of
 from memframe.audit.text import with_all_columns
 from memframe.display import number_of
 from memframe.errors import PlanError, StalePlanError
@@ -32,7 +34,15 @@ from memframe.plan.change import FIELDS, WRITES, Action, Change, format_counts, 
 from memframe.plan.corrections import check_actions, edit_records, key_of, read_ids, select
 from memframe.plan.current import CurrentMemory
 from memframe.plan.losses import Loss, count_holders, find_keys, find_losses, known_texts, texts_besides
-from memframe.plan.render import count_actions, describe_losses, on_one_line, render_diff, render_plan_html
+from memframe.plan.render import (
+    count_actions,
+    describe_equal,
+    describe_losses,
+    has_texts,
+    on_one_line,
+    render_diff,
+    render_plan_html,
+)
 from memframe.runtime import utc_now
 from memframe.versions import package_version
 
@@ -52,6 +62,9 @@ UNDO_NOTE = "An undo"
 
 COUNT_NOTE = "In memories: of "
 """Beginning of the note that counts proposals, and why some are left out; it is counted again when a plan is cut."""
+
+MAX_NAMED, NAMING_CHARS = 500, 300
+"""Memories that a plan names, and characters from which a name is made: secrets are looked for in them first."""
 
 LEFT_OUT = "left out"
 """The reason of what was cut from a plan."""
@@ -174,6 +187,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
                 f"Plan: {format_counts(count_actions(self.records))}",
                 *(f"  note: {on_one_line(note)}" for note in self._notes_of(with_texts=False)),
                 *([f"  fields to write: {fields}"] if fields else []),
+                *(f"    {on_one_line(line)}" for line in describe_equal(self.records)),
                 f"  {self._made}",
             ]
         )
@@ -242,8 +256,8 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
 
     @property
     def counts(self) -> dict[str, int]:
-        """Number of changes of each action."""
-        return dict(Counter(change.action for change in self.records))
+        """Number of changes of each action; creates that bring back a deleted memory count as ``restore``."""
+        return count_actions(self.records)
 
     @cached_property
     def writes(self) -> tuple[Change, ...]:
@@ -527,6 +541,7 @@ def target_of(given: Access | pd.DataFrame) -> Target:
             client.runtime.now,
         )
     file = given.attrs.get(READ, {}).get("file", "a frame")
+    file = str(Path(file).absolute()) if Path(file).exists() else file
     return Target(f"{OF_FILE}{file}", "", 0, None, lambda: with_all_columns(given), utc_now)
 
 
@@ -542,7 +557,8 @@ def plan_of(
 
     What the plan could lose is looked for in all memories that the access has loaded, or that the file holds.
     """
-    records, target = tuple(records), target_of(given)
+    target = target_of(given)
+    records = _add_names(records, target)
     if target.restore_days is not None and any(change.action == "delete" for change in records):
         notes = [*notes, undo_note(target.restore_days)]
     keys = find_keys(records)
@@ -558,6 +574,23 @@ def plan_of(
         left_out=tuple(left),
         held=count_holders(keys, others),
         n_compared=0 if baseline is None else len(baseline),
+    )
+
+
+def _add_names(records: Iterable[Change], target: Target) -> tuple[Change, ...]:
+    """Name the memories of changes without texts, as far as they are known."""
+    records = tuple(records)
+    textless = (change.id for change in records if change.id and not change.name and not has_texts(change))
+    nameless = set(islice(textless, MAX_NAMED))
+    known = target.known() if nameless else None
+    if known is None or known.empty:
+        return records
+    concerned = known[known["id"].isin(nameless)]
+    beginnings = {name: concerned[name].str.slice(0, NAMING_CHARS) for name in ("title", "content")}
+    labels = labels_of(pd.DataFrame({"id": concerned["id"], **beginnings}), nameless)
+    return tuple(
+        replace(change, name=labels[change.id]) if change.id in nameless and labels.get(change.id) else change
+        for change in records
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from itertools import chain, groupby
 from operator import itemgetter
@@ -15,8 +15,9 @@ from typing import NamedTuple
 
 from rapidfuzz.distance import Indel
 
-from memframe.display import Markup, escape_invisible, notebook_html, number_of, table, tag
-from memframe.plan.change import FIELDS, WRITES, Change, Value, format_counts, list_some, mask
+from memframe.display import Markup, escape_invisible, join, notebook_html, number_of, table, tag
+from memframe.fields import TEXT_FIELDS
+from memframe.plan.change import FIELDS, MAX_LISTED, WRITES, Change, Value, format_counts, list_some, mask
 from memframe.plan.losses import Loss
 
 CONTEXT_CHARS = 60
@@ -33,7 +34,10 @@ MAX_COMPARED = 400_000_000
 
 N_CONTEXT_LINES = 2
 MAX_SHOWN = 50
-"""Changes of a plan in a notebook."""
+"""Changes of a plan in a notebook; equal ones count once."""
+
+FEWEST_EQUAL = 3
+"""Equal changes that are shown together; two are read as quickly one by one."""
 
 _COLORS = {"head": "1", "note": "33", "hunk": "36", "-": "31", "+": "32", " ": ""}
 _WORD = re.compile(r"\w+|\s+|[^\w\s]")
@@ -135,14 +139,74 @@ def render_diff(
     records: Sequence[Change], notes: Iterable[str], *, color: bool, limit: int | None = None
 ) -> str:
     """Render notes, changes (within a limit conflicts come first) and their counts, like a diff of git."""
-    shown = records
-    if limit is not None and len(records) > limit:
-        shown = sorted(records, key=lambda change: change.action in WRITES)[:limit]
+    shown = group_equal(records)
+    if limit is not None and len(shown) > limit:
+        shown = sorted(shown, key=lambda equal: equal[0].action in WRITES)[:limit]
     parts: list[Iterable[DiffLine]] = [[("note", [DiffSpan(f"# {note}")]) for note in notes]]
-    parts += [_diff_lines(mask(change)) for change in shown]
+    parts += [
+        _diff_lines(mask(equal[0])) if len(equal) == 1 else _equal_lines(equal, limit) for equal in shown
+    ]
     texts = ["\n".join(_render_line(*line, color=color) for line in lines) for lines in parts]
-    more = f"and {len(records) - len(shown):,} more" if len(shown) < len(records) else ""
+    n_more = len(records) - sum(map(len, shown))
+    more = f"and {n_more:,} more" if n_more else ""
     return "\n\n".join(filter(None, [*texts, more, format_counts(count_actions(records))]))
+
+
+def has_texts(change: Change) -> bool:
+    """Return True if a change shows texts of its memory, by which people know it."""
+    return not (change.before.keys() | change.after.keys()).isdisjoint(TEXT_FIELDS)
+
+
+def group_equal(records: Sequence[Change]) -> list[list[Change]]:
+    """Group patches that do the same to the fields of several memories, other than their texts; others stay alone.
+
+    >>> tags = [("recipe", "tea"), ("recipe",), ("recipe", "oats"), ("home",)]
+    >>> records = [
+    ...     Change(action="patch", id=f"m{n}", before={"tags": old}, after={"tags": ("recipes", *old[1:])})
+    ...     for n, old in enumerate(tags)
+    ... ]
+    >>> [[change.id for change in equal] for equal in group_equal(records)]
+    [['m0', 'm1', 'm2'], ['m3']]
+    """
+    groups: dict[Hashable, list[Change]] = {}
+    for place, change in enumerate(records):
+        is_alone = change.action != "patch" or change.group is not None or has_texts(change)
+        key = place if is_alone else (change.reason, *_replaced_values(change))
+        groups.setdefault(key, []).append(change)
+    parts = ([equal] if len(equal) >= FEWEST_EQUAL else [[one] for one in equal] for equal in groups.values())
+    return [equal for part in parts for equal in part]
+
+
+def _replaced_values(change: Change) -> list[tuple[str, Value, Value]]:
+    """List the values of each field that go and come; of names only those that differ."""
+    replaced: list[tuple[str, Value, Value]] = []
+    for name in change.after:
+        old, new = change.before.get(name), change.after[name]
+        if isinstance(old, tuple) and isinstance(new, tuple):
+            old, new = (tuple(sorted(set(some) - set(others))) for some, others in ((old, new), (new, old)))
+        replaced.append((name, old, new))
+    return replaced
+
+
+def describe_equal(records: Sequence[Change]) -> list[str]:
+    """Describe the most frequent changes that are equal for several memories.
+
+    >>> records = [
+    ...     Change(action="patch", id=f"m{n}", before={"tags": ("recipe",)}, after={"tags": ("recipes",)})
+    ...     for n in range(16)
+    ... ]
+    >>> describe_equal(records)
+    ['tags: recipe -> recipes, 16 memories']
+    """
+    groups = sorted((equal for equal in group_equal(records) if len(equal) > 1), key=len, reverse=True)
+    return [
+        f"{'; '.join(_describe_replaced(*one) for one in _replaced_values(mask(equal[0])))}, {len(equal):,} memories"
+        for equal in groups[:MAX_LISTED]
+    ]
+
+
+def _describe_replaced(name: str, old: Value, new: Value) -> str:
+    return f"{name}: {text_of(old) or '(none)'} -> {text_of(new) or '(none)'}"
 
 
 def count_actions(records: Iterable[Change]) -> dict[str, int]:
@@ -165,7 +229,8 @@ def describe_losses(losses: Sequence[Loss], n_compared: int, *, with_texts: bool
 def _diff_lines(change: Change) -> Iterator[DiffLine]:
     memory = f"memory {change.id}" if change.id else "a new memory"
     row = "" if change.row is None else f" (row {change.row})"
-    yield "head", [DiffSpan(f"{change.action} {memory}{row}")]
+    name = f": {change.name}" if change.name else ""
+    yield "head", [DiffSpan(f"{change.action} {memory}{row}{name}")]
     if change.reason:
         yield "note", [DiffSpan(f"# {change.reason}")]
     for name in FIELDS:
@@ -176,6 +241,24 @@ def _diff_lines(change: Change) -> Iterator[DiffLine]:
     for memory_id, text in change.keeps.items():
         yield "hunk", [DiffSpan(f"@@ kept by memory {memory_id} @@")]
         yield from ((" ", shorten([DiffSpan(line)])) for line in text.split("\n"))
+
+
+def _equal_lines(equal: Sequence[Change], limit: int | None) -> Iterator[DiffLine]:
+    """Yield what changes once for all memories, then the memories: all, or the first few if there is a limit."""
+    first = mask(equal[0])
+    yield "head", [DiffSpan(f"{first.action} {len(equal):,} memories")]
+    if first.reason:
+        yield "note", [DiffSpan(f"# {first.reason}")]
+    for name, old, new in _replaced_values(first):
+        yield "hunk", [DiffSpan(f"@@ {name} @@")]
+        yield from _replaced_lines([spans_of(old, new)])
+    listed = equal if limit is None else equal[:MAX_LISTED]
+    yield "hunk", [DiffSpan("@@ memories @@")]
+    for change in map(mask, listed):
+        row = "" if change.row is None else f" (row {change.row})"
+        yield " ", [DiffSpan(f"memory {change.id}{row}{': ' if change.name else ''}{change.name or ''}")]
+    if len(listed) < len(equal):
+        yield " ", [DiffSpan(f"and {len(equal) - len(listed):,} more")]
 
 
 def _field_lines(before: Value, after: Value) -> Iterator[DiffLine]:
@@ -219,8 +302,8 @@ def on_one_line(text: str) -> str:
 
 def render_plan_html(records: Sequence[Change], notes: Iterable[str], made: str) -> str:
     """Render changes for a notebook; beyond `MAX_SHOWN` they are counted."""
-    shown = sorted(records, key=lambda change: change.action in WRITES)[:MAX_SHOWN]
-    rows = [row for change in shown for row in _change_rows(mask(change))]
+    shown = sorted(group_equal(records), key=lambda equal: equal[0].action in WRITES)[:MAX_SHOWN]
+    rows = [row for equal in shown for row in _change_rows([mask(change) for change in equal])]
     return notebook_html(
         tag("b", format_counts(count_actions(records))),
         *(tag("div", note, class_="note") for note in notes),
@@ -228,7 +311,7 @@ def render_plan_html(records: Sequence[Change], notes: Iterable[str], made: str)
         wide_table(
             {"action": "7.5em", "row": "11em", "field": "8em", "before": "auto", "after": "auto"}, rows
         ),
-        count_more(len(records) - len(shown), "plan.changes"),
+        count_more(len(records) - sum(map(len, shown)), "plan.changes"),
     )
 
 
@@ -243,14 +326,26 @@ def count_more(n_more: int, where: str) -> Markup | None:
     return tag("div", f"and {n_more:,} more; {where} has all of them", class_="quiet") if n_more > 0 else None
 
 
-def _change_rows(change: Change) -> Iterator[Markup]:
-    """Render the reason, if there is one, then a row for each field; beside all of them, action, label and id."""
+def _name_memory(change: Change) -> Iterator[object]:
+    """Yield row, id and name of the memory of a change."""
+    memory_id = change.id or ""
+    short = memory_id if len(memory_id) <= 12 else f"{memory_id[:8]}…"
+    yield change.row
+    yield tag("span", f" {short}", class_="quiet", title=memory_id) if change.id else None
+    yield tag("div", change.name) if change.name else None
+
+
+def _change_rows(equal: Sequence[Change]) -> Iterator[Markup]:
+    """Render the reason, if there is one, then a row for each field; beside all of them, action and memories."""
+    change, *others = equal
     lines = [tag("td", change.reason, colspan=3, class_="quiet")] if change.reason else []
     shown = change.before.keys() | change.after.keys()
     if change.action == "delete":  # by which one knows what goes
         shown = {name for name in ("title", "content") if change.before.get(name)}
-    for name in (name for name in FIELDS if name in shown):
-        before, after = change.before.get(name), change.after.get(name)
+    values = {name: (change.before.get(name), change.after.get(name)) for name in FIELDS if name in shown}
+    if others:
+        values = {name: (old, new) for name, old, new in _replaced_values(change)}
+    for name, (before, after) in values.items():
         sides: Sides = [DiffSpan(text_of(before))], [DiffSpan(text_of(after))]
         if change.action in ("patch", "conflict"):  # others come or go as a whole
             sides = spans_of(before, after)
@@ -263,10 +358,13 @@ def _change_rows(change: Change) -> Iterator[Markup]:
         lines.append(tag("td", "kept", class_="quiet") + tag("td") + kept)
     first, *rest = lines or [tag("td", colspan=3)]
     kind = "go" if change.action in WRITES else "stop"
-    memory_id = change.id or ""
-    short = memory_id if len(memory_id) <= 12 else f"{memory_id[:8]}…"
-    memory = tag("span", f" {short}", class_="quiet", title=memory_id) if change.id else None
     n_rows = len(rest) + 1
     action = tag("td", tag("span", change.action, class_=kind), rowspan=n_rows)
-    yield tag("tr", action + tag("td", change.row, memory, rowspan=n_rows) + first, class_="first")
+    named = [tag("b", f"{len(equal):,} memories")] if others else []
+    named += [
+        tag("div", *_name_memory(one)) if others else join(_name_memory(one)) for one in equal[:MAX_LISTED]
+    ]
+    if len(equal) > MAX_LISTED:
+        named.append(tag("div", f"and {len(equal) - MAX_LISTED:,} more", class_="quiet"))
+    yield tag("tr", action + tag("td", *named, rowspan=n_rows) + first, class_="first")
     yield from (tag("tr", cells) for cells in rest)

@@ -17,9 +17,11 @@ source no longer holds them true. A score of an unknown scale stays in a column 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, tzinfo
 from os import PathLike
+from pathlib import Path
 from typing import NamedTuple
 
 import pandas as pd
@@ -31,6 +33,7 @@ from memframe.display import number_of, printable
 from memframe.errors import ConfigError, FrameError, kind_of
 from memframe.files import expand_path
 from memframe.frames import READ, gc_paused
+from memframe.readers.entries import section_files, section_items
 from memframe.readers.formats import FORMATS, GENERIC, REFUSED, Format
 from memframe.readers.places import Position
 from memframe.readers.rows import Collector, read_zone, times_of, undated
@@ -113,6 +116,37 @@ def read_memories(
     return reading.frame
 
 
+def join_reads(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    r"""Join what `read_memories` read from several files into one frame, in which ``file`` names that of each row.
+
+    >>> frames = [read_memories(f"- Likes {what}\n- Rows\n") for what in ("tea", "soup")]
+    >>> join_reads(frames)[["content", "file", "line"]].values.tolist()[2:]
+    [['Likes soup', 'the text', 1], ['Rows', 'the text', 2]]
+    """
+    if len(frames) == 1:
+        return frames[0]
+    reports, named = [frame.attrs[READ] for frame in frames], []
+    for frame, report in zip(frames, reports, strict=True):
+        if report["format"] == "memframe":
+            raise FrameError(f"{report['file']} is an archive of memframe, and read by itself only.")
+        files = [str(Path(report["file"], name if isinstance(name, str) else "")) for name in frame["file"]]
+        named.append(frame.assign(file=pd.array(files, "str")))
+    together = pd.concat(named, ignore_index=True)
+    left_out = sum((Counter(report["left_out"]) for report in reports), Counter[str]())
+    summary = " ".join(f"{report['file']}: {report['summary']}" for report in reports)
+    form = " and ".join(dict.fromkeys(report["format"] for report in reports))
+    missing = sum(report["times"]["missing"] for report in reports)
+    report = {
+        "file": "",
+        "format": form,
+        "rows": len(together),
+        "left_out": dict(left_out),
+        "summary": summary,
+    }
+    together.attrs = {READ: report | {"times": {"missing": missing}}}
+    return together
+
+
 class Reading(NamedTuple):
     """The memories of an input, and where each of them stands."""
 
@@ -130,17 +164,20 @@ def read_input(
     source: Input, name: str, *, zone: tzinfo | None = None, now: datetime | None = None
 ) -> Reading:
     """Read an opened input in a format, or in the one that it shows; ``now`` is as in `Collector`."""
-    rows = Collector(zone, now or datetime.now(UTC))
     try:
         with gc_paused():
-            form, documents = _choose(source, name)
-            n_entries = rows.take(form.read(documents), _count_chars(documents))
-            _check_count(source, form, documents, n_entries)
-            others = [each for each in source.documents if not any(each is one for one in documents)]
-            readable = [each.name for each in others if _is_readable(each)]
-            frame = rows.frame(form.name, form.note, source, [each.name for each in others], readable)
+            return read_documents(source, *_choose(source, name), Collector(zone, now or datetime.now(UTC)))
     except RecursionError:
         raise _too_deep(source.name) from None
+
+
+def read_documents(source: Input, form: Format, documents: list[Document], rows: Collector) -> Reading:
+    """Read those documents of an input that are of a format."""
+    n_entries = rows.take(form.read(documents), _count_chars(documents))
+    _check_count(source, form, documents, n_entries)
+    others = [each for each in source.documents if not any(each is one for one in documents)]
+    readable = [each.name for each in others if _is_readable(each)]
+    frame = rows.frame(form.name, form.note, source, [each.name for each in others], readable)
     is_partial = bool(rows.left_out or rows.n_tags_cut or form.note or readable)
     return Reading(frame, form, documents, rows.places, is_partial)
 
@@ -179,7 +216,7 @@ def _choose(source: Input, name: str) -> tuple[Format, list[Document]]:
     found = [key for key, documents in fits.items() if documents and key not in GENERIC]
     if len(given) > 1 or len(found) > 1:  # a note may hold a list
         found = [key for key in found if key != "pasted"]
-    if len(given) > 1 and not found:  # texts beside notes are notes
+    if (len(given) > 1 or source.is_folder) and not found:  # texts beside notes are notes
         fits["markdown"] = [each for each in given if each.form in ("text", "markdown")]
     if not found:
         _refuse(source)
@@ -193,7 +230,8 @@ def _choose(source: Input, name: str) -> tuple[Format, list[Document]]:
         )
     if not found:
         raise _unknown(source)
-    return FORMATS[found[0]], fits[found[0]]
+    form = FORMATS[found[0]]
+    return form, section_files(given) if form.items is section_items else fits[form.name]
 
 
 _NOTES = ("sections", "mem0-markdown", "download")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os.path
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from memframe.readers.places import Located, Original, Span, locate_lines
@@ -18,8 +20,20 @@ _LINE = re.compile(
 """``[date] - text``, also with a bullet or a number before, a colon or a full stop behind the date, or bold; a date in
 figures needs no brackets."""
 
-_ABOUT_USER = re.compile(r"\s*(?:the )?user(?:'s|’s)?\b", re.IGNORECASE)
+_USER = re.compile(
+    r"\s*(?:the |der |die |el |la |l['’]|o |a )?(?:user|nutzer|benutzer|usuari[oa]|usuári[oa]|utilisat(?:eur|rice)|"
+    r"utente|пользователь|用户|使用者|ユーザー)|"
+    r"\s*(?:Also |Currently |Often |Usually )?(?:Is|Are|Was|Has|Owns|Likes|Loves|Enjoys|Prefers|Wants|Needs|Uses|Works|"
+    r"Worked|Lives|Lived|Plans|Speaks|Studies|Studied|Learns|Knows|Asked|Aims|Hopes|Dislikes|Avoids|Hates|Runs|Writes|"
+    r"Reads|Plays|Thinks|Believes|Values|Intends|Seeks|Drives|Tends) ",
+    re.IGNORECASE,
+)
 """How the lines of ChatGPT's page of memories begin, which has neither dates nor bullets."""
+
+_NAMED = re.compile(r"\s*([^\W\d_a-z][\w.-]*)(?:['’]s? | (?:also |currently |often |usually )?[a-z]+s )")
+"""A line about somebody whose name is known: a verb in the third person follows."""
+
+_PRONOUNS = "A An He Her His It Its She That The There These They This Those What"
 
 _BULLET = re.compile(r"\s*(?:[-*•]|\d{1,6}[.)])\s+(?!\[)(\S.*)")
 _HEADING = re.compile(r"\s*(?:#{1,6}\s+(\S.*)|\*\*([^*]{1,100})\*\*:?\s*)")
@@ -27,7 +41,7 @@ _FENCE = re.compile(r"\s*(?:```|~~~)\w*\s*|\s*#{1,6}\s*")
 
 
 def is_pasted(document: Document) -> bool:
-    """Recognise a list by its lines: at least half of them, headings apart, are entries; in Markdown all of them."""
+    """Recognise a list by its lines: at least half of them, headings apart, are entries, and in Markdown have dates."""
     is_markdown = document.form == "markdown"
     if document.form != "text" and (not is_markdown or document.value.lstrip().startswith("---")):
         return False
@@ -35,10 +49,16 @@ def is_pasted(document: Document) -> bool:
     dated = sum(_LINE.match(line) is not None for line in lines)
     bullets = sum(_BULLET.match(line) is not None for line in lines)
     if not dated + bullets:
-        return len(lines) > 1 and all(map(_ABOUT_USER.match, lines))
-    if is_markdown and 2 * dated < len(lines):
-        return all(_LINE.match(line) or _BULLET.match(line) or line[0] in " \t" for line in lines)
-    return 2 * (dated + bullets) >= len(lines)
+        return _are_about_one(lines, share=1 if is_markdown else 2 / 3)
+    return 2 * (dated + (0 if is_markdown else bullets)) >= len(lines)
+
+
+def _are_about_one(lines: list[str], share: float) -> bool:
+    """Return True if a share of lines, and at least two, are about the user, or about one person by name."""
+    names = Counter(found[1] for line in lines if (found := _NAMED.match(line)))
+    n_named = max((n for name, n in names.items() if name not in _PRONOUNS.split()), default=0)
+    n_about = max(sum(_USER.match(line) is not None for line in lines), n_named if share < 1 else 0)
+    return n_about > 1 and n_about >= share * len(lines)
 
 
 def pasted_items(documents: list[Document]) -> Items:
@@ -143,15 +163,15 @@ class Entry(NamedTuple):
     is_paragraph: bool
 
 
-def note_entries(original: Original, start: int = 0) -> list[Entry]:
-    r"""Return the entries of a note; a note without a bullet or dated line has none.
+def note_entries(original: Original, *, is_list: bool = False) -> list[Entry]:
+    r"""Return the entries of a note; a note without a bullet or dated line has none, unless it is known as a list.
 
     >>> note = Original("# Food\n- Likes tea\n  - green\n\nKeeps it\nin a tin.\n")
     >>> [(entry.number, entry.title, entry.content) for entry in note_entries(note)]
     [(2, 'Food', 'Likes tea\n- green'), (5, 'Food', 'Keeps it\nin a tin.')]
     """
-    blocks = [*_iter_blocks(_iter_lines(original.text, start))]
-    if all(isinstance(block, str) or block.mark is None for block in blocks):
+    blocks = [*_iter_blocks(_iter_lines(original.text))]
+    if not is_list and all(isinstance(block, str) or block.mark is None for block in blocks):
         return []
     entries: list[Entry] = []
     heading: str | None = None
@@ -168,7 +188,9 @@ def note_entries(original: Original, start: int = 0) -> list[Entry]:
             if found:
                 continue
         date = heading if heading and len(heading) <= len("2024-05-01") and read_time(heading) else None
-        content = locate_lines(original, block.spans(), block.whole, block.indent)
+        content = locate_lines(
+            original, block.spans(), (block.lines[0].start, block.lines[-1].next), block.indent
+        )
         entries.append(
             Entry(block.lines[0].number, content, lead or heading, block.date or date, is_paragraph)
         )
@@ -181,9 +203,8 @@ _common = os.path.commonprefix
 class _Block:
     """Lines that belong together; ``mark`` is the length of the bullet or date before the text, None in a paragraph."""
 
-    def __init__(self, line: _TextLine, mark: int | None, date: str | None, *, is_apart: bool) -> None:
-        self.lines, self.mark, self.date, self.is_apart = [line], mark, date, is_apart
-        self.whole = (line.start, line.next)
+    def __init__(self, line: _TextLine, mark: int | None, date: str | None) -> None:
+        self.lines, self.mark, self.date = [line], mark, date
 
     @property
     def indent(self) -> str:
@@ -195,10 +216,10 @@ class _Block:
 
     def spans(self) -> Iterable[Span]:
         """Return the span of each line, less indented by what all further ones have."""
-        first, *others = self.lines
+        (first, *others), indent = self.lines, self.indent
         yield first.span(first.depth if self.mark is None else self.mark)
         for line in others:
-            yield line.span(len(_common([self.indent, line.text])))
+            yield line.span(len(_common([indent, line.text])))
 
     def takes(self, line: _TextLine, *, is_bullet: bool, is_loose: bool) -> bool:
         """Return True if a line goes on with this block; ``is_loose`` if there are blank lines between."""
@@ -212,7 +233,6 @@ def _iter_blocks(lines: Iterable[_TextLine]) -> Iterator[_Block | str]:
     block: _Block | None = None
     fence: str | None = None
     blank: list[_TextLine] = []
-    is_apart = True  # from what is before it
     for line in lines:
         text = line.text
         if fence is not None and block is not None:
@@ -230,7 +250,7 @@ def _iter_blocks(lines: Iterable[_TextLine]) -> Iterator[_Block | str]:
         is_bullet = bool(mark or dated)
         if title or _RULE.fullmatch(text):
             if block:
-                yield _close(block, blank)
+                yield block
             block = None
             if title:
                 yield (title[1] or "").strip()
@@ -238,22 +258,14 @@ def _iter_blocks(lines: Iterable[_TextLine]) -> Iterator[_Block | str]:
             block.lines += [*blank, line]
         else:
             if block:
-                yield _close(block, blank)
-            is_apart = bool(blank) or line.number == 1
+                yield block
             length = dated.start(3) if dated else mark.end(1) if mark else None
-            block = _Block(line, length, date if dated else None, is_apart=is_apart)
+            block = _Block(line, length, date if dated else None)
         blank = []
         opened = _FENCED.match(text if mark is None else mark[2])
         fence = opened[1] if opened and block else None
     if block:
-        yield _close(block, blank)
-
-
-def _close(block: _Block, blank: list[_TextLine]) -> _Block:
-    """Set what a delete removes: all lines, and one of the blank ones behind if there are some before, too."""
-    last = blank[0] if blank and block.is_apart else block.lines[-1]
-    block.whole = block.lines[0].start, last.next
-    return block
+        yield block
 
 
 def is_sections(document: Document) -> bool:
@@ -275,10 +287,28 @@ def section_items(documents: list[Document]) -> Items:
             whole = (
                 (spans[number - 2][1] if number > 1 else start, end) if is_last else (start, spans[number][0])
             )
-            lines = [
-                (line.start, line.start + len(line.text)) for line in _iter_lines(original.text[:end], start)
-            ]
-            yield f"section {number} of {document.name}", {"content": locate_lines(original, lines, whole)}
+            yield (
+                f"section {number} of {document.name}",
+                {"content": locate_part(original, (start, end), whole)},
+            )
+
+
+def locate_part(original: Original, part: Span, whole: Span) -> Located:
+    """Return a part of a text that a memory is, without the blanks around it."""
+    start, end = _strip(original.text, *part)
+    spans = []
+    for line in original.text[start:end].split("\n"):
+        spans.append((start, start + len(line.removesuffix("\r"))))
+        start += len(line) + 1
+    return locate_lines(original, spans, whole)
+
+
+def section_files(given: list[Document]) -> list[Document]:
+    """Return the documents of sections, and the other file of Hermes beside one, which may hold a single section."""
+    found = [document for document in given if is_sections(document)]
+    folders = {PurePosixPath(document.name).parent for document in found}
+    names = {(folder / name).as_posix() for folder in folders for name in ("MEMORY.md", "USER.md")}
+    return [each for each in given if is_sections(each) or (each.form == "markdown" and each.name in names)]
 
 
 def _strip(text: str, start: int, end: int) -> Span:

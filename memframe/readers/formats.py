@@ -58,6 +58,8 @@ class Format(NamedTuple):
         Keys of the number of entries that the file states; with + between, of the numbers of several kinds.
     note : str
         What the format cannot hold; added to the summary of every read.
+    is_written_back : bool
+        What writes these files reads them again, so that a changed one is of use.
     fits : callable, optional
         Recognises a document if keys alone are not enough.
     items : callable, optional
@@ -75,6 +77,7 @@ class Format(NamedTuple):
     beside: Mapping[str, str] = {}
     states: str = ""
     note: str = ""
+    is_written_back: bool = True
     fits: Callable[[Document], bool] = lambda _: False
     items: Callable[[list[Document]], Items] | None = None
 
@@ -351,6 +354,7 @@ FORMATS = {
                 "files": "file",
                 "sources": "source",
             },
+            is_written_back=False,
             note="Letta's own agent files hold blocks, but no archival passages: those come over REST.",
             fits=lambda document: isinstance(top_object(document).get("archival_memory"), list),
             items=agent_items,
@@ -377,6 +381,7 @@ FORMATS = {
             },
             beside={"sessions": "session", "prompts": "prompt of a person"},
             states="totalObservations+totalSummaries",
+            is_written_back=False,
             items=claude_mem_items,
         ),
         Format(
@@ -393,11 +398,13 @@ FORMATS = {
             },
             beside={"chunks": "piece of a document"},
             states="fact_count+observation_count",
+            is_written_back=False,
             items=bank_items,
         ),
         Format(
             "chatgpt",
             "conversations with a `mapping` of messages, or a list of `content` and `enabled`",
+            is_written_back=False,
             fits=is_chatgpt,
             items=chatgpt_items,
         ),
@@ -414,7 +421,13 @@ FORMATS = {
             fits=is_download,
             items=download_items,
         ),
-        Format("claude", "`conversations_memory` or `project_memories`", fits=is_claude, items=claude_items),
+        Format(
+            "claude",
+            "`conversations_memory` or `project_memories`",
+            is_written_back=False,
+            fits=is_claude,
+            items=claude_items,
+        ),
         Format("pasted", "lines such as `[2024-05-01] - text`", fits=is_pasted, items=pasted_items),
         Format(
             "langgraph",

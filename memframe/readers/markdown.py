@@ -11,7 +11,7 @@ from memframe.archive.notes import parse_frontmatter, split_frontmatter
 from memframe.errors import FrameError
 from memframe.fields import MEMORY_FIELDS
 from memframe.frames import MEMORY_KINDS, read_moment
-from memframe.readers.entries import Entry, note_entries
+from memframe.readers.entries import Entry, locate_part, note_entries
 from memframe.readers.places import Lines, Located, Original, locate_lines
 from memframe.readers.rows import TIME_NAMES, Item, Items, is_filled, read_time, text_of
 from memframe.readers.source import TEXT_KEYS, Damage, Document
@@ -205,10 +205,13 @@ def is_mem0_markdown(document: Document) -> bool:
 def mem0_markdown_items(documents: list[Document]) -> Items:
     """Yield each block with the text behind it."""
     for document in documents:
-        _, *parts = _BLOCK.split(document.value)
-        for number, (head, text) in enumerate(zip(parts[::2], parts[1::2], strict=True), 1):
+        original = document.original or Original(document.value)
+        blocks = [*_BLOCK.finditer(original.text)]
+        ends = [*(block.start() for block in blocks[1:]), len(original.text)]
+        for number, (block, end) in enumerate(zip(blocks, ends, strict=False), 1):
             place = f"block {number} of {document.name}"
-            yield place, {**name_columns(parse_frontmatter(head, place)), "content": text.strip()}
+            content = locate_part(original, (block.end(), end), (block.start(), end))
+            yield place, {**name_columns(parse_frontmatter(block[1], place)), "content": content}
 
 
 def is_markdown(document: Document) -> bool:
@@ -230,11 +233,12 @@ def markdown_items(documents: list[Document]) -> Items:
         start, original = len(document.value) - len(body), document.original or Original(document.value)
         path = PurePosixPath(document.name)
         note: Item = {"title": path.stem} if path.suffix else {}
-        if not start and (entries := note_entries(original)):
+        note |= {"origin_id": document.name} if len(documents) > 1 else {}
+        entries = note_entries(original, is_list=document.is_list) if not start else []
+        if entries or document.is_list:
             yield from _entry_items(document.name, note, entries, is_alone=len(documents) == 1)
             continue
         try:
-            note |= {"origin_id": document.name} if len(documents) > 1 else {}
             note |= name_columns(parse_frontmatter(head, document.name))
         except FrameError:
             if len(documents) == 1:
@@ -310,7 +314,10 @@ def _note_items(name: str, note: Item, original: Original, start: int) -> Items:
             yield place, Damage("relation", is_entry=False)
         else:
             rest.append((start, line))
-    if len(rest) == len(lines) or any(line.strip() and not line.lstrip().startswith("#") for _, line in rest):
+    is_filled_out = any(line.strip() and not line.lstrip().startswith("#") for _, line in rest)
+    if not is_filled_out and len(rest) == len(lines):
+        yield name, Damage("note without a text", is_entry=False)
+    if is_filled_out:
         while rest and not rest[0][1].strip("\r"):
             del rest[0]
         while rest and not rest[-1][1].strip("\r"):

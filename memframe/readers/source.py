@@ -6,6 +6,7 @@ bounded. Damage is an error that names its place; a damaged line of JSON Lines i
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import json
@@ -75,6 +76,12 @@ class Document(NamedTuple):
         Of the lines, where form is "lines".
     original : Original, optional
         The text of the file, to which the places of its memories refer; None where it cannot be edited as a text.
+    begin : bytes
+        A byte-order mark before the text.
+    path : Path, optional
+        The file whose text it is; None for what is packed, or was no file.
+    is_list : bool
+        A note to be read by its entries even if none of them is a bullet.
     """
 
     name: str
@@ -82,6 +89,9 @@ class Document(NamedTuple):
     value: Any
     numbers: Sequence[int] = ()
     original: Original | None = None
+    begin: bytes = b""
+    path: Path | None = None
+    is_list: bool = False
 
     def items(self, *keys: str) -> Iterator[tuple[str, Any]]:
         """Yield the entries of a list, lines or rows with their places; of an object the lists under the keys."""
@@ -105,6 +115,7 @@ class Input(NamedTuple):
     name: str
     documents: list[Document]
     unread: int = 0
+    is_folder: bool = False
 
 
 def is_text(given: object) -> bool:
@@ -134,8 +145,9 @@ def open_path(path: Path) -> Input:
             if file.read(4) == b"PK\x03\x04":
                 return _open_zip(file, name)
         data = read_whole(path, name)
-    data = _unpack_gzip(data, name, MAX_BYTES)
-    return Input(name, [_decode(data, name)._replace(name=printable(path.name))])
+    unpacked = _unpack_gzip(data, name, MAX_BYTES)
+    document = decode(unpacked, name)._replace(name=printable(path.name))
+    return Input(name, [document._replace(path=path) if unpacked is data else document])
 
 
 def _open_folder(folder: Path, name: str) -> Input:
@@ -153,8 +165,9 @@ def _open_folder(folder: Path, name: str) -> Input:
             data = _unpack_gzip(packed, name, MAX_BYTES - n_bytes)
             n_bytes, n_packed = n_bytes + len(data), n_packed + len(packed)
             check_growth(n_bytes, n_packed, name, least=TABLE_BYTES)
-            documents.append(_decode(data, printable(path.relative_to(folder).as_posix())))
-    return Input(name, documents, unread)
+            document = decode(data, printable(path.relative_to(folder).as_posix()))
+            documents.append(document._replace(path=path) if data is packed else document)
+    return Input(name, documents, unread, is_folder=True)
 
 
 def _open_zip(file: BinaryIO, name: str) -> Input:
@@ -171,7 +184,7 @@ def _open_zip(file: BinaryIO, name: str) -> Input:
             for member in opened:
                 data = _unpack_gzip(_unpack_member(archive, member), name, MAX_BYTES - n_bytes)
                 n_bytes += len(data)
-                documents.append(_decode(data, printable(member.filename)))
+                documents.append(decode(data, printable(member.filename)))
     except FrameError:
         raise
     except (
@@ -225,7 +238,8 @@ def _is_opened(name: str) -> bool:
     return not is_hidden and Path(parts[-1]).suffix.lower() in _OPENED
 
 
-def _decode(data: bytes, name: str) -> Document:
+def decode(data: bytes, name: str) -> Document:
+    """Decode the bytes of one file, as far as its form shows."""
     if data.startswith(b"PAR1"):
         return _decode_parquet(data, name)
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -236,7 +250,8 @@ def _decode(data: bytes, name: str) -> Document:
                 f"{name} is {what}, not a list of memories: pass the file that the export is in."
             )
     try:
-        return _decode_text(data.decode("utf-8-sig"), name)
+        begin = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
+        return _decode_text(data.decode("utf-8-sig"), name)._replace(begin=begin)
     except UnicodeDecodeError as error:
         if b"\0" in data[:_SAMPLE_BYTES]:
             raise FrameError(

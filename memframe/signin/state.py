@@ -89,6 +89,7 @@ FailureKind = Literal[
     "denied",
     "link_pasted",
     "no_code",
+    "not_an_answer",
     "no_answer",
     "no_access",
     "gone",
@@ -131,6 +132,10 @@ TEXTS: Mapping[FailureKind, tuple[str, str]] = {
         "This contains no code.",
         "Copy the whole address of the page to which the browser was redirected after the user allowed it.",
     ),
+    "not_an_answer": (
+        "This is neither an address nor a code.",
+        "Copy the whole address of the page to which the browser was redirected after the user allowed it.",
+    ),
     "no_answer": (
         "No answer arrived at this computer.",
         "Open the link and decide, or paste the address to which it leads.",
@@ -146,6 +151,7 @@ _OF_CODE: Mapping[str, FailureKind] = {
     "issuer_mismatch": "state_mismatch",
     "link_pasted": "link_pasted",
     "code_missing": "no_code",
+    "not_an_answer": "not_an_answer",
     "no_answer": "no_answer",
 }
 

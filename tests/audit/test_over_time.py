@@ -29,6 +29,7 @@ def memories(*texts, first="2026-01-01"):
 REPLACED = """
 no_longer | Ada lives in Leeds. | Ada no longer lives in Leeds.
 no_longer | The wifi at Ada's place is called lizard9. | Ada's wifi is no longer lizard9.
+no_longer | Tom rents a flat in Leeds | Tom, who no longer rents a flat in Leeds, is looking for work
 no_longer | Ich arbeite bei Siemens | Ich arbeite nicht mehr bei Siemens, sondern bei Bosch
 switched | The workshop is in Hull | The workshop has relocated to Leeds from Hull
 switched | User is on the free plan. | Customer upgraded to the Pro plan from the free plan.
@@ -55,6 +56,8 @@ Ada no longer lives in Leeds | Ada moved from Leeds to Ghent
 The server uses STDIO transport | The server could be switched from STDIO to HTTP
 Do not change files without permission | Make small changes instead of rewriting entire files
 Ada lives in Leeds | Ada moved last week
+Update the relevant notes in MEMORY.md | Remove notes from MEMORY.md that are no longer relevant
+The flats of Leeds have gardens | Tom writes to all tenants who no longer rent flats in Leeds
 """
 
 
@@ -184,6 +187,43 @@ def test_wordings_of_one_memory_are_a_group_with_the_newest_named():
     assert set(found["related_id"].dropna()) == {"m3"}
     assert found["group"].nunique() == 1
     assert found["action"].tolist() == ["none", "review", "review"]
+
+
+LABELLED = """
+SIP server: call.example.org (once the DNS record is there) | SIP server: **tel.example.org**
+**Timezone:** EST, from Philadelphia | - **Timezone:** CET, moved from Philadelphia
+| Web search | Brave, 2 keys, limited | | Web search | Ollama, Brave is free
+Vista — movie rating app, waiting for review | Vista — movie rating app, live since March 2026
+登录方式：微信扫码 | 登录方式：微信密码
+"""
+
+
+@pytest.mark.parametrize("pair", LABELLED.split("\n")[1:-1])
+def test_another_text_behind_the_same_label_is_a_newer_version(pair):
+    older, newer = pair.split(" | ", 1) if not pair.startswith("|") else pair.split(" | | ")
+    frame = memories(older, UNRELATED, newer)
+    found = find_versions(frame)
+    assert found[["kind", "id"]].values.tolist() == [["newest", "m2"], ["value", "m0"]]
+    assert older[found["start"][1] : found["end"][1]].strip() in older.partition(":")[2] or ":" not in older
+
+
+NO_LABELS = {
+    "a list of days": [f"Done: the {what} of the workshop" for what in ("roof", "door", "gate", "wall")],
+    "another subject": ["Name: Ada Bell", "Name: the two words that a ship is painted with"],
+    "an address": ["https://example.org/a b", "https://example.org/a c"],
+}
+
+
+@pytest.mark.parametrize("texts", NO_LABELS.values(), ids=NO_LABELS.keys())
+def test_a_common_beginning_alone_makes_no_version(texts):
+    assert find_versions(memories(*texts)).empty
+
+
+def test_two_texts_of_one_moment_with_one_label_are_a_list():
+    frame = memories("SIP server: call.example.org", "SIP server: **tel.example.org**")
+    assert len(find_versions(frame)) == 2
+    assert find_versions(frame.assign(created_at=frame["created_at"][0])).empty
+    assert find_versions(frame.assign(created_at=frame["created_at"].where(frame["id"].isna()))).empty
 
 
 LOOKS_REWORDED = {

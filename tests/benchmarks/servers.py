@@ -179,6 +179,66 @@ class Users(Answers):
         return self._page.replace(USER_ID.encode(), parse_qs(parts.query)["user_id"][0].encode())
 
 
+class Nights(Users):
+    """The same for users whose memories change: ``/act`` adds one, deletes one, revokes a request or erases a user."""
+
+    N_KINDS = 20
+
+    def __init__(self, n_users, n_memories, delay_ms):
+        super().__init__(n_users, 1, delay_ms)
+        from tests.pairs.corpus import corpus
+
+        texts = corpus(self.N_KINDS * n_memories, seed=7, copies=0.05, changes=0).memories["content"]
+        rows = list(map(self._bare, count(), texts))
+        starts = range(0, len(rows), n_memories)
+        self._rows = [rows[start : start + n_memories] for start in starts]
+        self._whole = [next(iter(render(part, n_memories).values())) for part in self._rows]
+        self._changed, self._status, self._number = {}, {}, count(10**9)
+
+    def answer(self, method, target, body):
+        if target.endswith("/act"):
+            self._act(**json.loads(body))
+            return b"{}"
+        return super().answer(method, target, body)
+
+    def _bare(self, number, text):
+        return memory(number, text) | {"title": None, "summary": None, "tags": [], "tag_ids": []}
+
+    def _act(self, user, add=None, delete=None, status=None):
+        if status is not None:
+            self._status[user] = status
+            return
+        rows = self._changed.setdefault(user, list(self._rows[user % self.N_KINDS]))
+        if delete is not None:
+            del rows[delete]
+        if add is not None:
+            rows.append(self._bare(next(self._number), add))
+
+    def answer_other(self, method, parts, body):
+        if "/access-requests" in parts.path:
+            users = (n for n in range(self._n_users) if self._status.get(n) != "erased")
+            items = {f"r{n}": self._request(n) for n in users}
+            wanted = parts.path.rpartition("/")[2]
+            return json.dumps(
+                {"items": [*items.values()]} if wanted == "access-requests" else items[wanted]
+            ).encode()
+        if parts.path.endswith("/tags"):
+            return b'{"items": []}'
+        asked = parse_qs(parts.query)["user_id"][0]
+        number = int(asked.partition("-")[0], 16)
+        page = self._whole[number % self.N_KINDS]
+        if number in self._changed:
+            page = json.dumps({"memoryBlobs": self._changed[number], "next_cursor": None}).encode()
+        return page.replace(USER_ID.encode(), asked.encode())
+
+    def _request(self, number):
+        return {
+            "id": f"r{number}",
+            "status": self._status.get(number, "approved"),
+            "user_id": user_id(number),
+        }
+
+
 def user_id(number):
     return f"{number:08x}-5f6d-4a1b-8c3d-6f5d4a1b2c3d"
 
@@ -194,8 +254,14 @@ class Handler(socketserver.StreamRequestHandler):
                 name, _, value = header.partition(b":")
                 if name.lower() == b"content-length":
                     length = int(value)
-            body = self.server.answers.answer(method, target, self.rfile.read(length))
-            head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+            status, given = "200 OK", self.rfile.read(length)
+            try:
+                body = self.server.answers.answer(method, target, given)
+            except KeyError:
+                status, body = "404 Not Found", b'{"title": "no such thing"}'
+            head = (
+                f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+            )
             self.wfile.write(head.encode() + body)
 
 

@@ -1,6 +1,7 @@
 """`memframe audit`, `report` and `plan --from-audit`, of a service, an archive or a file."""
 
 import json
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -206,12 +207,49 @@ def test_a_file_is_audited_without_a_service(call, export, tmp_path, monkeypatch
     assert json.loads(by_json.stdout)["n_memories"] == 3
 
 
+def test_several_files_are_audited_together_and_findings_name_file_and_line(call, folder):
+    (folder / "MEMORY.md").write_text(f"# Rules\n\n- Rows on Sunday\n- {WIFI}\n")
+    (folder / "notes").mkdir()
+    (folder / "notes" / "a.md").write_text("- Has a cat\n- Rows on Sunday\n")
+    (folder / "notes" / "b.md").write_text("- Swims\n- Sings\n")
+    (folder / "memory.jsonl").write_text('{"content": "Eats"}\n{"content": "PIN 4711"}\n')
+    files = ("MEMORY.md", "notes", "memory.jsonl")
+    audited = call("audit", *files, "--fail-on", "medium", "--sarif", "a.sarif", code=6)
+    assert "8 memories read as markdown and table, as of" in audited.stdout
+    assert f"\n        {Path('MEMORY.md')}:4 " in audited.stdout
+    assert "\n        memory.jsonl:2 " in audited.stdout
+    results = json.loads((folder / "a.sarif").read_text())["runs"][0]["results"]
+    uris = {
+        (each["ruleId"], each["locations"][0]["physicalLocation"]["artifactLocation"]["uri"])
+        for each in results
+    }
+    assert {("secret", "MEMORY.md"), ("secret", "memory.jsonl"), ("exact_duplicate", "notes/a.md")} <= uris
+    found = json.loads(call("audit", *files, "--json").stdout)["findings"]
+    places = {(one["check"], one["file"], one["line"]) for one in found}
+    assert {
+        ("secret", "MEMORY.md", 4),
+        ("exact_duplicate", str(Path("notes/a.md")), 2),
+        ("missing", None, None),
+    } <= places
+    both = call("audit", "--file", "MEMORY.md", "--file", "memory.jsonl", "--json", "--check", "secret")
+    assert json.loads(both.stdout)["n_memories"] == 4
+    call("audit", "notes", "--fail-on", "medium")
+
+
+def test_an_archive_is_audited_by_itself(call, folder):
+    mf.export_memories(mf.read_memories("- Likes tea\n- Rows\n"), folder / "a.jsonl")
+    (folder / "MEMORY.md").write_text("- Swims\n- Sings\n")
+    assert "read by itself only" in call("audit", "MEMORY.md", "a.jsonl", code=1).stderr
+    call("audit", "--file", "a.jsonl")
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
         (["--file", "export.json"], 1, "is a time without a zone"),
         (["--file", "gone.json"], 2, "does not exist"),
         (["--file", "export.json", "--request", "7c9e"], 2, "Give one of"),
+        (["--request", "7c9e", "--sarif", "a.sarif"], 2, "give the files with --file PATH"),
         (["--request", "7c9e", "--zone", "UTC"], 2, "--format and --zone are about a file"),
         ([], 2, "--file PATH"),
     ],

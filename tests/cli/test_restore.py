@@ -51,9 +51,9 @@ def test_conflicts_are_shown_and_decided_by_options(restore, access, memories):
     shown = restore("backup.parquet", "--out", "restore.plan", code=3)
     assert "without 1 conflict" in shown.stderr
     assert "title not as archived" in shown.stdout
-    assert mf.Plan.load("restore.plan").counts == {"create": 1}
+    assert mf.Plan.load("restore.plan").counts == {"restore": 1}
     restore("backup.parquet", "--out", "restore.plan", "--on-conflict", "mine")
-    assert mf.Plan.load("restore.plan").counts == {"create": 1, "patch": 1}
+    assert mf.Plan.load("restore.plan").counts == {"restore": 1, "patch": 1}
     restore("backup.parquet", "--on-conflict", "mine", "--max-changes", 1, code=1)
 
 
@@ -63,7 +63,7 @@ def test_what_cannot_be_created_is_left_out_with_the_reason(restore, access, mem
     planned = restore("odd.parquet", "--out", "restore.plan", code=3)
     assert "contains a comma" in planned.stdout
     assert "without 1 invalid" in planned.stderr
-    assert mf.Plan.load("restore.plan").counts == {"create": 2}
+    assert mf.Plan.load("restore.plan").counts == {"restore": 2}
 
 
 def test_a_rehearsal_ends_with_0_only_where_everything_is_held(restore, access, memories):

@@ -176,6 +176,20 @@ def test_the_preview_is_shown_on_demand_and_gone_again(connected, user):
     pd.testing.assert_frame_equal(connected.panel.memories, before)
 
 
+def test_the_preview_masks_secrets_as_it_is_saved_with_the_notebook(connected, user):
+    texts = [
+        {"title": "Door", "content": "The door code is 2580#, and her PIN is 4711."},
+        {"title": "Mail", "content": "Write to ilka@tornow.example about the lake."},
+        {"title": "Vault", "content": "The padlock opens with the usual combination"},
+    ]
+    user.service.import_memories(user.user_id, texts)
+    approve(connected, user).click("Load the memories")
+    connected.click("Show a preview", wait=False)
+    assert "about the lake" in connected.text
+    kept = everything_kept(connected.panel)
+    assert not [secret for secret in ("2580", "4711", "ilka@tornow", "usual combination") if secret in kept]
+
+
 def test_memories_that_cannot_be_decrypted_are_counted(far, user, proxy):
     user.service.import_memories(user.user_id, load_sample()[:3])
     proxy.always(GET_CREDENTIALS, changed(lambda keys: keys.update(encryption_key="0f1e" * 16)))

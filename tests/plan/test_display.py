@@ -5,10 +5,13 @@ import random
 import re
 from html.parser import HTMLParser
 
+import pandas as pd
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
+import memframe as mf
 from memframe.plan.change import MASK, Change
 from memframe.plan.plan import undo_note
 from memframe.plan.render import MAX_CHANGED_CHARS, MAX_SHOWN, DiffSpan, shorten, spans_of
@@ -309,4 +312,96 @@ def test_creates_that_bring_back_what_was_deleted_are_counted_as_restores():
     new = Change(action="create", after={"content": "coffee"})
     plan = plan_with(back, new)
     assert repr(plan) == "<memframe.Plan: 1 create, 1 restore>"
-    assert plan.counts == {"create": 2}
+    assert plan.counts == {"create": 1, "restore": 1}
+
+
+# Names of memories, and changes that are equal
+
+
+def retagged(*tags, **more):
+    return [
+        Change(
+            action="patch",
+            id=f"m{n}",
+            row=n,
+            before={"tags": old},
+            after={"tags": ("recipes", *old[1:])},
+            **more,
+        )
+        for n, old in enumerate(tags)
+    ]
+
+
+def test_equal_changes_of_several_memories_are_shown_once():
+    records = retagged(
+        ("recipe", "tea"), ("recipe",), ("recipe", "oats"), ("home",), reason="one name for both"
+    )
+    plan = plan_with(*records)
+    assert plan.diff(color=False).splitlines() == [
+        "# Loses nothing that no other memory holds.",
+        "",
+        "patch 3 memories",
+        "# one name for both",
+        "@@ tags @@",
+        "-recipe",
+        "+recipes",
+        "@@ memories @@",
+        " memory m0 (row 0)",
+        " memory m1 (row 1)",
+        " memory m2 (row 2)",
+        "",
+        "patch memory m3 (row 3)",
+        "# one name for both",
+        "@@ tags @@",
+        "-home",
+        "+recipes",
+        "",
+        "4 patches",
+    ]
+    assert "    tags: recipe -> recipes, 3 memories" in str(plan).splitlines()
+    html = plan._repr_html_()
+    assert html.count('<tr class="first">') == 2
+    assert "<b>3 memories</b>" in html
+    assert "<del>recipe</del>" in html
+
+
+@pytest.mark.parametrize(
+    "more", [{"group": 1}, {"action": "conflict"}, {"after": {"tags": ("recipes",), "title": "Tea"}}]
+)
+def test_changes_that_hold_together_stop_or_change_a_text_are_shown_one_by_one(more):
+    records = [replace(change, **more) for change in retagged(*[("recipe",)] * 4)]
+    assert plan_with(*records).diff(color=False).count("@@ tags @@") == 4
+
+
+def test_many_equal_changes_leave_room_for_others():
+    other = patch({"title": "a"}, {"title": "b"})
+    records = [replace(change, id=f"n{change.id}") for change in retagged(*[("recipe",)] * 500)]
+    plan = plan_with(*records, other)
+    assert "memory m1 (row 1)" in plan.diff(color=False, limit=2)
+    assert "and 495 more" in plan.diff(color=False, limit=2)
+    assert plan.diff(color=False).count("memory nm") == 500
+    assert "and 495 more" in plan._repr_html_()
+
+
+def test_a_memory_is_named_where_the_change_shows_none_of_its_texts(access):
+    secret = "Door code: 2580#"
+    frame = pd.DataFrame({"title": ["Green tea", None, None], "content": ["x", secret, "Rows on the lake"]})
+    mf.create_memories(access, frame, progress=False)
+    loaded = mf.load_memories(access, progress=False).sort_values("content")
+    plan = mf.plan_changes(access, loaded.assign(source=["a", "b", "c"]))
+    names = [change.name for change in plan.records]
+    assert names == ["Door code: (5 characters)", "Rows on the lake", "Green tea"]
+    for shown in (plan.diff(color=False), plan._repr_html_()):
+        assert all(name in shown for name in names)
+        assert "2580" not in shown
+    assert mf.plan_changes(access, loaded.assign(title="Tea")).records[0].name is None
+    run = mf.apply_plan(access, plan, progress=False)
+    assert [change.name for change in mf.plan_undo(access, run).records] == names
+
+
+def test_the_counts_of_an_undo_are_those_of_its_displays(access):
+    mf.create_memories(access, pd.DataFrame({"content": ["tea", "oats"]}), progress=False)
+    plan = mf.plan_deletes(access, mf.load_memories(access, progress=False))
+    back = mf.plan_undo(access, mf.apply_plan(access, plan, confirm=2, progress=False))
+    assert back.counts == json.loads(back.to_json())["counts"] == {"restore": 2}
+    assert repr(back) == "<memframe.Plan: 2 restores>"

@@ -59,6 +59,7 @@ FAILURES = {
     "used_code": use_a_code_twice,
     "denied": lambda sign_in, user: sign_in.finish(redirected(sign_in, user, allow=False)),
     "link_pasted": lambda sign_in, user: sign_in.finish(sign_in.authorize()),
+    "not_an_answer": lambda sign_in, user: sign_in.finish(sign_in.authorize() and "Please see my notes"),
     "no_code": lambda sign_in, user: sign_in.finish(sign_in.authorize() and ""),
     "refused_client": connect_an_unknown_application,
     "gone": lambda sign_in, user: sign_in.choose("00000000-0000-0000-0000-000000000000"),

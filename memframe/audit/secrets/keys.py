@@ -174,6 +174,9 @@ _SHORTEST_KEY, _MIN_ENTROPY = 10, 2.8
 _SHORTEST_DIGITS = 8
 """Digits that are assigned to the name of a secret, and are no limit or number of one."""
 
+_LONGEST_JUDGED = 4_000
+"""Characters of a value by which its kind is told."""
+
 _GOES_ON = re.compile(rf"[^\s\"'`,;<>(){{}}\[\]{WIDE_STOPS}]*+")
 """The rest of a value that is longer than what a pattern counts."""
 
@@ -185,17 +188,22 @@ def find_assigned(text: str) -> Iterator[Span]:
     >>> [text[span.start : span.end] for span in find_assigned(text)]
     ['hunter2boat']
     """
+    end_of_run = 0
     for match in ASSIGNED.finditer(text):
         if text[max(0, match.start() - 7) : match.start()].lower() == "public ":
             continue
         group = "quoted" if match["quoted"] else "bare"
         value = match[group]
         if group == "bare":
-            value = (value + _GOES_ON.match(text, match.end())[0]).rstrip(".,;:!?")  # type: ignore[index]
+            if (
+                match.end() > end_of_run
+            ):  # else a value within one that goes on for longer than a pattern counts
+                end_of_run = _GOES_ON.match(text, match.end()).end()  # type: ignore[union-attr]
+            value = text[match.start(group) : max(match.end(), end_of_run)].rstrip(".,;:!?")
         end = match.start(group) + len(value)
         if is_elided(text, end) or (group == "quoted" and closes_code(text, match.start(group) - 1)):
             continue
-        kind = _kind_of_assigned(match["name"], value, is_quoted=group == "quoted")
+        kind = _kind_of_assigned(match["name"], value[:_LONGEST_JUDGED], is_quoted=group == "quoted")
         if kind:
             is_whole = not any(map(str.isspace, value)) and (
                 kind == "key" or is_mixed(value) or value.isdecimal()

@@ -150,6 +150,8 @@ def _links_behind(small: str, keyword: Keyword) -> Iterator[tuple[Link, int, str
         purpose = small[end : match.start()]
         if link := _kind_of_link(match, purpose, keyword.group, before):
             yield link, match.end(), purpose
+        if match.end() - match.start() == 1:
+            return  # the next search would begin with this very sign, and find it again
         begin = match.end() - 1
 
 
@@ -215,6 +217,10 @@ def _read(text: str, small: str, keyword: Keyword, begin: int, link: Link, purpo
     if found is None:
         return None
     start, end = begin + found[0], begin + found[1]
+    if text[start:end].isalpha() and text.startswith(
+        ": ", end
+    ):  # "password for ada: sudo: no password was given"
+        return None
     basis = _basis_of(value, text[start:end], str(rule.options["read"]))
     if quoted is None and end == begin + len(value.bare):
         end = _GOES_ON.match(text, end).end()  # type: ignore[union-attr]

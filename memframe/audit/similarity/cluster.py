@@ -21,8 +21,8 @@ from memframe.audit.findings import Severity
 from memframe.audit.keeper import Rows, copies_of, owners_of
 from memframe.audit.similarity.compare import Comparer, Difference, Relation
 from memframe.audit.similarity.minhash import promising_pairs
-from memframe.audit.text import text_column, without_long_contents
-from memframe.audit.tokenize import words_of
+from memframe.audit.text import MemoryTexts, without_long_contents
+from memframe.audit.tokenize import contents_of
 from memframe.frames import gc_paused
 
 _PAIRS_AT_ONCE = 1 << 16
@@ -94,7 +94,7 @@ class Pairs(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SimilarPairs:
-    """Texts, pairs of them that are alike, and clusters of those that say the same."""
+    """MemoryTexts, pairs of them that are alike, and clusters of those that say the same."""
 
     rows: Rows
     """The row of the frame for each text. Of memories with the same text it is the one to keep."""
@@ -115,7 +115,7 @@ class SimilarPairs:
         )
 
 
-def similar_pairs(memories: pd.DataFrame) -> SimilarPairs:
+def similar_pairs(memories: pd.DataFrame | MemoryTexts) -> SimilarPairs:
     """Compare each memory with those of the same user that may say the same.
 
     Time and memory grow with the number of memories, not with its square, also where thousands share a template.
@@ -126,15 +126,16 @@ def similar_pairs(memories: pd.DataFrame) -> SimilarPairs:
     memories : DataFrame
         Columns as `load_memories` has them; rows without content are left out.
     """
-    memories = without_long_contents(memories)
-    column = text_column(memories, "content")
+    prepared = MemoryTexts.of(memories)
+    memories = without_long_contents(prepared.memories)
     rows = np.flatnonzero(copies_of(memories) == np.arange(len(memories)))
-    owners, texts = owners_of(memories)[rows], column.take(pa.array(rows))
+    owners, texts = owners_of(memories)[rows], prepared.column("content").take(pa.array(rows))
     order = pc.array_sort_indices(texts, order="descending").to_numpy()  # so that what begins alike is close
     order = order[np.argsort(owners[order], kind="stable")].astype(np.int64)
     rows, owners, texts = rows[order], owners[order], texts.take(pa.array(order))
     with gc_paused():
-        words = words_of(texts)
+        words_of_all, numbers = prepared.once(contents_of)
+        words = words_of_all.take(numbers[rows]).compact()
         comparer, clusters = Comparer(words, texts), Clusters(len(rows))
         first = _join_same_words(owners, comparer, clusters)
         left, right = (first[side] for side in promising_pairs(words.take(first), owners[first]))

@@ -15,6 +15,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise, product
 from typing import Literal, NamedTuple
 
@@ -64,6 +66,8 @@ _BROKEN_OFF, _WHOLE = 0.2, 0.5
 _BREAKS_OFF = ("...", "\u2026", ",", "-", "\u2013")
 _WORD = re.compile(r"[^\W_]+")
 
+_NO_VALUES, _LIGHT_OR_DENYING = EMPTY | WEAK, LIGHT | NEGATIONS
+
 _WORDS = load_words("lexicon")
 _JOINING, _DETERMINERS, _UNFINISHED, _TELLING = (
     _WORDS[name] for name in ("joining", "determiners", "unfinished", "telling")
@@ -97,6 +101,7 @@ class Comparer:
 
     def __init__(self, words: Words, texts: pa.Array) -> None:
         self.words, self._texts = words, texts
+        self._words_of = lru_cache(maxsize=1024)(words.of)  # a text is compared with several others in turn
         self._letters = Letters(words.class_ids, np.diff(words.starts))
         counts = np.bincount(words.tokens, minlength=len(words.vocabulary))
         self._n_times: dict[str, int] = dict(zip(words.vocabulary, counts.tolist(), strict=True))
@@ -111,19 +116,20 @@ class Comparer:
         a, b = self._letters.of(row), self._letters.of(other)
         if a == b:
             return Difference("near", "spelling", 1.0)
-        tokens, others = self.words.tokens_of(row), self.words.tokens_of(other)
-        alignment = _Alignment(a, b, tokens, others, self.words.vocabulary, self._weights[row], self._n_times)
-        if not alignment.is_promising():
+        words, others = self._words_of(row), self._words_of(other)
+        aligned = _align(a, b, words, others)
+        rest = _Rest([*aligned.left], [*aligned.right], self._weights[row] - _weigh(aligned.left))
+        if not _is_promising(rest):
             return APART
-        difference = alignment.decide()
+        if rest.left and rest.right:
+            _drop_stumps(aligned, rest, self._n_times)
+            _drop_slips(aligned, rest, self._n_times)
+        places = _loose_places(aligned, rest)
+        difference = _decide(aligned, rest, places)
         if difference is None:
             part = row if len(a) <= len(b) else other
-            difference = alignment.decide_part(str(self._texts[part]))
-        is_turned = (
-            difference.relation != "apart"
-            and alignment.n_moved
-            and _order_matters(self.words.of(row), self.words.of(other))
-        )
+            difference = _decide_part(aligned, rest, places, str(self._texts[part]))
+        is_turned = difference.relation != "apart" and aligned.n_moved and _order_matters(words, others)
         return APART if is_turned else difference
 
     def n_slips(self, row: int) -> int:
@@ -141,185 +147,244 @@ class Comparer:
         return n_heavy, n_known
 
 
-def _weigh(words: Iterable[str]) -> float:
-    return sum(_LIGHT_WEIGHT if word in LIGHT else 1.0 for word in words)
+def _weigh(words: Sequence[str]) -> float:
+    return len(words) - (1.0 - _LIGHT_WEIGHT) * sum(map(LIGHT.__contains__, words))
 
 
-class _Alignment:
-    """Two different texts side by side, while their relation is decided."""
+Place = tuple[list[str], list[str]]
+"""Words in which two texts differ at one place: of the one, and of the other."""
 
-    def __init__(
-        self,
-        a: str,
-        b: str,
-        tokens: Tokens,
-        others: Tokens,
-        vocabulary: Sequence[str],
-        weight: float,
-        n_times: Mapping[str, int],
-    ) -> None:
-        runs = _runs(a, b)
-        self._places = [
-            ([vocabulary[t] for t in tokens[i:j].tolist()], [vocabulary[t] for t in others[k:m].tolist()])
-            for i, j, k, m in runs
-        ]
-        before, after = ([word for place in self._places for word in place[side]] for side in (0, 1))
-        left = "".join(a[run[0] : run[1]] for run in runs)
-        right = "".join(b[run[2] : run[3]] for run in runs)
-        self._left, self._right = _loose(before, left, right), _loose(after, right, left)
-        """The words of each that found no equal, in their order."""
-        self._n_placed = len(before), len(after)
-        self.n_moved = len(before) - len(self._left)
-        """How many words of the one stand somewhere else in the other."""
-        self._n_words = min(len(a), len(b))
-        end = runs[-1]
-        self._is_open = end[1] == len(a) and end[3] == len(b)
-        """Whether the texts differ at their ends."""
-        self._ends = (
-            before[-1] if end[1] == len(a) and before else "",
-            after[-1] if end[3] == len(b) and after else "",
-        )
-        """The last word of each text, if it lies in one of the places."""
-        self._n_times, self._shared = n_times, weight - _weigh(self._left)
-        self._n_slips, self._is_cut = 0, False
 
-    def is_promising(self) -> bool:
-        """Return True if the texts differ in few enough words to be compared."""
-        n_left, n_right = (sum(word not in LIGHT for word in side) for side in (self._left, self._right))
-        n_pairs = len(self._left) * len(self._right)
-        return min(n_left, n_right) <= _MAX_SLIPS + self._shared / 4 and n_pairs <= _MAX_LOOSE_PAIRS
+class _Aligned(NamedTuple):
+    """Two different texts side by side."""
 
-    def decide(self) -> Difference | None:
-        """Decide by the words alone; None if one text may be the beginning of the other one."""
-        if self._left and self._right:
-            self._settle_cut(self._left, self._right, *self._ends)
-            self._settle_cut(self._right, self._left, *reversed(self._ends))
-            self._settle_slips(careless=False)
-            self._settle_slips(careless=self._n_slips > 0)
-        places = self._loose_places()
-        if any(map(_exchange_weak, places)):
-            return self._polarity() or APART
-        valued = [
-            place for place in ((_values(before), _values(after)) for before, after in places) if any(place)
-        ]
-        if not valued:
-            if self._score() <= _MIN_SCORE and not self._is_cut:
-                return APART
-            kind = "typing" if self._n_slips else "order" if self.n_moved else "spelling"
-            return Difference("near", "truncated" if self._is_cut else kind, self._score())
-        exchanged = [place for place in valued if all(place)]
-        if len(valued) == len(exchanged) == 1:
-            return self._polarity() or self._changed(*exchanged[0])
-        return self._polarity() or (APART if exchanged else None)
+    places: list[Place]
+    left: list[str]
+    """Words of the one that found no equal in the other, in their order."""
+    right: list[str]
+    n_placed: tuple[int, int]
+    """How many words of each stand in the places."""
+    n_words: int
+    """Of the shorter text."""
+    ends: tuple[str, str]
+    """The last word of each text, if it lies in the last place."""
+    is_open: bool
+    """True if the texts differ at their ends."""
 
-    def decide_part(self, part: str) -> Difference:
-        """Decide whether the shorter text is the beginning of the other one, which alone goes on, or a part of it."""
-        places = self._loose_places()
-        if all(any(_values(place[side]) for place in places) for side in (0, 1)):
-            return APART  # each says something that the other one does not
-        *others, (before, after) = places
-        if (
-            not self._is_open
-            or (before and after)
-            or any(_values(side) for place in others for side in place)
-        ):
-            return self._shortened()
-        more, ends = before or after, _WORD.findall(part[-60:].lower())[-1:]
-        share = self._shared / (self._shared + _weigh(more))
-        breaks_off = part.rstrip().endswith(_BREAKS_OFF) or not _UNFINISHED.isdisjoint(ends)
-        if not (self._is_cut or breaks_off) and (
-            self._n_words < _LONG or share < _WHOLE or not (_TELLING | NEGATIONS).isdisjoint(more)
-        ):
-            return self._shortened()
-        return Difference("near", "truncated", share) if share >= _BROKEN_OFF and self._shared >= 1 else APART
+    @property
+    def n_moved(self) -> int:
+        """Number of words of the one that stand somewhere else in the other."""
+        return self.n_placed[0] - len(self.left)
 
-    def _shortened(self) -> Difference:
-        """Return that one text repeats a part of the other one, if it says enough and nothing of it is denied."""
-        is_turned = not NEGATIONS.isdisjoint((*self._left, *self._right))
-        is_enough = self._shared >= _MIN_REPEATED and self._score() >= _BROKEN_OFF
-        return APART if is_turned or not is_enough else Difference("repeats", "shortened", self._score())
 
-    def _settle_slips(self, *, careless: bool) -> None:
-        """Take words of both sides away that stand in the same place and are the same but for a typing error."""
+@dataclass(slots=True)
+class _Rest:
+    """Differences of two texts, while all that says nothing is taken away."""
 
-        def is_the_same(word: str, other: str) -> bool:
-            n, n_other = self._n_times[word], self._n_times[other]
-            may_be = abs(len(word) - len(other)) <= 2 and min(n, n_other) <= 1 + max(n, n_other) // 20
-            return may_be and is_slip(word, n, other, n_other, careless=careless)
+    left: list[str]
+    right: list[str]
+    shared: float
+    """Weight of the words that both have."""
+    n_slips: int = 0
+    is_cut: bool = False
 
-        for before, after in self._places:
-            near = after[: len(before) + 2]
-            for word in sorted(before, key=LIGHT.__contains__) if near else ():
-                if word[0].isdigit() or word not in self._left:
-                    continue
-                others = (one for one in near if one in self._right and is_the_same(word, one))
-                if other := next(others, None):
-                    self._left.remove(word)
-                    self._right.remove(other)
-                    self._shared += max(_weigh([word]), _weigh([other]))
-                    self._n_slips += 1
+    def score(self) -> float:
+        """Return the share of the words, by weight, that both have."""
+        return self.shared / (self.shared + _weigh(self.left) + _weigh(self.right))
 
-    def _settle_cut(self, side: list[str], other_side: list[str], end: str, other_end: str) -> None:
-        """Take the last word of a text away that ends in its middle; if the other one ends there, it is no word."""
+
+# ---- the steps: align, take away what says nothing, decide
+
+
+def _align(a: str, b: str, words: Sequence[str], others: Sequence[str]) -> _Aligned:
+    """Lay two texts side by side, given as classes and as words.
+
+    >>> tea, two = "ada likes green tea".split(), "ada drinks green tea".split()
+    >>> _align("abcd", "axcd", tea, two).places
+    [(['likes'], ['drinks'])]
+    """
+    runs = _runs(a, b)
+    places = [([*words[i:j]], [*others[k:m]]) for i, j, k, m in runs]
+    if len(runs) == 1:
+        (before, after), (i, j, k, m) = places[0], runs[0]
+        left, right = a[i:j], b[k:m]
+    else:
+        before, after = ([word for place in places for word in place[side]] for side in (0, 1))
+        left, right = "".join([a[i:j] for i, j, _, _ in runs]), "".join([b[k:m] for _, _, k, m in runs])
+    _, end, _, other_end = runs[-1]
+    is_end, is_other_end = end == len(a), other_end == len(b)
+    return _Aligned(
+        places,
+        _loose(before, left, right),
+        _loose(after, right, left),
+        (len(before), len(after)),
+        min(len(a), len(b)),
+        (before[-1] if is_end and before else "", after[-1] if is_other_end and after else ""),
+        is_end and is_other_end,
+    )
+
+
+def _is_promising(rest: _Rest) -> bool:
+    """Return True if the texts differ in few enough words to be compared."""
+    n_left, n_right = (len(side) - sum(map(LIGHT.__contains__, side)) for side in (rest.left, rest.right))
+    n_pairs = len(rest.left) * len(rest.right)
+    return min(n_left, n_right) <= _MAX_SLIPS + rest.shared / 4 and n_pairs <= _MAX_LOOSE_PAIRS
+
+
+def _drop_stumps(aligned: _Aligned, rest: _Rest, n_times: Mapping[str, int]) -> None:
+    """Take the last word of a text away that ends in its middle, with the whole word of the other text."""
+    for side, other_side, (end, other_end) in (
+        (rest.left, rest.right, aligned.ends),
+        (rest.right, rest.left, aligned.ends[::-1]),
+    ):
         if not end or not side or side[-1] != end:
-            return
-        before, after = self._places[-1]
+            continue
+        before, after = aligned.places[-1]
         whole = next((word for word in (after if before[-1:] == [end] else before) if word in other_side), "")
-        if not whole.startswith(end):
-            return
-        goes_on, is_long = other_end != whole, self._n_words >= _LONG
-        if end[0].isdigit():
-            is_stump = goes_on and is_long
-        elif goes_on:
-            is_stump = is_long or not is_known(end)
-        else:
-            is_near = is_long or len(whole) - len(end) <= 2
-            is_stump = is_near and not is_known(end) and self._n_times[end] == 1
-        if is_stump:
+        is_longer = aligned.n_words >= _LONG
+        if whole.startswith(end) and _is_stump(end, whole, other_end != whole, is_longer, n_times):
             side.pop()
             other_side.remove(whole)
-            self._shared += _weigh([whole])
-            self._is_cut = True
+            rest.shared += _weigh([whole])
+            rest.is_cut = True
 
-    def _loose_places(self) -> list[tuple[list[str], list[str]]]:
-        """Return the places with those of their words alone that found no equal."""
-        if (len(self._left), len(self._right)) == self._n_placed:
-            return self._places
-        left, right = Counter(self._left), Counter(self._right)
-        return [(_take(left, before), _take(right, after)) for before, after in self._places]
 
-    def _score(self) -> float:
-        return self._shared / (self._shared + _weigh(self._left) + _weigh(self._right))
+def _is_stump(end: str, whole: str, goes_on: bool, is_long: bool, n_times: Mapping[str, int]) -> bool:
+    """Return True if the last word of a text is the beginning of a longer one, and no word of its own."""
+    if end[0].isdigit():
+        return goes_on and is_long
+    if goes_on:
+        return is_long or not is_known(end)
+    is_near = is_long or len(whole) - len(end) <= 2
+    return is_near and not is_known(end) and n_times[end] == 1
 
-    def _polarity(self) -> Difference | None:
-        """Return that one text says the opposite of the other, if nothing else of theirs differs."""
-        others = {w for w in (*self._left, *self._right) if w not in LIGHT and w not in NEGATIONS}
-        if len(others) > _MAX_OPPOSED or self._shared < 1:
-            return None
-        opposed = {word for two in product(self._left, self._right) if are_opposed(*two) for word in two}
-        denials = [sum(word in NEGATIONS for word in side) for side in (self._left, self._right)]
-        if not others <= opposed or (not opposed and denials[0] == denials[1]):
-            return None
-        return Difference(
-            "changed", "polarity", self._score(), int(self._shared), tuple(self._left), tuple(self._right)
-        )
 
-    def _changed(self, before: list[str], after: list[str]) -> Difference:
-        """Return that one value was exchanged for another one of its kind."""
-        words = (*before, *after)
-        are_dates, are_numbers = (
-            all(any(map(tell, side)) for side in (before, after)) for tell in (is_date, is_number)
-        )
-        if are_dates and all(is_date(word) or is_number(word) for word in words):
-            kind, most = "date", 4
-        elif are_numbers and all(is_number(word) or word in UNITS for word in words):
-            kind, most = "number", 2
-        else:
-            kind, most = "word", 0 if are_numbers else 3
-        if max(len(before), len(after)) > most or self._shared < 1 or not STRONG.isdisjoint(words):
+def _drop_slips(aligned: _Aligned, rest: _Rest, n_times: Mapping[str, int]) -> None:
+    """Take words of both sides away that stand in the same place and are the same but for a typing error.
+
+    Who made one typing error may have made another one that makes a word: with the first they are looked for again.
+    """
+    for careless in (False, True):
+        for before, after in aligned.places:
+            near = after[: len(before) + 2]
+            for word in sorted(before, key=LIGHT.__contains__) if near else ():
+                if word[0].isdigit() or word not in rest.left:
+                    continue
+                for other in near:
+                    if other in rest.right and _is_same_word(word, other, n_times, careless=careless):
+                        rest.left.remove(word)
+                        rest.right.remove(other)
+                        rest.shared += max(_weigh([word]), _weigh([other]))
+                        rest.n_slips += 1
+                        break
+        if not rest.n_slips:
+            return
+
+
+def _is_same_word(word: str, other: str, n_times: Mapping[str, int], *, careless: bool) -> bool:
+    if abs(len(word) - len(other)) > 2:
+        return False
+    n, n_other = n_times[word], n_times[other]
+    return min(n, n_other) <= 1 + max(n, n_other) // 20 and is_slip(
+        word, n, other, n_other, careless=careless
+    )
+
+
+def _loose_places(aligned: _Aligned, rest: _Rest) -> list[Place]:
+    """Return the places with those of their words alone that found no equal."""
+    if (len(rest.left), len(rest.right)) == aligned.n_placed:
+        return aligned.places
+    left, right = Counter(rest.left), Counter(rest.right)
+    return [(_take(left, before), _take(right, after)) for before, after in aligned.places]
+
+
+def _decide(aligned: _Aligned, rest: _Rest, places: Sequence[Place]) -> Difference | None:
+    """Decide by the words that are left; None if one text may be the beginning of the other one.
+
+    ===============================  ==================================================================
+    in some place                    the texts are
+    ===============================  ==================================================================
+    weak words stand for others      opposites, or apart: «he», «she»
+    nothing that may be a value      near, if they share enough: «he is», «is»
+    one value for one other          changed, if the two are of one kind: «640», «665»
+    several values for others        opposites, or apart
+    values in one text alone         opposites, or one may be a part of the other one: None
+    ===============================  ==================================================================
+    """
+    if any(map(_exchange_weak, places)):
+        return _polarity(rest) or APART
+    valued = [
+        place for place in ((_values(before), _values(after)) for before, after in places) if any(place)
+    ]
+    if not valued:
+        score = rest.score()
+        if score <= _MIN_SCORE and not rest.is_cut:
             return APART
-        score = self._shared / (self._shared + 1)
-        return Difference("changed", kind, score, int(self._shared), tuple(before), tuple(after))
+        kind = "typing" if rest.n_slips else "order" if aligned.n_moved else "spelling"
+        return Difference("near", "truncated" if rest.is_cut else kind, score)
+    exchanged = [place for place in valued if all(place)]
+    opposite = _polarity(rest)
+    if len(valued) == len(exchanged) == 1:
+        return opposite or _changed(rest, *exchanged[0])
+    return opposite or (APART if exchanged else None)
+
+
+def _decide_part(aligned: _Aligned, rest: _Rest, places: Sequence[Place], part: str) -> Difference:
+    """Decide whether the shorter text is the beginning of the other one, which alone goes on, or a part of it."""
+    if all(any(_values(place[side]) for place in places) for side in (0, 1)):
+        return APART  # each says something that the other one does not
+    *others, (before, after) = places
+    if not aligned.is_open or (before and after) or any(_values(side) for place in others for side in place):
+        return _shortened(rest)
+    more, ends = before or after, _WORD.findall(part[-60:].lower())[-1:]
+    share = rest.shared / (rest.shared + _weigh(more))
+    breaks_off = part.rstrip().endswith(_BREAKS_OFF) or not _UNFINISHED.isdisjoint(ends)
+    if not (rest.is_cut or breaks_off) and (
+        aligned.n_words < _LONG or share < _WHOLE or not (_TELLING | NEGATIONS).isdisjoint(more)
+    ):
+        return _shortened(rest)
+    return Difference("near", "truncated", share) if share >= _BROKEN_OFF and rest.shared >= 1 else APART
+
+
+def _shortened(rest: _Rest) -> Difference:
+    """Return that one text repeats a part of the other one, if it says enough and nothing of it is denied."""
+    is_turned = not NEGATIONS.isdisjoint((*rest.left, *rest.right))
+    is_enough = rest.shared >= _MIN_REPEATED and rest.score() >= _BROKEN_OFF
+    return APART if is_turned or not is_enough else Difference("repeats", "shortened", rest.score())
+
+
+def _polarity(rest: _Rest) -> Difference | None:
+    """Return that one text says the opposite of the other, if nothing else of theirs differs."""
+    others = {*rest.left, *rest.right} - _LIGHT_OR_DENYING
+    if len(others) > _MAX_OPPOSED or rest.shared < 1:
+        return None
+    opposed = {word for two in product(rest.left, rest.right) if are_opposed(*two) for word in two}
+    if not others <= opposed:
+        return None
+    denials = [sum(map(NEGATIONS.__contains__, side)) for side in (rest.left, rest.right)]
+    if not opposed and denials[0] == denials[1]:
+        return None
+    return Difference(
+        "changed", "polarity", rest.score(), int(rest.shared), tuple(rest.left), tuple(rest.right)
+    )
+
+
+def _changed(rest: _Rest, before: list[str], after: list[str]) -> Difference:
+    """Return that one value was exchanged for another one of its kind."""
+    words = (*before, *after)
+    are_dates, are_numbers = (
+        all(any(map(tell, side)) for side in (before, after)) for tell in (is_date, is_number)
+    )
+    if are_dates and all(is_date(word) or is_number(word) for word in words):
+        kind, most = "date", 4
+    elif are_numbers and all(is_number(word) or word in UNITS for word in words):
+        kind, most = "number", 2
+    else:
+        kind, most = "word", 0 if are_numbers else 3
+    if max(len(before), len(after)) > most or rest.shared < 1 or not STRONG.isdisjoint(words):
+        return APART
+    score = rest.shared / (rest.shared + 1)
+    return Difference("changed", kind, score, int(rest.shared), tuple(before), tuple(after))
 
 
 # ---- words of two texts
@@ -340,15 +405,17 @@ def _runs(a: str, b: str) -> list[tuple[int, int, int, int]]:
 
 def _loose(words: Sequence[str], classes: str, others: str) -> list[str]:
     """Choose words, in order, of which the other side has too few; of equal ones the last."""
-    if set(classes).isdisjoint(others):
+    shared = set(classes).intersection(others)
+    if not shared:
         return list(words)
-    too_many = Counter(classes)
-    too_many.subtract(others)
+    too_many = {name: classes.count(name) - others.count(name) for name in shared}
     chosen = []
     for word, name in zip(reversed(words), reversed(classes), strict=True):
-        if too_many[name] > 0:
-            too_many[name] -= 1
+        n_left = too_many.get(name, 1)  # a class that the other side does not have
+        if n_left > 0:
             chosen.append(word)
+            if name in too_many:
+                too_many[name] = n_left - 1
     return chosen[::-1]
 
 
@@ -364,11 +431,13 @@ def _take(left: Counter[str], words: Iterable[str], name: Callable[[str], str] =
 
 def _values(words: Iterable[str]) -> list[str]:
     """Choose words that may neither be missing nor be exchanged."""
-    return [word for word in words if word not in EMPTY and word not in WEAK]
+    return [word for word in words if word not in _NO_VALUES]
 
 
 def _exchange_weak(place: tuple[list[str], list[str]]) -> bool:
     """Return True if words that carry no value stand for others: «he» for «she», «is» for «was»."""
+    if any(map(WEAK.isdisjoint, place)):
+        return False
     before, after = ({weak_name(word) for word in side if word in WEAK} for side in place)
     return bool(before - after) and bool(after - before)
 

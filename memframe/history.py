@@ -1,0 +1,150 @@
+"""The past of an archive: the changes between two of its states, and the life of one memory, as a plan shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date, datetime
+from os import PathLike
+
+import pandas as pd
+
+from memframe.archive import load_archive
+from memframe.archive.sealing import Key
+from memframe.errors import FrameError
+from memframe.files import expand_path
+from memframe.plan.change import FIELDS, Change, Value, in_order, mask, same_value
+from memframe.restore import hide_secrets
+from memframe.snapshots import find_snapshots
+
+Moment = str | date
+"""A moment as `load_archive` takes it for ``as_of``."""
+
+
+def diff_archives(
+    path: str | PathLike[str], since: Moment, until: Moment | None = None, *, key: Key | None = None
+) -> pd.DataFrame:
+    """Compare two states of an archive that keeps its past (`refresh_archive`).
+
+    Parameters
+    ----------
+    path : str or path
+        The folder of an archive.
+    since, until : str, datetime or date
+        Moments, as in `load_archive`; the later one is by default the present.
+    key : str, Secret, Credentials, Access, or dict of int to key, optional
+        The key to a sealed archive.
+
+    Returns
+    -------
+    DataFrame
+        One row per memory that differs, in the columns of `Plan.changes`: ``action`` ("create", "patch" or "delete"),
+        ``id``, ``fields``, and of these ``before`` and ``after``. Secrets are masked, as in a plan; `load_archive` has
+        the texts. Where no field that people write differs, those that the service set are shown.
+
+    Raises
+    ------
+    FrameError, SealError
+        As in `load_archive`.
+
+    Examples
+    --------
+    >>> from memframe import export_memories, list_snapshots, load_memories, refresh_archive, update_memories
+    >>> n_rows = export_memories(access, folder / "week")
+    >>> run = update_memories(access, load_memories(access, limit=1).assign(title="Ilka"))
+    >>> changes = refresh_archive(access, folder / "week", keep=True)
+    >>> first = list_snapshots(folder / "week")["taken_at"].iloc[0]
+    >>> diff_archives(folder / "week", first)[["action", "fields", "before", "after"]]
+      action    fields                       before              after
+    0  patch  (title,)  {'title': 'Who Ilka is'}  {'title': 'Ilka'}
+    """
+    return frame_of_changes(find_changes(path, since, until, key=key))
+
+
+def find_changes(
+    path: str | PathLike[str], since: Moment, until: Moment | None = None, *, key: Key | None = None
+) -> list[Change]:
+    """Find the changes between two states of an archive: deletes, then the rest in the order of the later state."""
+    earlier = load_archive(path, key=key, as_of=since)
+    return compare_states(earlier, load_archive(path, key=key, as_of=until))
+
+
+def compare_states(earlier: pd.DataFrame, later: pd.DataFrame) -> list[Change]:
+    """Return the changes from one frame of memories to another, by id."""
+    earlier, later = (
+        state[state["id"].notna()].drop_duplicates("id").set_index("id") for state in (earlier, later)
+    )
+    gone = earlier[~earlier.index.isin(later.index)]
+    changes = [Change(action="delete", id=str(one), before=_fields(row)) for one, row in _iter_rows(gone)]
+    known = later.index[later.index.isin(earlier.index)]
+    old, new = earlier.loc[known], later.loc[known]
+    differs = pd.Series(False, index=known)
+    for name in old.columns:
+        differs |= (old[name] != new[name]).fillna(True) & ~(old[name].isna() & new[name].isna())
+    old_rows = dict(_iter_rows(old[differs]))
+    is_shown = ~later.index.isin(known) | later.index.isin(known[differs])
+    for memory_id, row in _iter_rows(later[is_shown]):
+        if memory_id not in old_rows:
+            changes.append(Change(action="create", id=memory_id, after=_fields(row)))
+            continue
+        before = old_rows[memory_id]
+        names = [name for name in FIELDS if not same_value(name, before[name], row[name])]
+        names = names or [name for name in row if name not in FIELDS and before[name] != row[name]]
+        if names:
+            sides = ({name: side[name] for name in names} for side in (before, row))
+            changes.append(Change(action="patch", id=memory_id, before=next(sides), after=next(sides)))
+    return hide_secrets(changes)
+
+
+def _iter_rows(frame: pd.DataFrame) -> Iterator[tuple[str, dict[str, Value]]]:
+    """Yield the ids of a frame, and their rows with None for what is missing and times as text."""
+    plain = frame.astype(object).where(frame.notna(), None)
+    for name in frame.columns:
+        if isinstance(frame[name].dtype, pd.DatetimeTZDtype):
+            plain[name] = [None if cell is None else cell.isoformat() for cell in plain[name]]
+    for memory_id, *cells in plain.itertuples(name=None):
+        yield str(memory_id), dict(zip(frame.columns, cells, strict=True))
+
+
+def _fields(row: Mapping[str, Value]) -> dict[str, Value]:
+    return in_order({name: value for name, value in row.items() if value not in (None, ())})
+
+
+def frame_of_changes(changes: Sequence[Change]) -> pd.DataFrame:
+    """Return changes as a frame, masked for display."""
+    shown = [mask(change) for change in changes]
+    rows = [
+        {
+            "action": one.action,
+            "id": one.id,
+            "fields": (*(one.after or one.before),),
+            "before": one.before,
+            "after": one.after,
+        }
+        for one in shown
+    ]
+    kinds = {"action": "str", "id": "str", "fields": "object", "before": "object", "after": "object"}
+    return pd.DataFrame(rows, columns=[*kinds]).astype(kinds)
+
+
+def trace_memory(
+    path: str | PathLike[str], memory_id: str, *, key: Key | None = None
+) -> Iterator[tuple[datetime, Change | str]]:
+    """Yield the changes of one memory, each with the moment of its snapshot; for a damaged one, the reason instead."""
+    target = expand_path(path)
+    snapshots = find_snapshots(target)
+    if not snapshots:
+        raise FrameError(
+            f"{target} keeps no snapshots: memframe export --refresh --keep keeps them from now on."
+        )
+    before: pd.DataFrame | None = None
+    for one in snapshots:
+        if one.error:
+            yield one.taken_at, one.error
+            continue
+        state = load_archive(target, key=key, as_of=one.taken_at)
+        after = state[state["id"] == memory_id]
+        yield from (
+            (one.taken_at, change)
+            for change in compare_states(after[:0] if before is None else before, after)
+        )
+        before = after
