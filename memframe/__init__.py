@@ -46,7 +46,8 @@ if TYPE_CHECKING:
     from memframe.apply import Run, apply_plan, create_memories, push_memories, resume_run, update_memories
     from memframe.archive import Changes, export_memories, forget_memories, load_archive, refresh_archive
     from memframe.audit import Audit, ChatJudge, Policy, audit_memories
-    from memframe.cleanup import plan_cleanup
+    from memframe.clean import CleanedFile, clean_file
+    from memframe.cleanup import plan_cleanup, write_changes
     from memframe.client import Client, connect, wait_for_decision
     from memframe.fleet import (
         Fleet,
@@ -86,7 +87,8 @@ _ROOMS = {
     "apply": "Run apply_plan create_memories push_memories resume_run update_memories",
     "archive": "Changes export_memories forget_memories load_archive refresh_archive",
     "audit": "Audit ChatJudge Policy audit_memories",
-    "cleanup": "plan_cleanup",
+    "clean": "CleanedFile clean_file",
+    "cleanup": "plan_cleanup write_changes",
     "client": "Client connect wait_for_decision",
     "fleet": "Fleet FleetFolder FleetPlans FleetRun apply_fleet audit_fleet export_fleet load_fleet plan_fleet",
     "history": "diff_archives",
@@ -119,6 +121,7 @@ __all__ = [
     "AuthError",
     "Changes",
     "ChatJudge",
+    "CleanedFile",
     "Client",
     "ConfigError",
     "ConflictError",
@@ -155,6 +158,7 @@ __all__ = [
     "apply_plan",
     "audit_fleet",
     "audit_memories",
+    "clean_file",
     "connect",
     "create_memories",
     "diff_archives",
@@ -190,6 +194,7 @@ __all__ = [
     "show_versions",
     "update_memories",
     "wait_for_decision",
+    "write_changes",
 ]
 
 

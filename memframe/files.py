@@ -44,12 +44,12 @@ def raise_os_errors_as(kind: type[MemframeError], what: str, advice: str) -> Ite
 
 
 @contextmanager
-def atomic_file(path: Path, *, may_replace: bool = True) -> Iterator[BinaryIO]:
+def atomic_file(path: Path, *, may_replace: bool = True, mode: int = 0o600) -> Iterator[BinaryIO]:
     """Open a file that replaces `path` once all of it is on the disk.
 
     Until then, and if anything fails, what stood at `path` stays as it was. Mode 0600 from the first
-    byte on, whatever the umask says. Of several processes that may not replace, one puts its file there,
-    and the others get a `FileExistsError`.
+    byte on, whatever the umask says, and ``mode`` once it is whole. Of several processes that may not
+    replace, one puts its file there, and the others get a `FileExistsError`.
 
     Examples
     --------
@@ -65,6 +65,8 @@ def atomic_file(path: Path, *, may_replace: bool = True) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
+        if mode != 0o600:
+            Path(name).chmod(mode)
         if may_replace:
             Path(name).replace(path)
         else:
@@ -76,7 +78,7 @@ def atomic_file(path: Path, *, may_replace: bool = True) -> Iterator[BinaryIO]:
     _sync_folder(path.parent)
 
 
-OwnKind = Literal["report", "audit", "plan", "SARIF file"]
+OwnKind = Literal["report", "audit", "plan", "SARIF file", "list of changes"]
 
 REPORT_MARK = "<!-- a report of memframe -->"
 """Second line of a page, by which it is recognized."""
@@ -90,6 +92,9 @@ FIRST_BYTES: Mapping[OwnKind, re.Pattern[bytes]] = MappingProxyType(
         ),
         "audit": re.compile(rb'\s*\{\s*"format":\s*"memframe-audit/'),
         "plan": re.compile(rb"memframe plan "),
+        "list of changes": re.compile(
+            rb'\s*\{\s*"format":\s*"memframe-changes/|"action","id","field","text",'
+        ),
         "SARIF file": re.compile(
             rb'\{\s*"\$schema": "[^"]{,200}",[^}]{,200}"driver": \{\s*"name": "memframe"'
         ),

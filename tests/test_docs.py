@@ -94,6 +94,7 @@ def test_commands_run(page, asked, tmp_path):
     asked.service.decide(request.id, "approved")
     (tmp_path / "old-keys.txt").write_text(bytes(range(32)).hex())
     (tmp_path / "key.txt").write_text("a key")
+    (tmp_path / "MEMORY.md").write_text("- Likes tea\n- Likes tea\n")
     (tmp_path / "export.json").write_text('[{"memory": "Likes tea", "user_id": "ada"}]')
     for line in "".join(blocks(page, "sh")).replace("\\\n", " ").splitlines():
         name, *arguments = shlex.split(line, comments=True) or [""]

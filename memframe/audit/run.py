@@ -132,7 +132,7 @@ def audit_memories(
     ['secret', ...]
     """
     decided, rules = read_decisions(decisions), read_policy(policy)  # a damaged file stops before the work
-    memories, is_stored = _ensure_ids(memories)
+    memories, is_stored = ensure_ids(memories)
     memories = _check_columns(memories)
     given: tuple[Any, Any] = now, judge_limit
     if given[0] is not None and not (isinstance(given[0], datetime) and pd.notna(given[0])):
@@ -259,7 +259,7 @@ def _strip_unless_repeated(findings: pd.DataFrame, memories: pd.DataFrame) -> pd
     )
 
 
-def _ensure_ids(memories: pd.DataFrame) -> tuple[pd.DataFrame, bool]:
+def ensure_ids(memories: pd.DataFrame) -> tuple[pd.DataFrame, bool]:
     """Return the memories with something that tells rows apart, and whether a service gave it."""
     check_kind("memories", memories, pd.DataFrame, error=FrameError)
     absent = [name for name in ("id", "content") if name not in memories.columns]
@@ -274,7 +274,7 @@ def _ensure_ids(memories: pd.DataFrame) -> tuple[pd.DataFrame, bool]:
         require_column(memories, name)
     if pd.api.types.is_integer_dtype(memories["id"].dtype):
         return memories.assign(id=memories["id"].astype("str")), True
-    if memories["id"].notna().any() or memories.empty:
+    if memories["id"].notna().any() or (memories.empty and READ not in memories.attrs):
         return memories, True
     origin = memories.get("origin_id")
     if origin is not None and origin.notna().all() and origin.is_unique:

@@ -41,6 +41,7 @@ COMMANDS = {
     "runs": "memframe.cli.write:runs_command",
     "fleet": "memframe.cli.fleet:fleet_group",
     "audit": "memframe.cli.read:audit_command",
+    "clean": "memframe.cli.clean:clean_command",
     "serve": "memframe.cli.serve:serve_command",
     "service": "memframe.cli.service:service_group",
 }

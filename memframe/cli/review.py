@@ -118,7 +118,7 @@ def review_command(
             if chosen := [one for text in given for one in _choose(desk, text)]:
                 call(chosen, note=note, until=until)
         if not (is_list or stats or accept or reject or html or wants_json()):
-            _decide_all(desk)
+            decide_all(desk)
         if html is not None:
             desk.to_html(html)
         _report(desk, access, out, is_list=is_list, stats=stats)
@@ -198,7 +198,7 @@ def _stat(row: dict[Any, Any]) -> str:
 # ---- one by one
 
 
-def _decide_all(desk: Review) -> None:
+def decide_all(desk: Review) -> None:
     """Ask about each open proposal, until none is left or the person quits.
 
     The queue is sorted once for some proposals, not at each key; then a person's own share of right ones may have

@@ -18,6 +18,7 @@ from memframe.archive import is_sealed, load_archive
 from memframe.archive.formats import OPENERS, open_file, parts_of
 from memframe.archive.table import ARCHIVE_SCHEMA
 from memframe.audit.policy import read_policy
+from memframe.clean.files import is_backup, purge_backups, undo_files
 from memframe.cleanup import audit_again, plan_cleanup
 from memframe.cleanup.proposals import MAX_SHARE, Actions, read_actions
 from memframe.cli.access import access_required, open_request, request_option
@@ -212,23 +213,35 @@ def _plan_proposals(
 
 @click.command("undo")
 @click.argument("journal", type=LocalPath())
-@access_required
+@request_option(required=False)
 @combine(out_option, full_option, as_json)
-@example("memframe undo cleanup.journal --request 7c9e6679 --out undo.plan")
-def undo_command(access: Access, journal: Path, out: Path | None, full: bool) -> None:
+@example(
+    "memframe undo cleanup.journal --request 7c9e6679 --out undo.plan",
+    "memframe undo 20261124T093000Z-5f2c1a90.backup",
+)
+def undo_command(request_id: str | None, journal: Path, out: Path | None, full: bool) -> None:
     """Plan to undo a run: patches are reverted, deletes restored or created again, creates deleted.
 
     Nothing is written. Later changes of others are conflicts, which are printed, left out of the saved plan and not
     overwritten; then it ends with 3. A deleted memory has its id and dates again if the service restores it; otherwise
     it has a new id and the date of the undo. The plan says which, with the old date.
+
+    A backup of `memframe clean --in-place` is put back at once, if the file was not changed since.
     """
-    plan = _compare_with_all(access, plan_undo(access, journal))
-    if out is not None and out.exists() and Plan.load(out).id == plan_id_of(journal):
-        raise ConfigError(
-            f"{out} is the plan that this run carried out, and is not replaced: give --out another path"
-        )
-    _show(plan, full=full)
-    _save_and_exit(plan, out, access.request_id, "conflict")
+    if is_backup(journal):
+        paths = undo_files(journal)
+        show({"restored": [*map(str, paths)]}, f"As before: {', '.join(map(str, paths))}")
+        return
+    if request_id is None:
+        raise click.UsageError("Missing option '--request': a run is undone at its service.")
+    with open_request(request_id) as access:
+        plan = _compare_with_all(access, plan_undo(access, journal))
+        if out is not None and out.exists() and Plan.load(out).id == plan_id_of(journal):
+            raise ConfigError(
+                f"{out} is the plan that this run carried out, and is not replaced: give --out another path"
+            )
+        _show(plan, full=full)
+        _save_and_exit(plan, out, access.request_id, "conflict")
 
 
 @click.command("restore")
@@ -448,6 +461,8 @@ def runs_command(days: float | None, journals: tuple[Path, ...]) -> None:
         remark(f"{len(purge_runs(journals=journals)):,} removed")
     if days is not None:
         remark(f"{number_of(len(purge_runs(older_than_days=days)), 'run', 'runs')} removed")
+        if n_backups := purge_backups(days):
+            remark(f"{number_of(n_backups, 'backup of a file', 'backups of files')} removed")
     runs = list_runs()
     known = json.loads(runs.drop(columns="journal").to_json(orient="records", date_format="iso"))
     for run, journal in zip(known, runs["journal"], strict=True):

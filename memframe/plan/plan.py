@@ -541,6 +541,7 @@ def target_of(given: Access | pd.DataFrame) -> Target:
             client.runtime.now,
         )
     file = given.attrs.get(READ, {}).get("file", "a frame")
+    file = str(Path(file).absolute()) if Path(file).exists() else file
     return Target(f"{OF_FILE}{file}", "", 0, None, lambda: with_all_columns(given), utc_now)
 
 

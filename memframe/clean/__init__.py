@@ -1,0 +1,335 @@
+"""Clean files of other memory systems in their own format: the file takes the place of the service."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
+from os import PathLike
+from pathlib import Path
+
+import pandas as pd
+from msgspec.structs import replace
+
+from memframe.archive.formats import is_archive
+from memframe.audit import Audit, audit_memories
+from memframe.audit.evidence import values_of
+from memframe.audit.policy import PolicyOption
+from memframe.audit.run import ensure_ids
+from memframe.clean.files import copy_files, replace_files, undo_files
+from memframe.clean.patch import mask_texts, patch_of
+from memframe.cleanup import plan_cleanup
+from memframe.cleanup.proposals import Actions
+from memframe.display import number_of
+from memframe.errors import ConfigError, FrameError, PlanError, check_kind
+from memframe.files import expand_path
+from memframe.plan import LeftOut, Plan
+from memframe.plan.change import Change, format_counts
+from memframe.plan.current import current_of
+from memframe.readers import Reading, read_input
+from memframe.readers.edits import (
+    EditedDocument,
+    edit_documents,
+    explain_unchangeable,
+    explain_undeletable,
+    explain_unwritable,
+    find_misread,
+)
+from memframe.readers.formats import FORMATS
+from memframe.readers.rows import Collector, read_zone
+from memframe.readers.source import open_path
+from memframe.review import review
+
+__all__ = ["CleanedFile", "FileToClean", "clean_file", "open_file", "write_plan"]
+
+MAX_ROUNDS = 100
+"""Changes that are taken back, one after the other, because the file would say something else with them."""
+
+MISREAD = "in this format the file would say something else with it"
+
+
+@dataclass(frozen=True)
+class FileToClean:
+    """A file or folder that was read to be cleaned."""
+
+    path: Path
+    reading: Reading
+    memories: pd.DataFrame
+    """With the ids that an audit gives them."""
+    zone: tzinfo | None
+    now: datetime
+
+
+@dataclass(frozen=True)
+class CleanedFile:
+    """The outcome of `clean_file`.
+
+    Attributes
+    ----------
+    path : Path
+        The file that was read.
+    plan : Plan
+        What was changed; ``plan.left`` names what could not be written, with the reasons.
+    out : Path or None
+        The clean file; None if nothing was written.
+    backup : Path or None
+        What `undo` takes a file back from that was changed in place.
+    diff : str
+        The changes as a unified patch. Secrets are masked in it, so that a patch with some does not apply.
+    """
+
+    path: Path
+    plan: Plan
+    out: Path | None
+    backup: Path | None
+    diff: str
+
+    def __repr__(self) -> str:
+        where = f"{self.out}" if self.out else "nothing written"
+        return f"<memframe.CleanedFile {self.path.name}: {format_counts(self.plan.counts)}; {where}>"
+
+    def undo(self) -> None:
+        """Put back what was changed in place.
+
+        Raises
+        ------
+        PlanError
+            Nothing was changed in place.
+        StalePlanError
+            A file was changed since.
+        """
+        if self.backup is None:
+            raise PlanError(
+                "nothing was changed in place, so that there is nothing to undo: delete the copy instead"
+            )
+        undo_files(self.backup)
+
+
+def clean_file(
+    path: str | PathLike[str],
+    *,
+    out: str | PathLike[str] | None = None,
+    in_place: bool = False,
+    dry_run: bool = False,
+    plan: Plan | None = None,
+    actions: Actions = None,
+    max_share: float | None = None,
+    decisions: str | PathLike[str] | None = None,
+    policy: PolicyOption = None,
+    format: str = "auto",  # noqa: A002 - the word of pandas
+    zone: str | tzinfo | None = None,
+    force: bool = False,
+) -> CleanedFile:
+    r"""Clean a file of another memory system, or a folder of notes, in its own format.
+
+    It is read, audited and planned as `plan_cleanup` does, and what was decided is changed in the text of the file. All
+    else stays as it is: order, indentation, line ends, unknown keys. What is written was read again before, so a text
+    that the format would take for something else is left out, and named in ``plan.left``.
+
+    Parameters
+    ----------
+    path : str or path
+        Markdown, JSON or JSON Lines, as `read_memories` reads them; or a folder of them.
+    out : str or path, optional
+        Where the clean copy is written; by default beside the file, as ``NAME.cleaned.EXT``.
+    in_place : bool
+        Change the file itself. A sealed backup is kept for 30 days, from which `CleanedFile.undo` takes it back.
+    dry_run : bool
+        Write nothing: look at ``diff`` and ``plan``.
+    plan : Plan, optional
+        What to do instead, such as ``review(audit).plan()``, of an audit of this file.
+    actions, max_share, policy
+        As in `plan_cleanup`.
+    decisions : str or path, optional
+        Do exactly what was accepted in this file of decisions.
+    format, zone
+        As in `read_memories`.
+    force : bool
+        Replace what is at ``out``.
+
+    Returns
+    -------
+    CleanedFile
+
+    Raises
+    ------
+    FrameError
+        The file cannot be read or written, or is of a format that cannot be changed as a text.
+    PlanError
+        The plan is for something else, or the policy or ``max_share`` forbids it.
+    StalePlanError
+        The file was changed since the plan was made.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import mkdtemp
+    >>> notes = Path(mkdtemp()) / "MEMORY.md"
+    >>> _ = notes.write_text("# Ada\n- Likes green tea\n- Door code: 2580#\n- Likes green tea\n")
+    >>> clean = clean_file(notes)
+    >>> print(clean.out.read_text())
+    # Ada
+    - Likes green tea
+    - Door code: [redacted: access code]
+    <BLANKLINE>
+    """
+    if plan is not None:
+        check_kind("plan", plan, Plan, error=PlanError)
+        if any(given is not None for given in (actions, max_share, decisions, policy)):
+            raise ConfigError(
+                "a plan says what to do: give it without actions, max_share, decisions and policy"
+            )
+    if in_place and out is not None:
+        raise ConfigError("out= is for a copy, in_place=True for none: give one of them")
+    opened = open_file(path, format=format, zone=zone)
+    audit = audit_memories(opened.reading.frame, policy=policy)
+    if plan is None and decisions is not None:
+        plan = review(audit, decisions=decisions, policy=policy).plan()
+    elif plan is None:
+        plan = plan_cleanup(audit, actions=actions, max_share=max_share, policy=policy)
+    return write_plan(opened, plan, audit, out=out, in_place=in_place, dry_run=dry_run, force=force)
+
+
+def open_file(
+    path: str | PathLike[str],
+    *,
+    format: str = "auto",  # noqa: A002 - as in `clean_file`
+    zone: str | tzinfo | None = None,
+) -> FileToClean:
+    """Read a file or folder to clean it.
+
+    Raises `FrameError` if it cannot be read, or not be written back.
+    """
+    check_kind("path", path, str, PathLike, error=FrameError)
+    if format not in (*FORMATS, "auto"):
+        raise ConfigError(f"format={format!r:.60}: there is 'auto', {', '.join(map(repr, FORMATS))}")
+    source, known, now = expand_path(path), read_zone(zone), datetime.now(UTC)
+    if format == "auto" and is_archive(source):
+        raise FrameError(
+            f"{source} is an archive of memframe: load_archive reads it, and its memories are cleaned in their service"
+        )
+    reading = read_input(open_path(source), format, zone=known, now=now)
+    if reason := explain_unwritable(reading):
+        raise FrameError(
+            f"{source} cannot be cleaned in its own format: {reason}. Audit it, and change it where it comes from"
+        )
+    return FileToClean(source, reading, ensure_ids(reading.frame)[0], known, now)
+
+
+def write_plan(
+    opened: FileToClean,
+    plan: Plan,
+    audit: Audit,
+    *,
+    out: str | PathLike[str] | None = None,
+    in_place: bool = False,
+    dry_run: bool = False,
+    force: bool = False,
+) -> CleanedFile:
+    """Write what a plan says to a copy of a file or in its place.
+
+    The audit says which texts no patch shows. Raises the errors of `clean_file`.
+    """
+    _check_target(opened, plan)
+    plan, edited = _edit(opened, plan)
+    hidden = {text for change in plan.records for text in change.hidden}
+    secrets = audit.findings[audit.findings["check"] == "secret"]
+    hidden |= {value for _, value, _ in values_of(audit.memories, secrets)}
+    diff = mask_texts("".join(map(patch_of, edited)), hidden)
+    done = CleanedFile(opened.path, plan, None, None, diff)
+    if dry_run or not edited:
+        return done
+    documents = [
+        (each.path, each.begin + each.original.text.encode())
+        for each in opened.reading.documents
+        if each.path and each.original
+    ]
+    before = dict(documents)
+    new: dict[Path, bytes | None] = {
+        each.document.path: None if each.is_removed and opened.path.is_dir() else each.data
+        for each in edited
+        if each.document.path
+    }
+    if in_place:
+        return CleanedFile(opened.path, plan, opened.path, replace_files(before, new), diff)
+    beside = opened.path.with_name(f"{opened.path.stem}.cleaned{opened.path.suffix}")
+    target = beside if out is None else expand_path(out)
+    if target.absolute() == opened.path.absolute():
+        raise ConfigError(
+            f"{target} is the file itself: change it with in_place=True (--in-place), or choose another out"
+        )
+    copy_files(opened.path, {**before, **new}, target, force=force)
+    return CleanedFile(opened.path, plan, target, None, diff)
+
+
+def _check_target(opened: FileToClean, plan: Plan) -> None:
+    """Refuse a plan for something else, or for another state of the file."""
+    if plan.file is None:
+        raise PlanError(
+            f"this plan is for the service {plan.base_url}: apply_plan(access, plan) carries it out"
+        )
+    if plan and Path(plan.file).absolute() != opened.path.absolute():
+        raise PlanError(f"this plan is for {plan.file}, not for {opened.path}: audit and plan that one")
+    plan.refuse_stale(current_of(opened.memories))
+
+
+def _edit(opened: FileToClean, plan: Plan) -> tuple[Plan, list[EditedDocument]]:
+    """Return the plan without what cannot be written, and the documents as they become."""
+    row_of = {memory_id: row for row, memory_id in enumerate(opened.memories["id"])}
+    ids = {row: memory_id for memory_id, row in row_of.items()}
+    plan = _keep_writable(opened, plan, row_of)
+    for _ in range(MAX_ROUNDS):
+        changed = {
+            row_of[str(one.id)]: {
+                name: None if value is None else str(value) for name, value in one.after.items()
+            }
+            for one in plan.writes
+            if one.action == "patch"
+        }
+        deleted = {row_of[str(one.id)] for one in plan.writes if one.action == "delete"}
+        edited = edit_documents(opened.reading, changed, deleted)
+        if not edited:
+            return plan, []
+        odd = find_misread(opened.reading, edited, changed, deleted, Collector(opened.zone, opened.now))
+        if odd is None:
+            return plan, edited
+        plan = plan.leave_out(ids[odd], reason=MISREAD)
+    n = number_of(MAX_ROUNDS, "change", "changes")
+    raise FrameError(
+        f"{opened.path} would say something else with {n} of the plan: clean it in smaller steps"
+    )
+
+
+def _keep_writable(opened: FileToClean, plan: Plan, row_of: dict[str, int]) -> Plan:
+    """Leave out changes for which the file has no place; of a patch that stands alone, only the fields without one."""
+    reasons: defaultdict[str, list[str]] = defaultdict(list)
+    records: list[Change] = []
+    left: list[LeftOut] = []
+    for change in plan.records:
+        place = opened.reading.places[row_of[str(change.id)]]
+        known = [name for name in change.after if name in place.columns]
+        reason = (
+            explain_unchangeable(place, change.after)
+            if change.action == "patch"
+            else explain_undeletable(place)
+        )
+        if reason and known and change.group is None:
+            left.append(LeftOut(change.id, change.action, reason))
+            fields = {
+                side: {name: getattr(change, side)[name] for name in known} for side in ("before", "after")
+            }
+            records.append(replace(change, **fields))
+        else:
+            records.append(change)
+            if reason:
+                reasons[reason].append(str(change.id))
+    plan = replace(plan, records=tuple(records), left_out=(*plan.left_out, *left))
+    for reason, ids in reasons.items():
+        plan = _leave_out(plan, ids, reason)
+    return plan
+
+
+def _leave_out(plan: Plan, ids: Iterable[str], reason: str) -> Plan:
+    there = {one.id for one in plan.records}  # without those that went with their groups
+    return plan.leave_out([memory_id for memory_id in ids if memory_id in there], reason=reason)

@@ -1,0 +1,100 @@
+"""Unified patches of edited files, as `git apply` and `patch` take them, with secrets masked."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from memframe.readers.edits import EditedDocument, Splice, apply_edits
+from memframe.secret import MASK
+
+CONTEXT = 3
+"""Lines that are shown around a change."""
+
+
+class _Hunk(NamedTuple):
+    first: int
+    """Of the changed lines of the old text, from 0."""
+    end: int
+    new: list[str]
+
+
+def patch_of(each: EditedDocument) -> str:
+    """Return the change of one document as a unified patch."""
+    name = each.document.name
+    old = [*_split(each.original.text)]
+    head = f"--- a/{name}\n+++ {'/dev/null' if each.is_removed else f'b/{name}'}\n"
+    return head + "".join(_iter_hunks(old, [*_regions(each.original.text, each.edits)]))
+
+
+def _split(text: str) -> Iterator[str]:
+    """Split a text into lines with their ends; other separators than a line feed are no ends for a patch."""
+    yield from re.findall(r"[^\n]*\n|[^\n]+\Z", text)
+
+
+def _regions(text: str, edits: Sequence[Splice]) -> Iterator[_Hunk]:
+    """Yield the lines that change, with what stands in their place; edits of one line are one change."""
+    at, number = 0, 0
+    group: list[Splice] = []
+    begin = end = 0
+    for edit in [*edits, None]:
+        if group and (edit is None or edit.start >= end):
+            first = number + text.count("\n", at, begin)
+            last = first + len([*_split(text[begin:end])])
+            moved = [Splice(one.start - begin, one.end - begin, one.text) for one in group]
+            yield _Hunk(first, last, [*_split(apply_edits(text[begin:end], moved))])
+            number, at, group = first + text.count("\n", begin, end), end, []
+        if edit is not None:
+            begin = begin if group else text.rfind("\n", 0, edit.start) + 1
+            group.append(edit)
+            is_whole = (
+                edit.end > begin and text[edit.end - 1] == "\n" and edit.start == begin and not edit.text
+            )
+            end = max(end, edit.end if is_whole else (text.find("\n", edit.end) + 1 or len(text)))
+
+
+def _iter_hunks(old: Sequence[str], regions: Sequence[_Hunk]) -> Iterator[str]:
+    shift = 0
+    place = 0
+    while place < len(regions):
+        last = place
+        while last + 1 < len(regions) and regions[last + 1].first - regions[last].end <= 2 * CONTEXT:
+            last += 1
+        chosen = regions[place : last + 1]
+        first = max(0, chosen[0].first - CONTEXT)
+        end = min(len(old), chosen[-1].end + CONTEXT)
+        lines, at = list[str](), first
+        for each in chosen:
+            lines += [_line(" ", text) for text in old[at : each.first]]
+            lines += [_line("-", text) for text in old[each.first : each.end]]
+            lines += [_line("+", text) for text in each.new]
+            at = each.end
+        lines += [_line(" ", text) for text in old[at:end]]
+        n_old, n_new = (
+            end - first,
+            sum(len(each.new) - each.end + each.first for each in chosen) + end - first,
+        )
+        starts = [start + (n > 0) for start, n in ((first, n_old), (first + shift, n_new))]
+        yield f"@@ -{starts[0]},{n_old} +{starts[1]},{n_new} @@\n{''.join(lines)}"
+        shift += n_new - n_old
+        place = last + 1
+
+
+def _line(sign: str, text: str) -> str:
+    return f"{sign}{text}" if text.endswith("\n") else f"{sign}{text}\n\\ No newline at end of file\n"
+
+
+def mask_texts(patch: str, hidden: Iterable[str]) -> str:
+    r"""Mask secrets in a patch, also in the spelling of JSON.
+
+    >>> mask_texts('-pin 4711\n-"say \\"x1y2\\""\n', ["4711", 'say "x1y2"'])
+    '-pin ••••••\n-"••••••"\n'
+    """
+    parts = {part.strip() for text in hidden for part in text.split("\n")}
+    spellings = {
+        json.dumps(part, ensure_ascii=is_ascii)[1:-1] for part in parts for is_ascii in (True, False)
+    }
+    found = sorted(filter(None, parts | spellings), key=len, reverse=True)
+    return re.sub("|".join(map(re.escape, found)), MASK, patch) if found else patch

@@ -1,0 +1,150 @@
+"""`memframe clean`: audit a file of another memory system, decide, and write it clean in its own format."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from memframe.audit import CHECKS, Audit, audit_memories
+from memframe.audit.policy import Policy, read_policy
+from memframe.clean import CleanedFile, open_file, write_plan
+from memframe.cleanup import plan_cleanup
+from memframe.cli.options import FILE, LocalPath, as_json, example, policy_option, remark, show, wants_json
+from memframe.cli.review import decide_all
+from memframe.cli.write import MAX_SHOWN, full_option
+from memframe.display import escape_invisible, number_of
+from memframe.plan import Plan
+from memframe.plan.change import format_counts
+from memframe.review import Review, review
+
+
+@click.command("clean")
+@click.argument("path", type=LocalPath(exists=True))
+@click.option(
+    "--accept",
+    metavar="CHECKS",
+    help="Accept all proposals of these checks, such as exact_duplicate,secret, and no others.",
+)
+@click.option(
+    "--decisions", type=FILE, help="File in which decisions last; what was accepted in it is carried out."
+)
+@policy_option
+@click.option("--plan", "plan_path", type=FILE, help="Carry out a plan that `memframe review --file` saved.")
+@click.option("--diff", "is_dry", is_flag=True, help="Print a unified patch, and write nothing.")
+@click.option("--out", type=LocalPath(), help="The clean copy; by default beside PATH, as NAME.cleaned.EXT.")
+@click.option("--in-place", is_flag=True, help="Change PATH itself; `memframe undo` takes it back.")
+@click.option("--force", is_flag=True, help="Replace what is at --out.")
+@click.option("--format", "form", default="auto", help="Format of PATH, if several fit.")
+@click.option("--zone", help="Time zone of times in PATH that name none, such as Europe/Paris.")
+@full_option
+@as_json
+@example(
+    "memframe clean MEMORY.md --diff",
+    "memframe clean memory.jsonl --accept exact_duplicate,secret",
+    "memframe clean MEMORY.md --in-place",
+)
+def clean_command(
+    path: Path,
+    accept: str | None,
+    decisions: Path | None,
+    policy: Path | None,
+    plan_path: Path | None,
+    is_dry: bool,
+    out: Path | None,
+    in_place: bool,
+    force: bool,
+    form: str,
+    zone: str | None,
+    full: bool,
+) -> None:
+    """Clean PATH in its own format: Markdown, JSON, JSON Lines, or a folder of notes.
+
+    It is audited, and in a terminal you decide on each proposal; in a script only that is done which `memframe plan`
+    does by itself, what --accept names, or what was accepted in --decisions. What is decided changes in the text of the
+    file, nothing else, and what cannot be written is named. By default a copy is written beside PATH.
+
+    Ends with 3 if PATH has changed since the plan was made.
+    """
+    if plan_path is not None and (accept or decisions or policy):
+        raise click.UsageError("--plan says what to do: leave out --accept, --decisions and --policy.")
+    if in_place and out is not None:
+        raise click.UsageError("--out is for a copy, --in-place for none: give one of them.")
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
+        opened = open_file(path, format=form, zone=zone)
+    rules = read_policy(policy)
+    audit = audit_memories(opened.reading.frame, policy=rules)
+    plan = Plan.load(plan_path) if plan_path else _make_plan(audit, rules, accept, decisions, is_dry=is_dry)
+    cleaned = write_plan(opened, plan, audit, out=out, in_place=in_place, dry_run=is_dry, force=force)
+    values: dict[str, Any] = {
+        "path": str(path),
+        "counts": cleaned.plan.counts,
+        "left": cleaned.plan.left.to_dict("records"),
+        "out": cleaned.out and str(cleaned.out),
+        "backup": cleaned.backup and str(cleaned.backup),
+        "diff": cleaned.diff,
+    }
+    if wants_json():
+        show(values)
+    elif is_dry:
+        _print_patch(cleaned)
+    else:
+        click.echo(cleaned.plan.diff(limit=None if full else MAX_SHOWN))
+        show(values, _lines_of(cleaned))
+
+
+def _make_plan(
+    audit: Audit, rules: Policy | None, accept: str | None, decisions: Path | None, *, is_dry: bool
+) -> Plan:
+    is_asked = sys.stdin.isatty() and sys.stdout.isatty() and not (is_dry or wants_json())
+    if accept is None and decisions is None and not is_asked:
+        return plan_cleanup(audit, policy=rules)
+    desk = review(audit, decisions=decisions, policy=rules)
+    if accept is not None:
+        desk.accept([*_find_accepted(desk, accept)])
+    elif is_asked:
+        decide_all(desk)
+    return desk.plan()
+
+
+def _find_accepted(desk: Review, accept: str) -> Iterator[str]:
+    """Find the open proposals of some checks, or kinds of checks, that do something."""
+    names = [name.strip() for name in accept.split(",") if name.strip()]
+    own = {one.first.check for one in desk.proposals}
+    if odd := [name for name in names if name.partition("/")[0] not in {*CHECKS, *own}]:
+        raise click.UsageError(f"There is no check {odd[0]!r}; there is {', '.join(CHECKS)}.")
+    for one in desk.proposals:
+        is_named = {one.first.check, f"{one.first.check}/{one.first.kind}"} & {*names}
+        if is_named and one.action != "none" and not desk.state(one):
+            yield one.id
+
+
+def _print_patch(cleaned: CleanedFile) -> None:
+    """Print a patch as it is for a program; on a terminal without what a terminal would obey."""
+    patch = cleaned.diff
+    if sys.stdout.isatty():
+        patch = "\n".join(map(escape_invisible, patch.split("\n")))
+    click.echo(patch.encode(), nl=False)
+    n_changes = format_counts(cleaned.plan.counts)
+    remark(f"{n_changes}; nothing was written." if cleaned.plan else "Nothing to clean.")
+    _remark_left(cleaned)
+
+
+def _remark_left(cleaned: CleanedFile) -> None:
+    if n_left := len(cleaned.plan.left):
+        remark(f"{number_of(n_left, 'proposal is', 'proposals are')} left for you; --json names them.")
+
+
+def _lines_of(cleaned: CleanedFile) -> Iterator[str]:
+    if cleaned.out is None:
+        yield "Nothing to clean, so nothing was written."
+    elif cleaned.backup is None:
+        yield f"Clean copy: {cleaned.out}"
+    else:
+        yield f"Cleaned: {cleaned.out}"
+        yield f"To undo it: memframe undo {shlex.quote(str(cleaned.backup))}"

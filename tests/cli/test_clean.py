@@ -1,0 +1,122 @@
+"""`memframe clean`: from a person's file to a clean one, by a script, by a plan, in place and back."""
+
+import json
+import shutil
+import subprocess
+
+import pytest
+
+import memframe as mf
+from tests.cli.conftest import invoke
+
+NOTES = """\
+# Ada
+- Likes green tea with milk
+- Door code: 2580#
+- Rows on the lake on Sundays
+- Likes green tea with milk
+"""
+CLEAN = NOTES.replace("2580#", "[redacted: access code]").replace(
+    "Sundays\n- Likes green tea with milk\n", "Sundays\n"
+)
+
+
+@pytest.fixture
+def notes(folder):
+    path = folder / "MEMORY.md"
+    path.write_text(NOTES)
+    path.chmod(0o640)
+    return path
+
+
+def test_a_copy_is_written_beside_and_the_file_stays(notes, folder):
+    done = invoke("clean", "MEMORY.md")
+    assert notes.read_text() == NOTES
+    copy = folder / "MEMORY.cleaned.md"
+    assert copy.read_text() == CLEAN
+    assert copy.stat().st_mode & 0o777 == 0o640
+    assert "Clean copy: MEMORY.cleaned.md" in done.stdout
+    assert "2580" not in done.output
+    assert "is there already" in invoke("clean", "MEMORY.md", code=1).stderr
+    invoke("clean", "MEMORY.md", "--force")
+    invoke("clean", "MEMORY.md", "--out", "clean.md", "--accept", "exact_duplicate")
+    assert (folder / "clean.md").read_text() == CLEAN.replace("[redacted: access code]", "2580#")
+    assert "Nothing to clean" in invoke("clean", "MEMORY.cleaned.md").stdout
+
+
+@pytest.mark.skipif(not shutil.which("git"), reason="git applies the patch")
+def test_a_patch_applies_and_shows_no_secret(notes, folder):
+    shown = invoke("clean", "MEMORY.md", "--diff")
+    assert "2580" not in shown.output
+    assert shown.stdout.startswith("--- a/MEMORY.md\n+++ b/MEMORY.md\n@@ -1,5 +1,4 @@\n # Ada\n")
+    assert "1 patch, 1 delete; nothing was written." in shown.stderr
+    assert [path.name for path in folder.iterdir() if path.is_file()] == ["MEMORY.md"]
+    notes.write_text(NOTES.replace("2580#", "unknown"))
+    (folder / "a.patch").write_text(invoke("clean", "MEMORY.md", "--diff").stdout)
+    subprocess.run([shutil.which("git"), "apply", "a.patch"], check=True, cwd=folder)
+    assert notes.read_text() == CLEAN.replace("[redacted: access code]", "unknown")
+
+
+def test_a_file_is_changed_in_place_and_taken_back(notes, folder):
+    done = invoke("clean", "MEMORY.md", "--in-place", "--json")
+    backup = json.loads(done.stdout)["backup"]
+    assert notes.read_text() == CLEAN
+    assert notes.stat().st_mode & 0o777 == 0o640
+    assert b"2580" not in (folder / backup).read_bytes()
+    invoke("undo", backup)
+    assert notes.read_text() == NOTES
+    invoke("clean", "MEMORY.md", "--in-place")
+    notes.write_text(CLEAN + "- new\n")
+    assert (
+        "changed since it was cleaned"
+        in invoke("undo", sorted((folder / "state").rglob("*.backup"))[-1], code=3).stderr
+    )
+    assert notes.read_text() == CLEAN + "- new\n"
+    assert "2 backups of files removed" in invoke("runs", "--purge", "0").stderr
+
+
+def test_a_saved_plan_is_carried_out_unless_the_file_changed(notes, folder):
+    invoke("review", "--file", "MEMORY.md", "--accept", "secret/access_code", "--out", "clean.plan")
+    invoke("clean", "MEMORY.md", "--plan", "clean.plan")
+    assert (folder / "MEMORY.cleaned.md").read_text() == NOTES.replace("2580#", "[redacted: access code]")
+    notes.write_text(NOTES.replace("Door", "Cellar door"))
+    assert (
+        "this plan is stale" in invoke("clean", "MEMORY.md", "--plan", "clean.plan", "--force", code=3).stderr
+    )
+    (folder / "b.md").write_text(NOTES)
+    assert "is for " in invoke("clean", "b.md", "--plan", "clean.plan", code=1).stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("MEMORY.md", "--accept", "nonsense"), 2, "There is no check 'nonsense'"),
+        (("MEMORY.md", "--in-place", "--out", "x"), 2, "--out is for a copy"),
+        (("MEMORY.md", "--plan", "x", "--accept", "secret"), 2, "--plan says what to do"),
+        (("MEMORY.md", "--out", "MEMORY.md"), 1, "is the file itself"),
+        (("a.csv",), 1, "is a table that cannot be edited as a text"),
+        (("link.md", "--in-place"), 1, "is a link"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_refused_by_name(notes, folder, arguments, code, words):
+    (folder / "a.csv").write_text("content\nLikes tea\n")
+    (folder / "link.md").symlink_to("MEMORY.md")
+    assert words in invoke("clean", *arguments, code=code).output
+    assert notes.read_text() == NOTES
+
+
+def test_undo_of_a_run_needs_its_request(folder, monkeypatch):
+    monkeypatch.delenv("MEMFRAME_REQUEST", raising=False)
+    assert "Missing option '--request'" in invoke("undo", "x.journal", code=2).stderr
+
+
+def test_python_cleans_a_file_as_the_command_does(notes, folder):
+    clean = mf.clean_file(notes, dry_run=True)
+    assert (clean.out, clean.plan.counts) == (None, {"patch": 1, "delete": 1})
+    assert clean.diff == invoke("clean", "MEMORY.md", "--diff").stdout
+    desk = mf.review(mf.audit_memories(mf.read_memories(notes)))
+    desk.accept(desk.queue[desk.queue["check"] == "secret"])
+    clean = mf.clean_file(notes, plan=desk.plan(), in_place=True)
+    assert notes.read_text() == NOTES.replace("2580#", "[redacted: access code]")
+    clean.undo()
+    assert notes.read_text() == NOTES
