@@ -318,6 +318,16 @@ def test_a_memory_whose_creation_was_not_answered_in_json_is_found_and_deleted(a
     assert (store_of(user, request_id), probe.left_behind) == (before, [])
 
 
+def test_a_memory_of_the_user_is_not_deleted_for_one_of_the_check(approved, proxy):
+    """A service that answers a create with the id of another memory."""
+    user, request_id = approved
+    before = store_of(user, request_id)
+    proxy.always(wire.CREATE_MEMORY, changed(lambda memory: memory.update(id=before[0][0]["id"])))
+    probe = probe_of(user, request_id, proxy.base_url, writes=True)
+    assert "created" in failing(check(probe))
+    assert (store_of(user, request_id), probe.left_behind) == (before, [])
+
+
 @pytest.mark.parametrize(("layout", "outcome"), [("gcm-iv:tag:ct", "holds"), ("cbc-iv:ct", "fails")])
 def test_a_stranger_is_judged_by_what_it_answers(stranger, layout, outcome):
     """A service that was written by somebody else: its ids are no UUIDs, and it has no tags of its own."""

@@ -22,7 +22,7 @@ from memframe.envelope import Envelope
 from memframe.errors import MemframeError
 from memframe.oauth import OAuthFlow
 from memframe.secret import Secret, SecretBytes
-from memframe.wire import CREATE_MEMORY, DELETE_MEMORY, LIST_MEMORIES, STATUSES, Endpoint
+from memframe.wire import CREATE_MEMORY, DELETE_MEMORY, GET_MEMORY, LIST_MEMORIES, STATUSES, Endpoint
 
 Record = Mapping[str, Any]
 
@@ -325,15 +325,22 @@ class Probe:
         return answer
 
     def create(self, body: Mapping[str, Any], *, is_anonymous: bool = False) -> Reply:
-        """Create a memory, and keep its id so that it is deleted again, whether it should have been accepted or not."""
+        """Create a memory, and keep its id so that it is deleted again, whether it should have been accepted or not.
+
+        An id that does not lead to a memory of ours is not kept: it may be somebody's, and would be deleted.
+        """
         answer = self.send(CREATE_MEMORY, body=body, is_anonymous=is_anonymous)
         memory_id = answer.document.get("id") if isinstance(answer.document, dict) else None
-        if isinstance(memory_id, str):
+        if isinstance(memory_id, str) and self._is_own(memory_id):
             sent = {name: value for name, value in body.items() if name not in self.identity}
             self.created[memory_id] = {**sent, "id": memory_id}
         elif not 400 <= answer.status < 500:
             self._has_lost_track = True
         return answer
+
+    def _is_own(self, memory_id: str) -> bool:
+        read = self.send(GET_MEMORY, params=self.user, memory_id=memory_id).document
+        return isinstance(read, dict) and self.marker in str(read.get("title"))
 
     def list_page(self, **params: str) -> Reply:
         """Fetch one page of the user's memories."""

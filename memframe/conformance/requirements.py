@@ -387,7 +387,9 @@ def created(probe: Probe) -> str:
     require_same(record, **probe.user)
     if "content" in record:
         raise UnmetError("the answer has content")
-    _require_fields(record, probe.own_memory)
+    if record["id"] not in probe.created:
+        raise UnmetError("the id of the answer does not lead to the memory that was created")
+    _require_fields(record, probe.created[record["id"]])
     return "three memories created, to be deleted again"
 
 
