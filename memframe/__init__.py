@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from memframe.archive import Changes, export_memories, forget_memories, load_archive, refresh_archive
     from memframe.audit import Audit, ChatJudge, Policy, audit_memories
     from memframe.clean import CleanedFile, clean_file
-    from memframe.cleanup import plan_cleanup
+    from memframe.cleanup import plan_cleanup, write_changes
     from memframe.client import Client, connect, wait_for_decision
     from memframe.fleet import (
         Fleet,
@@ -88,7 +88,7 @@ _ROOMS = {
     "archive": "Changes export_memories forget_memories load_archive refresh_archive",
     "audit": "Audit ChatJudge Policy audit_memories",
     "clean": "CleanedFile clean_file",
-    "cleanup": "plan_cleanup",
+    "cleanup": "plan_cleanup write_changes",
     "client": "Client connect wait_for_decision",
     "fleet": "Fleet FleetFolder FleetPlans FleetRun apply_fleet audit_fleet export_fleet load_fleet plan_fleet",
     "history": "diff_archives",
@@ -194,6 +194,7 @@ __all__ = [
     "show_versions",
     "update_memories",
     "wait_for_decision",
+    "write_changes",
 ]
 
 

@@ -78,7 +78,7 @@ def atomic_file(path: Path, *, may_replace: bool = True, mode: int = 0o600) -> I
     _sync_folder(path.parent)
 
 
-OwnKind = Literal["report", "audit", "plan", "SARIF file"]
+OwnKind = Literal["report", "audit", "plan", "SARIF file", "list of changes"]
 
 REPORT_MARK = "<!-- a report of memframe -->"
 """Second line of a page, by which it is recognized."""
@@ -92,6 +92,9 @@ FIRST_BYTES: Mapping[OwnKind, re.Pattern[bytes]] = MappingProxyType(
         ),
         "audit": re.compile(rb'\s*\{\s*"format":\s*"memframe-audit/'),
         "plan": re.compile(rb"memframe plan "),
+        "list of changes": re.compile(
+            rb'\s*\{\s*"format":\s*"memframe-changes/|"action","id","field","text",'
+        ),
         "SARIF file": re.compile(
             rb'\{\s*"\$schema": "[^"]{,200}",[^}]{,200}"driver": \{\s*"name": "memframe"'
         ),

@@ -13,6 +13,7 @@ recognized by an unnamed first column, the index, or by lists as Python shows th
 from __future__ import annotations
 
 import csv
+import io
 import os
 import re
 from ast import literal_eval
@@ -153,6 +154,17 @@ def _write_csv(file: BinaryIO, schema: pa.Schema, tables: Iterable[pa.Table]) ->
     with pa.csv.CSVWriter(file, _disarm(schema.empty_table()).schema) as writer:
         for table in tables:
             writer.write_table(_disarm(table))
+
+
+def csv_of(table: pa.Table) -> bytes:
+    r"""Return a table as CSV in which no cell begins as a formula does.
+
+    >>> csv_of(pa.table({"text": ["=1+1", "tea"]}))
+    b'"text"\n"\'=1+1"\n"tea"\n'
+    """
+    buffer = io.BytesIO()
+    _write_csv(buffer, table.schema, [table])
+    return buffer.getvalue()
 
 
 def _disarm(table: pa.Table) -> pa.Table:

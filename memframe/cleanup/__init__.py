@@ -13,6 +13,7 @@ from memframe.audit import Audit
 from memframe.audit.evidence import values_of
 from memframe.audit.merge import changed_pairs
 from memframe.audit.policy import PolicyOption, read_policy
+from memframe.cleanup.lists import write_changes
 from memframe.cleanup.plan import AuditedMemories, CleanupBuilder, make_draft
 from memframe.cleanup.proposals import (
     MAX_SHARE,
@@ -28,7 +29,7 @@ from memframe.plan import Plan, plan_of
 from memframe.plan.changes import OnConflict, check_option, refuse_conflicts
 from memframe.plan.permitted import check_limits, leave_out_protected
 
-__all__ = ["audit_again", "plan_cleanup"]
+__all__ = ["audit_again", "plan_cleanup", "write_changes"]
 
 
 @overload

@@ -173,13 +173,13 @@ class _Aligned(NamedTuple):
 
     @property
     def n_moved(self) -> int:
-        """How many words of the one stand somewhere else in the other."""
+        """Number of words of the one that stand somewhere else in the other."""
         return self.n_placed[0] - len(self.left)
 
 
 @dataclass(slots=True)
 class _Rest:
-    """What two texts differ in, while all that says nothing is taken away."""
+    """Differences of two texts, while all that says nothing is taken away."""
 
     left: list[str]
     right: list[str]
