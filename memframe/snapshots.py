@@ -46,7 +46,7 @@ _NAME = re.compile(r"(\d{4}-\d\d-\d\dT\d{6}\.\d{6}Z)-([0-9a-f]{16})\.snapshot")
 
 
 class SourceCounts(Struct, frozen=True, array_like=True):
-    """Counts of the memories of one source in a state, and of what changed since the state before."""
+    """Counts of the memories of one source in a state, and of what the refresh that took it changed."""
 
     source: str | None
     n_rows: int = 0
@@ -189,8 +189,8 @@ def list_snapshots(path: str | PathLike[str]) -> pd.DataFrame:
     -------
     DataFrame
         One row per snapshot, oldest first; the last one is the present state. ``taken_at``; ``n_rows``, the number of
-        memories; ``added``, ``changed`` and ``gone`` since the snapshot before; ``sources``, the number of memories by
-        source; ``n_bytes`` of its file; ``error``, why a snapshot cannot be read. Empty if none was kept.
+        memories; ``added``, ``changed`` and ``gone`` by the refresh that took it; ``sources``, the number of memories
+        by source; ``n_bytes`` of its file; ``error``, why a snapshot cannot be read. Empty if none was kept.
 
     Raises
     ------

@@ -1,7 +1,12 @@
 """States of the past in an archive: each is what was exported then, none needs another, and erasure reaches all."""
 
 import io
+import os
+import shutil
+import signal
+import sys
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from pathlib import Path
 
 import pandas as pd
@@ -12,12 +17,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import memframe as mf
-from memframe import wire
+from memframe import plot, wire
 from memframe.archive import formats
 from memframe.errors import ConfigError, FrameError, PlanError, SealError
+from memframe.fleet.run import forget_revoked
 from memframe.history import trace_memory
 from memframe.runtime import Runtime
 from memframe.snapshots import PERIODS, SNAPSHOTS, choose_kept, name_snapshot
+from tests.conftest import User
 from tests.rows import assert_same
 from tests.strangers import MEMORY
 
@@ -418,6 +425,129 @@ def test_forgetting_needs_a_key_snapshots_and_sound_ones(either, tmp_path):
         mf.forget_memories(either.path, ["m1"], access=either.access if either.sealed else None)
     assert either.files == before
     assert list(tmp_path.iterdir()) == [either.path]
+
+
+def test_what_a_user_revoked_is_in_no_state_of_a_fleet(developer, tmp_path):
+    """Nor in what a killed process has left beside the archive."""
+    user = User(developer, "ada@example.org")
+    access, content = user.access(), pd.DataFrame({"content": ["The PIN is 4711"], "source": ["clinic"]})
+    mf.create_memories(access, content, progress=False).raise_for_failures()
+    fleet = mf.export_fleet(user.client, tmp_path / "fleet", sealed=False, progress=False)
+    archive = fleet.archive(user.user_id)
+    memories = mf.load_memories(access, progress=False)
+    mf.update_memories(access, memories.assign(content="removed", source="chat"), progress=False)
+    mf.refresh_archive(access, archive, keep=True, progress=False)
+    shutil.copytree(archive, archive.with_name(f".{archive.name}.0123abcd"))
+    assert search(archive, "PIN is 4711", "clinic") == {"PIN is 4711", "clinic"}
+    developer.decide(access.request_id, "revoked")
+    assert forget_revoked(user.client, fleet.path).forgotten == [user.user_id]
+    assert search(archive, "PIN is 4711", "clinic", "removed") == set()
+    user.close()
+
+
+# The picture
+
+
+def heights_of(ax):
+    return sorted(round(bar.get_height()) for bars in ax.containers for bar in bars)
+
+
+def test_the_states_are_drawn_by_source(either):
+    assert [text.get_text() for text in plot.history(either.export([memory(1)]).path).axes[0].texts] == [
+        "No snapshots"
+    ]
+    hostile = ["$\\frac{1}{0}$", "a" * 500, "_hidden", None, "", "日本語", "<script>", "\u202eevil"]
+    either.refresh([memory(number, source=source) for number, source in enumerate(hostile)])
+    either.refresh([memory(number, "new", source="$\\frac{1}{0}$") for number in range(3)])
+    figure = plot.history(either.path)
+    upper, lower = figure.axes
+    figure.savefig(io.BytesIO(), dpi=50)
+    assert upper.get_title(loc="left") == "Memories in 3 states"
+    assert len(upper.get_legend().get_texts()) == 6
+    assert max(band.get_datalim(upper.transData).y1 for band in upper.collections) == 8
+    n_up, n_down = (sum(filter(sign, heights_of(lower))) for sign in ((0).__lt__, (0).__gt__))
+    assert (n_up, n_down) == (7 + 1 + 3, -5)
+    damage(either.files[1])
+    figure = plot.history(either.path)
+    assert figure.axes[1].get_xlabel() == "1 state cannot be read"
+    figure.savefig(io.BytesIO(), dpi=50)
+
+
+# Kills
+
+STEPS = {"open", "os.link", "os.mkdir", "os.rename", "os.chmod", "os.scandir", "tempfile.mkdtemp"}
+REMOVALS = {"os.remove", "os.rmdir"}
+"""Steps on the disk, as Python's audit hooks name them; those that name a file by a descriptor of its folder."""
+
+
+def refresh_until(stranger, path, *, sealed, nth):
+    """Refresh an archive in a process that is killed at its nth step on the disk; return True if it came to its end."""
+    child = os.fork()
+    if child == 0:
+        left = nth
+
+        def step(event, arguments):
+            nonlocal left
+            if event in REMOVALS or (event in STEPS and str(path.parent) in str(arguments[:1])):
+                left -= 1
+                if left == 0:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+        try:
+            kept = Kept(stranger, path, sealed=sealed)
+            kept.now += timedelta(days=9)
+            sys.addaudithook(step)
+            mf.refresh_archive(kept.access, path, keep={"last": 3}, progress=False)
+            os._exit(0)
+        finally:
+            os._exit(1)
+    _, status = os.waitpid(child, 0)
+    assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0
+    return not os.WIFSIGNALED(status)
+
+
+def kill_at_steps(stranger, folder, steps, *, sealed):
+    """Kill a refresh at each of these steps, until one comes to its end; return the number of kills."""
+    kept = Kept(stranger, folder / "first" / "memories", sealed=sealed)
+    kept.path.parent.mkdir()
+    kept.export([memory(1, "PIN 4711"), memory(2)])
+    kept.refresh([memory(1), memory(2)])
+    kept.refresh([memory(1), memory(2, "new")])
+    now = [memory(2, "newer"), memory(3)]
+    stranger.answer(wire.LIST_MEMORIES, memoryBlobs=now)
+    before = [(moment, kept.load(as_of=moment)) for moment in kept.snapshots["taken_at"]]
+    for n_kills, nth in enumerate(steps):
+        path = folder / str(nth) / "memories"
+        shutil.copytree(kept.path, path)
+        is_done = refresh_until(stranger, path, sealed=sealed, nth=nth)
+        found = Kept(stranger, path, sealed=sealed)
+        is_new = "m3" in found.load()["id"].tolist()
+        assert_same(found.load(), mf.load_memories(found.access, progress=False) if is_new else before[-1][1])
+        assert len(found.snapshots) == 3
+        for moment, state in before[is_new:]:
+            assert_same(found.load(as_of=moment), state)
+        assert is_new or not is_done
+        found.refresh(now, keep={"last": 3}, after=timedelta(days=20))
+        assert len(found.snapshots) == 3
+        assert os.listdir(path.parent) == ["memories"]  # noqa: PTH208 - hidden files too
+        assert sealed or search(path, "PIN 4711") == set()
+        shutil.rmtree(path.parent)
+        if is_done:
+            return n_kills
+    return n_kills
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that begin as copies")
+def test_a_killed_refresh_leaves_the_states_of_before_or_the_new_ones(stranger, tmp_path):
+    assert kill_at_steps(stranger, tmp_path, count(3, 9), sealed=False) >= 4
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.campaign
+@pytest.mark.parametrize("sealed", [False, True])
+def test_a_refresh_that_is_killed_at_any_step(stranger, tmp_path, sealed):
+    assert kill_at_steps(stranger, tmp_path, count(1), sealed=sealed) > 30
 
 
 # Damage

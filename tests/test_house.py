@@ -284,7 +284,9 @@ def test_every_public_name_is_there_and_no_other():
 
 
 def test_tab_completion_offers_what_callers_use_and_nothing_else():
-    plots = {"duplicates", "findings", "lengths", "overview", "scores", "sources", "tags", "timeline"}
+    plots = {
+        *["duplicates", "findings", "history", "lengths", "overview", "scores", "sources", "tags", "timeline"]
+    }
     completer = IPCompleter(namespace={"mf": memframe})
     for completer.use_jedi in (True, False):
         assert {name.removeprefix(".") for name in completions(completer, "mf.plot.")} == plots

@@ -42,7 +42,7 @@ def check_plan(access: Access, plan: Plan, confirm: object, confirm_losses: obje
     odd = [change for change in plan.records if change.action in {"conflict", "invalid"}]
     if odd:
         rows = list_some([f"{change.label}: {change.reason}" for change in odd], "; ")
-        raise PlanError(f"the plan has {format_counts(plan.counts)}: settle these and plan again: {rows}")
+        raise PlanError(f"the plan has {format_counts(plan.counts)}: resolve them and plan again: {rows}")
     n_deletes = plan.counts.get("delete", 0)
     if confirm is None and n_deletes:
         memories = number_of(n_deletes, "memory", "memories")

@@ -129,7 +129,8 @@ def fold(text: str) -> FoldedText:
 class MemoryTexts:
     """Texts of memories, prepared once for all that reads them.
 
-    Each check is a function of a frame, and begins with `MemoryTexts.of`: an audit hands all of them the same texts.
+    What reads the texts of a frame may be given these instead, and begins with `MemoryTexts.of`. An audit hands on the
+    same ones, so that it splits the contents into words a single time.
 
     >>> texts = MemoryTexts.of(pd.DataFrame({"id": ["m1", "m2"], "content": ["Likes tea", "Likes jazz"]}))
     >>> MemoryTexts.of(texts) is texts, texts.take(np.array([1])).column("content").to_pylist()

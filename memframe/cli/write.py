@@ -370,7 +370,7 @@ def _save_and_exit(plan: Plan, path: Path | None, request_id: str, *refused: str
         confirm += f" --confirm-losses {n_lost}" if (n_lost := len(writable.losses)) else ""
         command = f"memframe apply {shlex.quote(str(path))}{confirm} --request {request_id}"
         advice = f"To apply it: {command}" if writable else "It changes nothing."
-        remark(f"Kept in {path}{without}. {advice}")
+        remark(f"Saved to {path}{without}. {advice}")
     if plan.counts.keys() & {*refused}:
         sys.exit(CONFLICTS)
 
@@ -491,7 +491,13 @@ def _finish(run: Run, request_id: str) -> None:
         "verification": run.verification,
         "stopped": run.stopped and str(run.stopped),
     }
-    words = [str(run).removeprefix("<memframe.Run: ").removesuffix(">"), *_list_first(rows)]
+    said = str(run).removeprefix("<memframe.Run: ").removesuffix(">")
+    is_plain = run.verification.is_clean and not any(
+        one.restores or one.status != "done" for one in run.results
+    )
+    if is_plain and run.verification.n_checked == len(run) > 0:
+        said = f"{number_of(len(run), 'change', 'changes')} written and verified"
+    words = [said, *_list_first(rows)]
     show(values, words)
     if run.journal is not None and not wants_json():
         is_open = any(one.status in {"planned", "unknown"} for one in left)

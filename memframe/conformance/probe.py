@@ -165,13 +165,6 @@ TAG = {
     "created_at": "date-time",
     "updated_at": "date-time",
 }
-OAUTH_TOKENS = {
-    "access_token": "text",
-    "token_type": "Bearer",
-    "expires_in": "integer",
-    "refresh_token": "text",
-    "memory_key": "text",
-}
 
 
 def require_record(document: Any, fields: Mapping[str, str], *, where: str = "") -> Record:

@@ -187,7 +187,7 @@ def audit_fleet(
     FrameError
         The folder holds other files, or cannot be written.
     JournalError
-        The file of decisions cannot be read, or one of its lines is damaged.
+        The file of decisions cannot be read, or one of its lines is damaged; or another process works in this folder.
 
     Examples
     --------
@@ -252,6 +252,8 @@ def export_fleet(
         The cluster uses a network without TLS, or its workers have no API key.
     FrameError
         The folder holds other files, or cannot be written.
+    JournalError
+        Another process works in this folder.
 
     Examples
     --------

@@ -51,7 +51,7 @@ from memframe.client.retry import RateLimiter, SharedRateLimiter
 from memframe.decisions import Settled
 from memframe.display import html_card, number_of
 from memframe.errors import ConfigError, FrameError, MemframeError, NotFoundError, check_kind
-from memframe.files import atomic_file, atomic_folder, expand_path, write_own_file
+from memframe.files import atomic_file, atomic_folder, expand_path, process_lock, write_own_file
 from memframe.fleet.nights import (
     NIGHTS,
     NO_FINDINGS,
@@ -356,8 +356,9 @@ class FleetFolder:
         """
         forgotten = []
         for user_id in filter(can_name_folder, user_ids):
-            places = (self.place(kind, user_id) for kind in KINDS)
-            there = [place for place in places if place.is_dir()]
+            places = [self.place(kind, user_id) for kind in KINDS]
+            half_written = [one for place in places for one in place.parent.glob(f".{place.name}.????????*")]
+            there = [place for place in (*places, *half_written) if place.is_dir()]
             for place in there:
                 shutil.rmtree(place)
             forgotten += [user_id] if there else []
@@ -529,8 +530,9 @@ def fill_folder(
     check_kind("client", client, Client)
     folder = FleetFolder(expand_path(path))
     begun_at = client.runtime.clock()
-    with raise_write_errors(folder.path):
+    with raise_write_errors(folder.path), ExitStack() as locked:
         folder.prepare()
+        locked.enter_context(process_lock(folder.path / ".run.lock", what=f"the folder {folder.path}"))
         approved, gone = list_users(client, folder, work.policies)
         folder.check_form(work)
         night = folder.begin_night(client.runtime.now())

@@ -94,6 +94,10 @@ def test_a_column_gives_what_its_texts_give(n_others):
     texts = [*["cocoa"] * n_others, "tea for two", None, "two", "coffee"]
     found = {place: [match.found[0] for match in some] for place, some in table.search(pa.array(texts))}
     assert found == {n_others: ["tea", "two"], n_others + 2: ["two"]}
+    groups = RuleTable("tea", (*table.rules, Rule(group="milk", finds=(), misses=(), words="milk")))
+    said = groups.groups_in(pa.array([*texts[:-1], "milk and tea"]), "tea", "milk")
+    assert said[n_others:] == [{"tea"}, set(), {"tea"}, {"tea", "milk"}]
+    assert not any(said[:n_others])
 
 
 def test_weights_add_up_once_a_rule():

@@ -44,6 +44,10 @@ GitHub account login is octocat77; global git email set to o@example.org
 channels add --channel bot --token "AppID:AppSecret"
 minimax-portal/MiniMax-M2.5 → yunyi-claude/claude-sonnet-4-5, login: daily
 skillflow_activation | pass (14/14验证通过)
+the remote is git@git.example.org:bell77ada-notes/site.git
+pos auth api: `3e22d077-cdfd-47ed-88af-be9741d423a2`
+shop-db: `postgres:16-alpine` (port 5434)
+[sudo] password for ada: sudo: a password is required
 пароль: забыт
 비밀번호: 분실
 密码：请联系管理员
@@ -199,6 +203,17 @@ def test_words_short_numbers_and_dates_are_not_looked_for_elsewhere():
 def test_what_was_unsure_once_is_unsure_everywhere():
     memories = store("Steam: marta / r1v3r_0N", "she typed r1v3r_0N")
     assert places(memories) == [("m0", "content", "review"), ("m1", "content", "review")]
+
+
+def test_what_one_sentence_alone_makes_a_secret_is_none_within_an_address_or_a_name():
+    memories = store(
+        "Steam: marta / r1v3r_0N",
+        "mail to r1v3r_0N@example.org",
+        "github.com/r1v3r_0N",
+        "the r1v3r_0N-tools",
+        "r1v3r_0N.",
+    )
+    assert {row for row, _, _ in places(memories)} == {"m0", "m4"}
 
 
 def test_a_place_counts_the_characters_that_nobody_sees():

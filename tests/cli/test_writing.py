@@ -133,6 +133,11 @@ def test_a_file_that_cannot_be_read_says_how_pandas_writes_one(on_request, memor
         path.unlink()
 
 
+def test_a_run_that_went_well_is_told_in_one_sentence(on_request, folder, edited):
+    on_request("plan", edited, "--out", "edits.plan")
+    assert on_request("apply", "edits.plan").stdout == "1 change written and verified\n"
+
+
 def test_deletes_need_their_number_and_say_what_an_undo_brings_back(on_request, access, memories):
     deleted = memories[memories.content != "water"]
     planned = on_request("plan", "-", "--delete", "--out", "deletes.plan", input="\n".join(deleted.id))
@@ -177,7 +182,7 @@ def test_conflicts_are_shown_and_decided_by_an_option(on_request, access, memori
     mine = on_request(*plan, "--on-conflict", "mine", "--json")
     assert json.loads(mine.stdout)["counts"] == {"patch": 2}
     marked = on_request(*plan, "--on-conflict", "mark", code=3)
-    assert "Kept in edits.plan without 1 conflict." in marked.stderr
+    assert "Saved to edits.plan without 1 conflict." in marked.stderr
     on_request("apply", "edits.plan", "--journal", "edits.journal")
     assert contents(access) == {"black tea", "mocha", "water"}
     loaded = mf.load_memories(access, progress=False)
@@ -402,5 +407,5 @@ def test_a_sealed_archive_is_planned_with_the_key_of_a_file(on_request, access, 
     planned = ("plan", "sealed.parquet", "--key-file")
     unedited = on_request(*planned, "key.txt", "--out", "none.plan")
     assert "nothing to do" in unedited.stdout
-    assert unedited.stderr == "Kept in none.plan. It changes nothing.\n"
+    assert unedited.stderr == "Saved to none.plan. It changes nothing.\n"
     assert "does not open" in on_request(*planned, "other.txt", code=1).stderr

@@ -217,6 +217,10 @@ def _read(text: str, small: str, keyword: Keyword, begin: int, link: Link, purpo
     if found is None:
         return None
     start, end = begin + found[0], begin + found[1]
+    if text[start:end].isalpha() and text.startswith(
+        ": ", end
+    ):  # "password for ada: sudo: no password was given"
+        return None
     basis = _basis_of(value, text[start:end], str(rule.options["read"]))
     if quoted is None and end == begin + len(value.bare):
         end = _GOES_ON.match(text, end).end()  # type: ignore[union-attr]

@@ -86,18 +86,27 @@ def _search(
             places = taken[text.row, text.field]
             for match in any_of_them.finditer(text.text):
                 after = bisect_left(places, match.end(), key=attrgetter("start"))
-                if after == 0 or places[after - 1].end <= match.start():
-                    span = _repeat(secrets[match[0]], match, sure)
+                is_free = after == 0 or places[after - 1].end <= match.start()
+                if is_free and (span := _repeat(secrets[match[0]], match, sure)):
                     places.insert(after, span)
                     yield text, span
 
 
-def _repeat(first: Span, match: re.Match[str], sure: frozenset[str]) -> Span:
-    """Return the span of a secret in another place; it is unsure within a word that may be something else."""
+_JOINTS = frozenset("@/+-")
+"""Signs that make what stands beside them a part of an address, a path or a name."""
+
+
+def _repeat(first: Span, match: re.Match[str], sure: frozenset[str]) -> Span | None:
+    """Return the span of a secret in another place; it is unsure within a word that may be something else.
+
+    What is a secret by its sentence alone may be the name of somebody, and is none as a part of a longer name.
+    """
     start, end = match.span()
     beside = match.string[max(0, start - 1) : start] + match.string[end : end + 1]
-    is_alone = not any(sign.isalnum() or sign == "_" for sign in beside)
-    is_sure = first.basis in sure and (is_alone or looks_drawn(match[0]))
+    is_alone, is_drawn = not any(sign.isalnum() or sign == "_" for sign in beside), looks_drawn(match[0])
+    if first.basis not in sure and not is_drawn and not (is_alone and _JOINTS.isdisjoint(beside)):
+        return None
+    is_sure = first.basis in sure and (is_alone or is_drawn)
     return first._replace(start=start, end=end, basis="repeat" if is_sure else "sentence")
 
 

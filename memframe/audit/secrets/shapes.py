@@ -136,7 +136,10 @@ def _read_key(value: Value) -> Found:
     if PATTERN["network_name"].search(_END_OF_CLAUSE.split(value.before[-40:])[-1] + value.purpose):
         return _read_password(value)
     text = value.bare.rstrip(STOPS + ")]}") if value.quoted is None else value.quoted
-    is_named = _UUID.fullmatch(text) is not None and not _SHORT_KEYWORD.fullmatch(value.keyword)
+    is_uuid = _UUID.fullmatch(text) is not None
+    if is_uuid and value.keyword == "api":  # the number of a service
+        return None
+    is_named = is_uuid and not _SHORT_KEYWORD.fullmatch(value.keyword)
     is_drawn = len(text) >= _SHORTEST_KEY and is_random(text, min_entropy=_KEY_ENTROPY)
     if not (is_drawn or is_named) or not may_be_password(text) or is_public_address(text):
         return None
