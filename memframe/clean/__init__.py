@@ -22,7 +22,7 @@ from memframe.clean.patch import mask_texts, patch_of
 from memframe.cleanup import plan_cleanup
 from memframe.cleanup.proposals import Actions
 from memframe.display import number_of
-from memframe.errors import ConfigError, FrameError, PlanError, check_kind
+from memframe.errors import ConfigError, FrameError, Hint, PlanError, check_kind
 from memframe.files import expand_path
 from memframe.plan import LeftOut, Plan
 from memframe.plan.change import Change, format_counts
@@ -211,8 +211,10 @@ def open_file(
         )
     reading = read_input(open_path(source), format, zone=known, now=now)
     if reason := explain_unwritable(reading):
+        ways = "write_changes lists what to change", "--changes FILE lists what to change"
         raise FrameError(
-            f"{source} cannot be cleaned in its own format: {reason}. Audit it, and change it where it comes from"
+            f"{source} cannot be cleaned in its own format: {reason}. Change it where it comes from",
+            hint=Hint(*ways),
         )
     return FileToClean(source, reading, ensure_ids(reading.frame)[0], known, now)
 

@@ -14,13 +14,15 @@ import click
 from memframe.audit import CHECKS, Audit, audit_memories
 from memframe.audit.policy import Policy, read_policy
 from memframe.clean import CleanedFile, open_file, write_plan
-from memframe.cleanup import plan_cleanup
+from memframe.cleanup import plan_cleanup, write_changes
 from memframe.cli.options import FILE, LocalPath, as_json, example, policy_option, remark, show, wants_json
 from memframe.cli.review import decide_all
 from memframe.cli.write import MAX_SHOWN, full_option
 from memframe.display import escape_invisible, number_of
 from memframe.plan import Plan
 from memframe.plan.change import format_counts
+from memframe.plan.current import current_of
+from memframe.readers import read_memories
 from memframe.review import Review, review
 
 
@@ -38,6 +40,12 @@ from memframe.review import Review, review
 @click.option("--plan", "plan_path", type=FILE, help="Carry out a plan that `memframe review --file` saved.")
 @click.option("--diff", "is_dry", is_flag=True, help="Print a unified patch, and write nothing.")
 @click.option("--out", type=LocalPath(), help="The clean copy; by default beside PATH, as NAME.cleaned.EXT.")
+@click.option(
+    "--changes",
+    type=FILE,
+    multiple=True,
+    help="Change no file, but list ids to delete and texts to set in this one, .json or .csv: for exports.",
+)
 @click.option("--in-place", is_flag=True, help="Change PATH itself; `memframe undo` takes it back.")
 @click.option("--force", is_flag=True, help="Replace what is at --out.")
 @click.option("--format", "form", default="auto", help="Format of PATH, if several fit.")
@@ -48,6 +56,7 @@ from memframe.review import Review, review
     "memframe clean MEMORY.md --diff",
     "memframe clean memory.jsonl --accept exact_duplicate,secret",
     "memframe clean MEMORY.md --in-place",
+    "memframe clean agent.af --changes changes.csv",
 )
 def clean_command(
     path: Path,
@@ -57,6 +66,7 @@ def clean_command(
     plan_path: Path | None,
     is_dry: bool,
     out: Path | None,
+    changes: tuple[Path, ...],
     in_place: bool,
     force: bool,
     form: str,
@@ -75,6 +85,11 @@ def clean_command(
         raise click.UsageError("--plan says what to do: leave out --accept, --decisions and --policy.")
     if in_place and out is not None:
         raise click.UsageError("--out is for a copy, --in-place for none: give one of them.")
+    if changes and (out is not None or in_place or is_dry):
+        raise click.UsageError("--changes writes a list alone: leave out --out, --in-place and --diff.")
+    if changes:
+        _list_changes(path, changes, plan_path, accept, decisions, policy, form=form, zone=zone, force=force)
+        return
     with warnings.catch_warnings(action="ignore", category=UserWarning):
         opened = open_file(path, format=form, zone=zone)
     rules = read_policy(policy)
@@ -96,6 +111,40 @@ def clean_command(
     else:
         click.echo(cleaned.plan.diff(limit=None if full else MAX_SHOWN))
         show(values, _lines_of(cleaned))
+
+
+def _list_changes(
+    path: Path,
+    changes: tuple[Path, ...],
+    plan_path: Path | None,
+    accept: str | None,
+    decisions: Path | None,
+    policy: Path | None,
+    *,
+    form: str,
+    zone: str | None,
+    force: bool,
+) -> None:
+    """Audit and decide as for a clean file, and list what to change where it comes from."""
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
+        read = read_memories(path, format=form, zone=zone)
+    rules = read_policy(policy)
+    audit = audit_memories(read, policy=rules)
+    plan = Plan.load(plan_path) if plan_path else _make_plan(audit, rules, accept, decisions, is_dry=False)
+    plan.refuse_stale(current_of(audit.memories))
+    for each in changes:
+        write_changes(plan, audit.memories, each, force=force)
+    listed = [str(each) for each in changes]
+    values = {
+        "path": str(path),
+        "counts": plan.counts,
+        "left": plan.left.to_dict("records"),
+        "changes": listed,
+    }
+    show(
+        values,
+        f"{format_counts(plan.counts) or 'Nothing to clean'}: {', '.join(listed)}, readable only by you",
+    )
 
 
 def _make_plan(
