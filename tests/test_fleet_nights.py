@@ -4,12 +4,14 @@ import json
 import os
 
 import pytest
+import requests
 
 import memframe as mf
 from memframe import wire
 from memframe.cli.options import FOUND
 from memframe.errors import FrameError
 from memframe.fleet import FleetFolder
+from tests.benchmarks.servers import Nights, serving, user_id
 from tests.cli.conftest import invoke
 from tests.faults import changed
 from tests.test_fleet_audit import NOW, nightly
@@ -217,3 +219,16 @@ def test_a_listing_that_lacks_a_user_whose_request_still_answers_deletes_nothing
     folder = nightly.audit()
     assert folder.forgotten == []
     assert sorted(nightly.path.rglob("*.parquet")) == held
+
+
+def test_an_erased_user_is_told_from_others_whose_requests_begin_with_the_same_id(tmp_path):
+    """Of a service whose ids are short: r1 is erased, r10 and r11 are there."""
+    with serving(Nights, 12, 2, 0) as base_url, mf.connect(base_url, api_key="mf_benchmark") as client:
+        options = {"checks": ["secret"], "archives": False, "progress": False}
+        mf.audit_fleet(client, tmp_path / "fleet", **options)
+        requests.post(
+            f"{base_url.removesuffix('/api/v1')}/act", json={"user": 1, "status": "erased"}, timeout=10
+        )
+        folder = mf.audit_fleet(client, tmp_path / "fleet", **options)
+    assert folder.forgotten == [user_id(1)]
+    assert len(folder.outcomes) == 11

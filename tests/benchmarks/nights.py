@@ -1,12 +1,12 @@
-"""Two weeks of a fleet of 200 users in whose memories something is planted every night; or two nights of 10,000.
+"""Two weeks of a fleet of 200 users in whose memories something is planted every night.
 
     python tests/benchmarks/nights.py --page nights.html
-    python tests/benchmarks/nights.py --users 10000 --nights 2 --changed 0.01
+    python tests/benchmarks/nights.py --users 100 --nights 3 --changed 0.01 --leaving 0
 
 The service is a process of its own, and the days are made. Each night some users get a secret, a new fact, another
 wording, a copy of a memory, or lose one; a few revoke their approval, and a few are erased. A user with a new finding
 of severity high is an alarm: it is missed if that user was given a secret and there is none, and false if there is one
-and none was given. Of those who revoked or were erased no byte of an id may be left in the folders of results.
+and none was given. Of those who revoked or were erased no folder of results may be left.
 """
 
 import argparse
