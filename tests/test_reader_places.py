@@ -96,6 +96,7 @@ NOTES = [
     ("- run this:\n  ```sh\n  # no heading\n\n  - no bullet\n  ```\n- next\n",
      [(1, None, "run this:\n```sh\n# no heading\n\n- no bullet\n```"), (7, None, "next")]),
     ("- a\n```\n# b\n- c\n```\n", [(1, None, "a\n```\n# b\n- c\n```")]),
+    ("- a\n```\n\n# B\n- c\n", [(1, None, "a\n```"), (5, "B", "c")]),
     ("- [x] bought milk\n- [ ] buy tea\n- [Site](http://x.de) is slow\n",
      [(1, None, "[x] bought milk"), (2, None, "[ ] buy tea"), (3, None, "[Site](http://x.de) is slow")]),
     ("Intro is long,\nand no lead:\n- a\n+ b\n",

@@ -146,6 +146,7 @@ _TOP_BULLET = re.compile(r"(\s*(?:[-*+•]|\d{1,6}[.)])[ \t]+)(\S.*)")
 _TITLE = re.compile(r" {0,3}#{1,6}(?:\s+(.*?))?(?:\s+#+)?\s*")
 _RULE = re.compile(r" {0,3}([-*_])(?:[ \t]*\1){2,}\s*")
 _FENCED = re.compile(r"\s*(`{3,}|~{3,})")
+_FENCE_END = re.compile(r"\s*(?:`{3,}|~{3,})\s*")
 _LEAD = re.compile(r"\**([^\s*][^\n]{0,98}?)\**:\**")
 """A line of its own before bullets, such as ``Rules:``, which says what they are about."""
 
@@ -230,6 +231,8 @@ class _Block:
 
 def _iter_blocks(lines: Iterable[_TextLine]) -> Iterator[_Block | str]:
     """Yield headings as text, and blocks; blank lines within a block belong to it."""
+    lines = [*lines]
+    ends = {line.text.strip()[:3]: line.number for line in lines if _FENCE_END.fullmatch(line.text)}
     block: _Block | None = None
     fence: str | None = None
     blank: list[_TextLine] = []
@@ -263,7 +266,8 @@ def _iter_blocks(lines: Iterable[_TextLine]) -> Iterator[_Block | str]:
             block = _Block(line, length, date if dated else None)
         blank = []
         opened = _FENCED.match(text if mark is None else mark[2])
-        fence = opened[1] if opened and block else None
+        is_closed = opened is not None and line.number < ends.get(opened[1][:3], 0)
+        fence = opened[1] if opened and block and is_closed else None  # else all that follows would be code
     if block:
         yield block
 

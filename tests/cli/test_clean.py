@@ -137,3 +137,35 @@ def test_an_export_that_nothing_reads_again_gets_a_list_of_changes(call, folder)
     assert "4711" not in (folder / "a.csv").read_text() + (folder / "a.json").read_text() + listed.output
     call("clean", "agent.af", "--changes", "agent.af", code=1)
     call("clean", "agent.af", "--changes", "b.csv", "--diff", code=2)
+
+
+def test_a_folder_of_notes_is_cleaned_as_one(folder):
+    (folder / "notes" / "deep").mkdir(parents=True)
+    for name, text in (("a.md", "Likes tea"), ("deep/b.md", "Likes tea"), ("c.md", "- Rows\n- Swims\n")):
+        (folder / "notes" / name).write_text(f"---\ntitle: x\n---\n{text}" if text == "Likes tea" else text)
+    (folder / "notes" / "a.md").chmod(0o600)
+    clean = mf.clean_file(folder / "notes")
+    assert clean.out == folder / "notes.cleaned"
+    assert sorted(str(path.relative_to(clean.out)) for path in clean.out.rglob("*.md")) == ["a.md", "c.md"]
+    assert (clean.out / "a.md").stat().st_mode & 0o777 == 0o600
+    clean = mf.clean_file(folder / "notes", in_place=True)
+    assert not (folder / "notes" / "deep" / "b.md").exists()
+    clean.undo()
+    assert (folder / "notes" / "deep" / "b.md").read_text() == "---\ntitle: x\n---\nLikes tea"
+
+
+def test_a_file_with_another_name_is_not_replaced(notes, folder):
+    (folder / "other.md").hardlink_to(notes)
+    with pytest.raises(mf.FrameError, match="has other names"):
+        mf.clean_file(notes, in_place=True)
+    assert (folder / "other.md").read_text() == NOTES
+
+
+def test_what_the_file_has_no_text_for_is_left_and_named(folder):
+    (folder / "a.md").write_text(
+        "# Key: sk-ant-api03-" + "aB3dE5gH7jK9" * 7 + "\n- Rows\n# Tea\n- Likes tea\n- Likes tea\n"
+    )
+    clean = mf.clean_file(folder / "a.md")
+    assert (folder / "a.cleaned.md").read_text().count("Likes tea") == 1
+    assert clean.plan.left["reason"].str.contains("no text of this memory alone for title").any()
+    assert "aB3dE5gH7jK9" not in clean.diff
