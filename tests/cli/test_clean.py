@@ -122,6 +122,23 @@ def test_python_cleans_a_file_as_the_command_does(notes, folder):
     assert notes.read_text() == NOTES
 
 
+def test_an_export_that_nothing_reads_again_gets_a_list_of_changes(call, folder):
+    blocks = [
+        {"id": f"block-{n}", "label": "human", "value": text} for n, text in enumerate(["PIN 4711", "Rows"])
+    ]
+    (folder / "agent.af").write_text(json.dumps({"agents": [{"name": "x"}], "blocks": blocks}))
+    refused = call("clean", "agent.af", code=1)
+    assert "a file of letta is not changed in place" in refused.stderr
+    assert "--changes FILE lists what to change" in refused.stderr
+    listed = call("clean", "agent.af", "--changes", "a.json", "--changes", "a.csv", "--json")
+    assert json.loads(listed.stdout)["changes"] == ["a.json", "a.csv"]
+    (new,) = json.loads((folder / "a.json").read_text())["set"]
+    assert (new["id"], new["field"]) == ("block-0", "content")
+    assert "4711" not in (folder / "a.csv").read_text() + (folder / "a.json").read_text() + listed.output
+    call("clean", "agent.af", "--changes", "agent.af", code=1)
+    call("clean", "agent.af", "--changes", "b.csv", "--diff", code=2)
+
+
 def test_a_folder_of_notes_is_cleaned_as_one(folder):
     (folder / "notes" / "deep").mkdir(parents=True)
     for name, text in (("a.md", "Likes tea"), ("deep/b.md", "Likes tea"), ("c.md", "- Rows\n- Swims\n")):
@@ -152,20 +169,3 @@ def test_what_the_file_has_no_text_for_is_left_and_named(folder):
     assert (folder / "a.cleaned.md").read_text().count("Likes tea") == 1
     assert clean.plan.left["reason"].str.contains("no text of this memory alone for title").any()
     assert "aB3dE5gH7jK9" not in clean.diff
-
-
-def test_an_export_that_nothing_reads_again_gets_a_list_of_changes(call, folder):
-    blocks = [
-        {"id": f"block-{n}", "label": "human", "value": text} for n, text in enumerate(["PIN 4711", "Rows"])
-    ]
-    (folder / "agent.af").write_text(json.dumps({"agents": [{"name": "x"}], "blocks": blocks}))
-    refused = call("clean", "agent.af", code=1)
-    assert "a file of letta is not changed in place" in refused.stderr
-    assert "--changes FILE lists what to change" in refused.stderr
-    listed = call("clean", "agent.af", "--changes", "a.json", "--changes", "a.csv", "--json")
-    assert json.loads(listed.stdout)["changes"] == ["a.json", "a.csv"]
-    (new,) = json.loads((folder / "a.json").read_text())["set"]
-    assert (new["id"], new["field"]) == ("block-0", "content")
-    assert "4711" not in (folder / "a.csv").read_text() + (folder / "a.json").read_text() + listed.output
-    call("clean", "agent.af", "--changes", "agent.af", code=1)
-    call("clean", "agent.af", "--changes", "b.csv", "--diff", code=2)
