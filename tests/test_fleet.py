@@ -195,7 +195,7 @@ def test_a_fault_of_our_own_is_a_row_without_a_word_of_the_memory(client, approv
 @pytest.mark.parametrize("sealed", [True, False])
 def test_archives_land_by_user(tmp_path, village, client, approved, sealed):
     folder = export(client, tmp_path / "fleet", sealed=sealed)
-    assert sorted(os.listdir(folder.path)) == ["memories", "outcomes.parquet"]  # noqa: PTH208 - hidden files too
+    assert sorted(os.listdir(folder.path)) == [".run.lock", "memories", "outcomes.parquet"]  # noqa: PTH208 - hidden files too
     for user_id in approved:
         access = access_of(client, folder.outcomes, user_id)
         loaded = mf.load_archive(folder.archive(user_id), key=access if sealed else None)
@@ -284,8 +284,8 @@ def test_a_folder_that_does_not_fit_is_refused(tmp_path, client):
 
 
 def test_options_that_make_no_sense_are_refused(client):
-    for scheduler in ("processes", None, 8):
-        with pytest.raises(ConfigError, match="give 'threads', or a dask"):
+    for scheduler in ("fibres", None, 8):
+        with pytest.raises(ConfigError, match="give 'threads', 'processes' or a dask"):
             load(client, scheduler=scheduler)
     for workers in (0, True, 2.5):
         with pytest.raises(ConfigError, match="give a whole number from 1"):
