@@ -150,7 +150,7 @@ def _contents(audit: ReportedAudit) -> Iterator[Markup]:
     if clean := none_found(audit.findings, audit.checks):
         yield tag("p", f"No findings: {clean}.", class_="soft")
     by_source = audit.by_source
-    if len(by_source) > 1:
+    if len(by_source) > 1 and by_source["n_found"].any():
         yield tag("h3", "By source")
         yield tag("p", "Memories of each source, counted at their worst severity.", class_="about")
         yield sources_table(by_source.head(MAX_SHOWN))

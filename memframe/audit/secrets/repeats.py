@@ -50,10 +50,15 @@ def find_repeats(
     yield from _search_store(memories, secrets, taken, sure)
 
 
+_GIVEN = "given"
+"""Basis of a value that is a secret because the caller says so."""
+
+
 def find_memories_showing(memories: pd.DataFrame, values: Iterable[str]) -> list[int]:
     """Return the rows of memories that show some of the values that are looked for elsewhere, in any place."""
-    secrets = {fold(value).text: Span("", 0, 0, 1.0) for value in values if is_distinctive(fold(value).text)}
-    found = _search_store(memories, secrets, defaultdict(list), frozenset())
+    texts = (fold(value).text for value in values)
+    secrets = {text: Span("", 0, 0, 1.0, basis=_GIVEN) for text in texts if is_distinctive(text)}
+    found = _search_store(memories, secrets, defaultdict(list), frozenset({_GIVEN}))
     return sorted({text.row for text, _ in found})
 
 
