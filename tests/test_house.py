@@ -7,6 +7,7 @@ import subprocess
 import sys
 from functools import cache
 from importlib.metadata import version
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 
@@ -306,15 +307,48 @@ def is_error(value):
     return isinstance(value, type) and issubclass(value, memframe.MemframeError)
 
 
+RELATIVE = {
+    "What",
+    "Whether",
+    "Which",
+    "Who",
+    "Whoever",
+    "Whose",
+    "How",
+    "Where",
+    "Why",
+    "When",
+    "Of",
+    "By",
+    "As",
+}
+"""Words with which a docstring leaves out the noun that it is about."""
+
+
 def test_docstrings_begin_with_what_is_done_or_with_a_thing():
     def relative(path):
         for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module):
                 first = (ast.get_docstring(node) or "").split(" ")[0]
-                if first in {"What", "Whether", "Which", "Who", "Whoever", "Whose", "How", "Where", "Why"}:
+                if first in RELATIVE:
                     yield getattr(node, "name", "the module")
+            for target, text in documented_attributes(node):
+                if text.split()[0].rstrip(",") in RELATIVE:
+                    yield ast.unparse(target)
 
     assert breaches(relative) == {}
+
+
+def documented_attributes(node):
+    """Yield the attributes and constants of a body that a text follows, each with it."""
+    body = node.body if isinstance(getattr(node, "body", None), list) else []
+    for one, after in pairwise(body):
+        match one, after:
+            case (
+                ast.Assign(targets=[target]) | ast.AnnAssign(target=target),
+                ast.Expr(value=ast.Constant(value=str(text))),
+            ):
+                yield target, text
 
 
 def test_the_name_of_a_class_has_one_meaning():

@@ -118,7 +118,7 @@ class _Replaced(NamedTuple):
     ids: pa.ChunkedArray
     """Ids of the present before the refresh."""
     is_replaced: NDArray[np.bool]
-    """By row of that present: True if the new one lacks the row, or has it in another place among the others."""
+    """True for each row of that present if the new one lacks the row, or has it in another place among the others."""
     rows: pa.Table
     """The rows that are replaced, as they are stored."""
     added: pa.Array

@@ -102,7 +102,7 @@ class RowComparison:
         self._columns, self._part_rows, self._continues = columns, part_rows, continues
         self._last_row = -1
         self.is_gone = np.ones(len(rows), dtype=bool)
-        """By archived row, once all is listed: whether its memory is not there any more."""
+        """True for each archived row whose memory is gone, once all is listed."""
         self.added: list[str] = []
         self.changed: list[str] = []
 

@@ -37,7 +37,7 @@ _N_WORDS = 16
 """Words of a newer text, the rarest first, by which older texts are looked up."""
 
 _N_POSTINGS = 100
-"""Of a word that many older texts have, only the latest of them are looked up, so that time stays linear."""
+"""Most older texts looked up for a word, the latest first, so that time stays linear."""
 
 _N_SCORED = 40
 """Texts that share the most weight, for which the similarity is computed over all words."""
@@ -183,9 +183,9 @@ class _Terms(NamedTuple):
     terms: Rows
     starts: Rows
     weight: Scores
-    """Of each term: its inverse document frequency."""
+    """Inverse document frequency of each term."""
     norm: Scores
-    """Of each text."""
+    """Norm of each text."""
 
     @classmethod
     def of(cls, words: Words) -> _Terms:
@@ -306,7 +306,7 @@ class Cue(NamedTuple):
     quote: str
     """The words of the cue, as they are written."""
     old: str
-    """What was so before, in the words of the memory; empty where it does not say so."""
+    """Former state in the words of the memory; empty where it does not name one."""
     new: str
 
 

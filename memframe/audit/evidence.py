@@ -32,7 +32,7 @@ _SECRET = re.compile(
     r"social security|passport|security (?:question|answer)|maiden|unlock|combination|geheim|密码|口令|كلمة",
     re.IGNORECASE,
 )
-"""Where one of these stands, any other word may be the secret."""
+"""Words beside which any other word may be the secret."""
 
 _PREFILTER = "(?i)" + _SECRET.pattern.replace("i", r"[i\x{130}\x{131}]")
 """The same for RE2, which takes a hundredth of the time; an i may be a Turkish one, which Python alone knows."""
@@ -115,7 +115,7 @@ _WORD = re.compile(r"[^\s\"'«»“”„()\[\]<>,;]+")
 """A word of evidence, which is shown or masked as a whole."""
 
 _MASK_END = re.compile(r" \([0-9,]+ characters\)")
-"""What follows the first characters in a mask."""
+"""End of a mask, after its first characters."""
 
 
 def withhold(
@@ -324,7 +324,7 @@ _BEFORE_YEAR = re.compile(
     r"jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]{0,6}\.?|seit|im|depuis|en|desde|del?)\s?$",
     re.IGNORECASE,
 )
-"""What stands before a year, so that it is no PIN; any other number of four digits may be one."""
+"""Words before a year, which is then no PIN; any other number of four digits may be one."""
 
 
 class Masks:

@@ -28,7 +28,7 @@ Scores = NDArray[np.float64]
 _SEVERITIES: dict[str, Severity] = {
     field.name: field.if_missing for field in MEMORY_FIELDS if field.if_missing
 }
-"""What may be missing, and how bad that is."""
+"""Fields that may be missing, each with the severity of that."""
 
 
 def find_missing(memories: pd.DataFrame) -> pd.DataFrame:
@@ -83,7 +83,7 @@ def find_missing(memories: pd.DataFrame) -> pd.DataFrame:
 
 
 _Row = tuple[int, str, Severity, float, str, Proposal]
-"""Of a finding: the row of the memory, kind, severity, score, evidence and action."""
+"""Row of the memory of a finding, kind, severity, score, evidence and action."""
 
 
 def _make_findings(memories: pd.DataFrame, check: str, field: str, rows: Iterable[_Row]) -> pd.DataFrame:
@@ -94,7 +94,7 @@ def _make_findings(memories: pd.DataFrame, check: str, field: str, rows: Iterabl
 
 
 HIGHEST = 5.0
-"""Of the scale from 1 to 5 that the specification allows beside that from 0 to 1."""
+"""Top of the scale from 1 to 5; the specification allows 0 to 1 as well."""
 
 MIN_ROWS = 10
 """Memories of a source from which on one and the same confidence is no accident."""
@@ -237,7 +237,7 @@ _CAUSES = (
 """Kinds of finding, and what ``content_error`` says of them; everything else is ``undecryptable``."""
 
 _DENSE = r"^\s*(?:\S{38}|\{)"
-"""How content that looks sealed begins, as a pattern of RE2: without a space, or as JSON."""
+"""Beginning of content that looks sealed, as a pattern of RE2: without a space, or as JSON."""
 
 
 def find_sealed(memories: pd.DataFrame) -> pd.DataFrame:
@@ -294,16 +294,16 @@ def find_sealed(memories: pd.DataFrame) -> pd.DataFrame:
 
 
 MIN_LETTERS = 6
-"""Of names in which one letter more, less or other may be a slip; in shorter ones it makes another word."""
+"""Fewest letters of a name in which one other letter may be a slip; in a shorter one it makes another word."""
 
 MAX_SHARE = 0.25
-"""Of the frequent name's memories that a slip may have at most."""
+"""Largest share of the frequent name's memories that a slip may have."""
 
 _SEPARATORS = re.compile(r"[\W_]+")
 
 _QUOTED = r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
 _EVIDENCE = re.compile(rf"\A{_QUOTED}(?: \([\d,]+ memor(?:y|ies)\) and {_QUOTED})?")
-"""How the evidence of a finding names one tag, or two of which the second is proposed for the first."""
+"""Evidence of a finding that names one tag, or two of which the second is proposed for the first."""
 
 _SINGULAR = (
     ("ies", "y"),

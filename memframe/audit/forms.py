@@ -50,7 +50,7 @@ class Form(NamedTuple):
     """Texts of one form."""
 
     beginning: str
-    """As all of them have it, masked."""
+    """Beginning that all of them have, masked."""
     places: Sequence[int]
 
 

@@ -33,7 +33,7 @@ VERDICTS: Mapping[str, tuple[str, ...]] = {
     "relation": ("same", "replaced", "contradicts", "both_true", "unrelated"),
     "worth": ("lasting", "passing", "machine", "instruction", "nothing"),
 }
-"""What may be answered to a question of each kind."""
+"""Answers that a question of each kind may have."""
 
 BATCH = 10
 JUDGE_LIMIT = 500
@@ -336,7 +336,7 @@ def _find_doubtful(memories: pd.DataFrame, findings: pd.DataFrame) -> dict[str, 
 
 
 _PASSED, _SAID, _OF_A_MOMENT, _VAGUE = 0.6, 0.58, 0.55, 0.5
-"""How early to ask about a plan whose day is over, a turn, a text of a moment, and at most about one without a name.
+"""Priority of a plan whose day is over, a turn, a text of a moment, and at most of a text without a name.
 
 Junk has .7 and more. Of 355 real texts that two readers judged, 15 of 17 turns are worthless, 18 of 39 texts with a
 time of day, and 23 of 126 of those that are asked about for another reason.
@@ -451,7 +451,7 @@ _AFTER: Mapping[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("version", "review"): (_NOT_SO, "none"),
     ("version", "none"): (_NOT_TRUE, "review"),
 }
-"""By check and action of a finding: the verdicts after which its action is another one."""
+"""Verdicts after which the action of a finding is another one, by its check and action."""
 
 
 def apply_judgement(findings: pd.DataFrame, judgement: Judgement) -> pd.DataFrame:

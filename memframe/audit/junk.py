@@ -110,9 +110,9 @@ class _DistinctTexts(NamedTuple):
 
     distinct: list[str]
     number_of: list[int | None]
-    """Of the text of each row; None if there is none."""
+    """Number of the text of each row; None if there is none."""
     rows_of: list[list[int]]
-    """Of each text, the oldest first."""
+    """Rows of each text, the oldest first."""
     owners: list[str]
 
     @classmethod
@@ -166,7 +166,7 @@ _MIN_COPIES = 5
 """Equal memories from which on repetition is no accident of a few conversations."""
 
 _TIMES_USUAL = 3
-"""How many times as many copies as nearly all texts of the store have; in some stores everything comes often."""
+"""Factor above the copies that nearly all texts of the store have; in some stores everything comes often."""
 
 _MIN_SHARED = 0.75
 """Share of words that a variant has in common with what is repeated, of the words of both."""
@@ -433,7 +433,7 @@ _SUPPOSED = re.compile(
     r"\b(?:if|when|whenever|what|whatever|how|until|unless|that|as|before|after|because|where) (?:the |a )?users?\b",
     re.IGNORECASE,
 )
-"""Where the user is only supposed: what he does in "if the user asks" is nobody's deed."""
+"""Words by which the user is only supposed: "if the user asks" tells of nobody's deed."""
 
 _TRADE = re.compile(
     r"\b(?:user|respon[ds]|answer|repl(?:y|ies)|prompt|instruction|session|conversation|context|assistant|agent|ai|"
@@ -541,7 +541,7 @@ _DETECTORS = (
         partial(_detect_each, _detect_recital, ("nothing_kept",)), 300, (_any_word("recital", "denials"),)
     ),
 )
-"""Of two signs the later one counts."""
+"""Detectors in the order of their signs; of two signs the later one counts."""
 
 # ---- the memory tool's own words, one around the other
 

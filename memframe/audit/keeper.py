@@ -116,7 +116,7 @@ _ODD = (
     (r"^[^\pL]*\p{Ll}", 0.5),
     (r"[^.?\x{3002}\"')\]]$", 0.25),
 )
-"""What is odd about a text, as patterns of RE2, and how odd it is."""
+"""Oddities of a text, as patterns of RE2, each with its penalty."""
 _IN_SMALL_LETTERS = r"(?:^|[^\pL\pN'\x{2019}])\p{Ll}"
 _THREE_WORDS = r"\S\s+\S+\s+\S"
 

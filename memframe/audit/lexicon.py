@@ -183,7 +183,7 @@ def _known_words() -> tuple[frozenset[str], frozenset[str]]:
 
 
 TOPICS = {class_of(word): f"@{topic}" for topic, *words in _groups("topics") for word in words}
-"""What people have one of at a time, by the words that speak of it: who moved to Ghent lives there."""
+"""Topics of which people have one at a time, by the words that speak of them: who moved to Ghent lives there."""
 
 # ---- opposites
 
@@ -231,7 +231,7 @@ def _opposed() -> Mapping[str, Collection[str]]:
 # ---- typing errors
 
 _LETTERS_FOR_TWO = 8
-"""Of a word that may have two typing errors."""
+"""Fewest letters of a word that may have two typing errors."""
 _PLACE_OF_KEY = {
     key: (row, at)
     for row, keys in enumerate(("qwertyuiop", "asdfghjkl", "zxcvbnm"))

@@ -64,9 +64,9 @@ class Statements(NamedTuple):
     """Statements of a text, or of some texts taken together."""
 
     words: tuple[str, ...]
-    """In their order, without case and accents."""
+    """Words in their order, without case and accents."""
     classes: frozenset[str]
-    """Of the words that carry a value."""
+    """Classes of the words that carry a value."""
     written: frozenset[str]
     """Words of letters alone, as they are written but for case and accents."""
     names: frozenset[str]
@@ -248,7 +248,7 @@ class Merge(Struct, frozen=True, kw_only=True):
     copies: tuple[str, ...]
     values: dict[str, Any]
     actions: dict[str, Proposal]
-    """By copy: "delete" for one that held nothing of its own, "merge" for another."""
+    """Action for each copy: "delete" for one that held nothing of its own, "merge" for another."""
 
 
 class Merging:
@@ -280,7 +280,7 @@ class Merging:
         self._texts = StatementsByKey({})
         self._beside: dict[str, _Beside] = {}
         self.why_left: dict[str, str] = {}
-        """Why a memory that repeats another one stays."""
+        """Reason why a memory that repeats another one stays."""
 
     def merges(self, copies: Iterable[Copy]) -> Iterator[Merge]:
         """Plan the merges of memories that say the same; those that have to stay are in none."""
@@ -416,7 +416,7 @@ class _Beside(NamedTuple):
     is_planted: bool
     day: int | None
     cells: dict[str, Any]
-    """Of columns that no service has: nothing can take them over."""
+    """Cells of columns that no service has: nothing can take them over."""
 
 
 _IDENTITY = frozenset([*MEMORY_KINDS, "origin_id", "place", "file", "line", "content_error"])
@@ -491,7 +491,7 @@ class _Holder:
         """Itself, and in their order the memories that are in it."""
         self.values = dict(values)
         self.written: dict[str, str] = dict.fromkeys(TEXT_FIELDS, memory_id)
-        """Of which memory each field is."""
+        """Id of the memory from which each field is."""
 
     def gains(self, other: Fields) -> dict[str, Any]:
         """Return what it would take over from another one."""

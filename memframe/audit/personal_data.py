@@ -41,7 +41,7 @@ _WITHOUT_NAMES = (
 )
 _RULES = load_rules("personal_data")
 _AROUND = {rule.group: rule.regex for rule in _RULES.rules if rule.group != "national_id"}
-"""What stands before or after a number, by what it says of it."""
+"""Words before or after a number, by what they make it."""
 
 _BEHIND, _AHEAD = 48, 32
 """Characters before and after a number that are looked at."""
@@ -233,7 +233,7 @@ def _is_card(text: str, *, is_named: bool) -> bool:
 # ---- telephones: what begins with + or is grouped as in some country speaks for itself, others need a word
 
 _MIN_DIGITS, _MAX_DIGITS = 7, 15
-"""Of a number that can be called (E.164 for the upper bound)."""
+"""Fewest and most digits of a number that can be called (E.164 for the upper bound)."""
 
 _SURE, _LIKELY, _POSSIBLE = 0.95, 0.8, 0.7
 """Scores: written internationally, in the manner of some country, or only said to be a telephone number."""
@@ -408,7 +408,7 @@ _MAIL = re.compile(
     r"|xn--[a-z0-9-]{2,59})(?![\w-])"
 )
 _BEFORE_MAIL = re.compile(r"[.'%+-]*(?:[\u3000-\u9fff\uac00-\ud7af]+(?=[A-Za-z0-9]))?")
-"""What stands before an address without a blank, in languages that set none."""
+"""Characters before an address, in languages that set no blanks."""
 
 _USER_INFO = re.compile(r"://[^\s/@]*\Z")
 _REPOSITORY = re.compile(r"git@[\w.-]+:")

@@ -63,7 +63,7 @@ _ORDINARY = re.compile(
         )
     )
 )
-"""What scripts and pictures need, and what no reader of a text would miss."""
+"""Characters that scripts and pictures need, and those that no reader of a text would miss."""
 _ORDINARY_MARKS = re.compile(f"(?![{_OVERRIDES}])[{BIDI}]")
 _HAS_RIGHT_TO_LEFT = re.compile(f"[{_RIGHT_TO_LEFT}]")
 

@@ -41,7 +41,7 @@ class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=T
     words: str = ""
     weight: float = 1
     kind: str = ""
-    """Of the findings, where the table is of several."""
+    """Kind of the findings, where the table has several."""
     language: str = ""
     exact_case: bool = False
     options: Mapping[str, str | float | bool] = {}

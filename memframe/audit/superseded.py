@@ -26,7 +26,7 @@ Rows = NDArray[np.int64]
 
 _CANDIDATES, _MIN_COSINE = 5, 0.08
 _MAX_CHARACTERS = 300
-"""Of a memory that states something: what is longer is a document, of which a cue takes back a detail."""
+"""Most characters of a memory that states something: in longer ones, which are documents, a cue takes back a detail."""
 _MIN_SCORE = 0.6
 _MIN_OLD = 0.6
 """Share of what was so before that stands in the older memory, by weight."""
@@ -47,7 +47,7 @@ _OPEN = re.compile(
     r"|(?<!,)\s(?:that|which|who)(?:['’]s| is| are| was| were)? no longer\b",
     re.IGNORECASE,
 )
-"""What tells of a wish, a rule, a possibility or a kind of things («files that are no longer used»), of no change."""
+"""Words of a wish, a rule, a possibility or a kind of things («files that are no longer used»), of no change."""
 
 
 class _Replacement(NamedTuple):
@@ -68,7 +68,7 @@ class _Claim(NamedTuple):
     old: frozenset[str]
     new: frozenset[str]
     about: frozenset[str]
-    """Of the sentence, without those and the cue itself."""
+    """Words of the sentence, without those and the cue itself."""
     names: frozenset[str]
     """People of whom the text speaks, without those that it exchanges."""
 

@@ -53,7 +53,7 @@ class Text(NamedTuple):
 
 TAGS = "\U000e0000-\U000e007f"
 SELECTORS = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
-"""What chooses between variants of a letter or a picture."""
+"""Characters that choose between variants of a letter or a picture."""
 BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 ZERO_WIDTH = (
     "\xad\u034f\u115f\u1160\u180e\u200b-\u200d\u2060-\u2065\u206a-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb"
@@ -74,7 +74,7 @@ _COMPATIBLE = ((0xB2, 0xB9), (0x2070, 0x209C), (0x2100, 0x214F), (0x24B6, 0x24EA
 """Ranges with letters, digits and signs that stand for one of ASCII: raised, circled, wide, mathematical ones."""
 
 _WRITTEN = {*string.ascii_letters, *string.digits, *"@._+-"}
-"""Of these secrets and addresses are made; wide commas and brackets end a value, and are left as they are."""
+"""Characters of secrets and addresses; wide commas and brackets end a value, and are left as they are."""
 
 _FOREIGN_ZEROS = (0x660, 0x6F0, 0x966, 0x9E6, 0xE50)
 """Zeros of the digits that Arabic, Persian, Hindi, Bengali and Thai have."""
@@ -96,7 +96,7 @@ class FoldedText(NamedTuple):
     text: str
     original: str
     offsets: Sequence[int]
-    """For each character the place in the original of the one that it comes from."""
+    """Place in the original of the character from which each one comes."""
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Return the stretch of the original that became a stretch of the folded text.
@@ -331,9 +331,9 @@ class Span(NamedTuple):
     end: int
     score: float
     label: str = ""
-    """What stands before the mask in the evidence: the maker of a token, the country of a number."""
+    """Words before the mask in the evidence: the maker of a token, the country of a number."""
     basis: str = ""
-    """What says that it is one, where the action depends on it."""
+    """Basis on which it is one, where the action depends on it."""
 
 
 class Rating(NamedTuple):

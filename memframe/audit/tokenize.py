@@ -36,7 +36,7 @@ class Words(NamedTuple):
     class_ids: NDArray[np.int32]
     """The class of each of ``tokens``: words of one class say the same."""
     starts: NDArray[np.int64]
-    """Where each text begins in ``tokens``; one more than there are texts."""
+    """Start of each text in ``tokens``; one more than there are texts."""
     vocabulary: list[str]
     classes: list[str]
 
@@ -168,9 +168,9 @@ class Contents(NamedTuple):
     """Contents of memories as words, each text once."""
 
     words: Words
-    """Of the distinct contents, but for those that are too long to be read."""
+    """Words of the distinct contents, but for those that are too long to be read."""
     numbers: Rows
-    """By row the place of its content in ``words``; -1 where there is none."""
+    """Place in ``words`` of the content of each row; -1 where there is none."""
 
 
 def contents_of(texts: MemoryTexts) -> Contents:
@@ -222,7 +222,7 @@ class _SpellingTable(Struct):
 
 _SPELLING = msgspec.toml.decode(read_table("spelling.toml"), type=_SpellingTable)
 WRAPPER, WRAPPER_AFTER = (load_fragments("wrappers")[name] for name in ("before", "after"))
-"""What may stand around a text without adding to it, for texts in lower case."""
+"""Words around a text that add nothing to it, for texts in lower case."""
 
 _BETWEEN_WORDS = rf"[^\pL\pN\pM{DECIMAL}{MINUTES}{MONTH}]+"
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}"

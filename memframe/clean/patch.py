@@ -16,7 +16,7 @@ CONTEXT = 3
 
 class _Hunk(NamedTuple):
     first: int
-    """Of the changed lines of the old text, from 0."""
+    """First of the changed lines of the old text, from 0."""
     end: int
     new: list[str]
 

@@ -50,7 +50,7 @@ class DraftRow(Struct, frozen=True, kw_only=True, dict=True):
 
     id: str
     place: int
-    """In the audited frame."""
+    """Position in the audited frame."""
     label: Label
     audited: dict[str, Value]
     """The fields that the audited frame has."""
@@ -166,13 +166,13 @@ class Draft(Struct, frozen=True, kw_only=True):
     """Memories to delete, each with the one that is kept and says the same, if any."""
     merges: tuple[Merge, ...]
     why_left: dict[str, str]
-    """Why memories that repeat another one stay."""
+    """Reasons why memories that repeat another one stay."""
     conflicts: dict[str, tuple[str, ...]]
     """Memories that have changed since the audit, and in which fields; none of them where it is gone."""
     hidden: dict[str, frozenset[str]]
     """Texts of each memory that no display shows."""
     redacted: frozenset[str] = frozenset()
-    """What is cut out of some memory."""
+    """Texts that are cut out of some memory."""
 
     def still_show_redacted(self, memories: pd.DataFrame) -> list[str]:
         """Return the ids of the memories that show what is cut out of others, once all is carried out."""
@@ -361,7 +361,7 @@ def _rescale(given: EditInput) -> Iterator[tuple[str, Fields]]:
 EDITORS: Mapping[Proposal, Editor] = MappingProxyType(
     {"redact": _redact, "strip": _strip, "retag": _retag, "rescale": _rescale}
 )
-"""In the order in which they edit a memory; of `PLANNED`, the others are `ENDING`."""
+"""Editors in the order in which they edit a memory; of `PLANNED`, the others are `ENDING`."""
 
 
 def _choose_deletes(findings: pd.DataFrame, may_stay: Collection[str]) -> dict[str, str | None]:

@@ -60,7 +60,7 @@ class ChosenActions(NamedTuple):
 
     taken: frozenset[str]
     decided: Mapping[str, str]
-    """By check, instead of what it proposes."""
+    """Actions by check, instead of what it proposes."""
 
     def of(self, findings: pd.DataFrame) -> pd.DataFrame:
         """Return the findings about memories for which something is to be planned, each with what that is.
@@ -148,7 +148,7 @@ class Renewal(NamedTuple):
     n_left_out: int
     """Findings with a proposal that are no longer found, or judge another text by now."""
     note: str = ""
-    """Why findings could only be known again by check, kind, memory and field, if so."""
+    """Reason why findings could only be known again by check, kind, memory and field, if so."""
 
 
 def audit_again(access: Access, path: str | PathLike[str], *, policy: PolicyOption = None) -> Renewal:

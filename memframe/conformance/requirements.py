@@ -55,7 +55,7 @@ class Requirement(NamedTuple):
 
 
 REQUIREMENTS: dict[str, Requirement] = {}
-"""By id, in the order in which they are tried: earlier ones find what later ones need."""
+"""Requirements by id, in the order in which they are tried: earlier ones find what later ones need."""
 
 
 def requirement(level: Level, section: str, sentence: str) -> Callable[[Check], Check]:

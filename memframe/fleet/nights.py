@@ -35,7 +35,7 @@ class Night(Struct, frozen=True, kw_only=True):
     """The numbers of one run of an audit."""
 
     night: str
-    """When it began, as ISO 8601 in UTC."""
+    """Start of the night, as ISO 8601 in UTC."""
     done: int = 0
     failed: int = 0
     revoked: int = 0
@@ -43,7 +43,7 @@ class Night(Struct, frozen=True, kw_only=True):
     audited: int = 0
     """Users with a change, or audited for the first time."""
     seconds: float = 0.0
-    """Of the last part, if the run was cut short and went on."""
+    """Duration of the last part, if the run was cut short and went on."""
     new: int = 0
     gone: int = 0
     settled: int = 0
@@ -144,7 +144,7 @@ class FindingsOfUser(NamedTuple):
 
     frame: pd.DataFrame
     digests: list[str] | None
-    """Of the texts that they judge; None if an earlier version has stored none."""
+    """Digests of the texts that they judge; None if an earlier version has stored none."""
     rejected: list[tuple[object, ...]]
     """Identities of those that a person has rejected."""
 

@@ -334,7 +334,7 @@ class FleetFolder:
 
     @property
     def night(self) -> str | None:
-        """When the last run began, as ISO 8601 in UTC; None if none is known."""
+        """Start of the last run, as ISO 8601 in UTC; None if none is known."""
         night = self._about_run.get(NIGHT)
         return None if night is None else night.decode()
 

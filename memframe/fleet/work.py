@@ -186,7 +186,7 @@ class Work(Struct, frozen=True):
     judge_limit: int = JUDGE_LIMIT
     now: datetime | None = None
     night: str = ""
-    """When the run began, which names it."""
+    """Start of the run, which names it."""
     plaintext: bool = False
     """Send results from workers of a cluster unencrypted."""
 

@@ -522,7 +522,7 @@ class Target(NamedTuple):
     user_id: str
     key_version: int
     restore_days: int | None
-    """For how long the service can restore a deleted memory; None for a file."""
+    """Days for which the service can restore a deleted memory; None for a file."""
     known: Callable[[], pd.DataFrame | None]
     """Returns the memories in which is looked for what the plan could lose."""
     now: Callable[[], datetime]

@@ -153,9 +153,9 @@ class Reading(NamedTuple):
     frame: pd.DataFrame
     form: Format
     documents: list[Document]
-    """Those that the memories are from."""
+    """Files that the memories are from."""
     places: list[Position]
-    """Of each row."""
+    """Position of each row."""
     is_partial: bool
     """There is more than the memories, which a person should know."""
 

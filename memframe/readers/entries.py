@@ -28,7 +28,7 @@ _USER = re.compile(
     r"Reads|Plays|Thinks|Believes|Values|Intends|Seeks|Drives|Tends) ",
     re.IGNORECASE,
 )
-"""How the lines of ChatGPT's page of memories begin, which has neither dates nor bullets."""
+"""Beginning of the lines of ChatGPT's page of memories, which has neither dates nor bullets."""
 
 _NAMED = re.compile(r"\s*([^\W\d_a-z][\w.-]*)(?:['’]s? | (?:also |currently |often |usually )?[a-z]+s )")
 """A line about somebody whose name is known: a verb in the third person follows."""
@@ -118,7 +118,7 @@ class _TextLine(NamedTuple):
     number: int
     start: int
     next: int
-    """Where the next line starts."""
+    """Start of the next line."""
     text: str
 
     @property
@@ -155,12 +155,12 @@ class Entry(NamedTuple):
     """One entry of a note: a bullet, a dated line, or a paragraph."""
 
     number: int
-    """Of its first line, from 1."""
+    """Number of its first line, from 1."""
     content: Located
     title: str | None
     """The heading above it, or the line that leads to its list."""
     date: str | None
-    """Of its line, or of the heading."""
+    """Date of its line, or of the heading."""
     is_paragraph: bool
 
 

@@ -91,7 +91,7 @@ class Collector:
         self._zone, self._now = zone, now
         self._columns: dict[str, list[Any]] = {name: [] for name in _FIRST}
         self.places: list[Position] = []
-        """Of each row."""
+        """Position of each row."""
         self._n_rows = self._n_days = self._n_unreadable = self.n_tags_cut = self._max_chars = 0
         self._units: Counter[str] = Counter()
         self._vectors: Counter[str] = Counter()

@@ -270,7 +270,7 @@ _BINARY = {
     b"Rar!": "an archive of RAR",
     b"\xd0\xcf\x11\xe0": "an old document of Office",
 }
-"""How files begin that people take for an export."""
+"""Beginnings of files that people take for an export."""
 
 _SAMPLE_BYTES = 4096
 

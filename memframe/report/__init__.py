@@ -192,7 +192,7 @@ class Count(NamedTuple):
 
     check: str
     worst: str
-    """Of all its findings."""
+    """Worst severity of its findings."""
     n_memories: int
     by_severity: dict[str, int]
 

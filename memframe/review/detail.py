@@ -40,7 +40,7 @@ ACCEPTING = {
     "conflict": "This change cannot be applied as it is.",
     "invalid": "This change cannot be applied as it is.",
 }
-"""What accepting does, by action."""
+"""Effect of accepting, by action."""
 
 
 class Piece(Struct, frozen=True):

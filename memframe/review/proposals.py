@@ -38,7 +38,7 @@ REVIEWED: Mapping[Check, str] = MappingProxyType(
         "sealed": "delete",
     }
 )
-"""What accepting a finding for review does, by check; other findings do what their action says."""
+"""Effect of accepting a finding for review, by check; other findings do what their action says."""
 
 LAST_EFFECTS = frozenset({"delete", "merge"})
 """Actions after which the memory is gone."""
@@ -73,11 +73,11 @@ class Point(Struct, frozen=True):
     proposed: str
     """The action that the audit names."""
     action: str
-    """What accepting does."""
+    """Action that accepting takes."""
     id: str | None
     keeps: str | None
     text: str
-    """Which value or text is judged, for groups."""
+    """Value or text that is judged, for groups."""
     group: int | None
     reason: str
     severity: str = ""

@@ -22,7 +22,7 @@ _ACTIONS: Mapping[str, Proposal] = {
     "sentence": "review",  # whatever else a text says of it
     "published": "review",  # what its text calls a default, a trial or an example
 }
-"""What is proposed for a secret, by what says that it is one: nothing is cut out on an interpretation."""
+"""Proposal for a secret, by the basis on which it is one: nothing is cut out on an interpretation."""
 
 _SURE = frozenset(basis for basis, action in _ACTIONS.items() if action == "redact")
 _PUBLISHABLE = frozenset({"address", "label"})

@@ -100,7 +100,7 @@ _BASES = {
     "option": "label",
     "pair": "sentence",
 }
-"""What says that the value of a place is a secret, by the group of its rule."""
+"""Basis on which the value of a place is a secret, by the group of its rule."""
 
 
 def find_in_places(text: str, rules: Sequence[Rule] = PLACES) -> Iterator[Span]:

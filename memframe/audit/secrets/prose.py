@@ -72,10 +72,10 @@ PREFILTER = "|".join(
 _SMALL = {
     ord(capital): capital.lower() for capital in map(chr, range(0x41, 0x530)) if len(capital.lower()) == 1
 } | {ord("İ"): "i"}
-"""For `str.translate`: small letters without a change of any length."""
+"""Table for `str.translate`: small letters without a change of any length."""
 
 _LONGEST_SENTENCE, _MAX_KEYWORDS, _MAX_VALUES = 320, 12, 12
-"""Of one sentence; one that has more is a table."""
+"""Bounds of one sentence; one that has more is a table."""
 
 
 class Keyword(NamedTuple):
@@ -306,7 +306,7 @@ class _Place(NamedTuple):
     evidence: Evidence
     """Evidence of its characters alone."""
     before: str
-    """What stands before it in its sentence, in small letters."""
+    """Text before it in its sentence, in small letters."""
     start: int
     end: int
 

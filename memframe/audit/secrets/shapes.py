@@ -22,7 +22,7 @@ PATTERN = {rule.group: rule.regex for rule in reversed(load_rules("secret_prose"
 """The pattern of each group of the table, the first of several."""
 
 Link = Literal["is", "colon", "set", "dash", "comma", "beside", "named", "reversed"]
-"""What stands between keyword and value: a verb, a colon or equals sign, "changed to", a dash, a comma; nothing, or
+"""Link between keyword and value: a verb, a colon or equals sign, "changed to", a dash, a comma; nothing, or
 names and then a verb ("password Netflix is"); or the value stands first."""
 
 _LOOSE = frozenset({"beside", "dash", "named", "reversed"})
@@ -35,12 +35,12 @@ class Value(NamedTuple):
     rest: str
     """Text from the value on."""
     quoted: str | None
-    """What stands between quotation marks; None if there are none."""
+    """Text between quotation marks; None if there are none."""
     bare: str
-    """What stands before the next blank or mark."""
+    """Text before the next blank or mark."""
     link: Link
     keyword: str
-    """In small letters, as are purpose and before."""
+    """Keyword in small letters, as are purpose and before."""
     purpose: str
     """Words between keyword and link: what the secret is for."""
     before: str

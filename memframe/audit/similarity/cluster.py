@@ -101,10 +101,10 @@ class SimilarPairs:
     owners: Rows
     """A number for the user of each text."""
     pairs: Pairs
-    """Of places in ``rows``; of texts with the same words the first alone."""
+    """Pairs of places in ``rows``; of texts with the same words the first alone."""
     clusters: Clusters
     repeats: dict[int, Pair]
-    """By text the pair that says which fuller one (``left``) it repeats, where that is for a person to decide."""
+    """Pair of each text that repeats a fuller one (``left``), where that is for a person to decide."""
     comparer: Comparer
 
     def is_repeated(self, row: int, other: int) -> bool:

@@ -45,12 +45,12 @@ from memframe.audit.rules import load_words
 from memframe.audit.tokenize import Letters, Words
 
 Relation = Literal["near", "repeats", "changed", "apart"]
-"""Of two texts: they say the same; a person may find that they do; they differ in one value; they say other things."""
+"""Relation of two texts: they say the same; a person may find so; they differ in one value; they say other things."""
 
 Tokens = NDArray[np.int32]
 
 _LIGHT_WEIGHT = 0.25
-"""What a word that carries no value counts beside one that does."""
+"""Weight of a word that carries no value; one that does has 1."""
 _MAX_SLIPS, _MAX_OPPOSED = 2, 4
 _MAX_LOOSE_PAIRS = 10_000
 """Pairs of words, one of each text, that are compared; texts that differ in more say different things."""
@@ -58,7 +58,7 @@ _MIN_REPEATED = 5
 """Words with a value that a shortened text has at least: with fewer («Emil likes tea», «Emil's son likes tea») one more
 turns it into another fact."""
 _MIN_SCORE = 0.8
-"""Of texts that say the same: of a few words, several light ones more say something else."""
+"""Lowest score of texts that say the same: of a few words, several light ones more say something else."""
 _LONG = 8
 """Words from which on a text may be the beginning of another one without breaking off."""
 _BROKEN_OFF, _WHOLE = 0.2, 0.5
@@ -79,12 +79,12 @@ class Difference(NamedTuple):
 
     relation: Relation
     kind: str = ""
-    """Of near texts: spelling, order, typing, truncated; of repeats: shortened; of changed ones: number, date, word,
-    polarity."""
+    """Kind of near texts: spelling, order, typing, truncated; of repeats: shortened; of changed ones: number, date,
+    word, polarity."""
     score: float = 0.0
     """Share of the words, by weight, that both texts have."""
     n_shared: int = 0
-    """How many words that carry a value both have."""
+    """Number of words that carry a value which both have."""
     left: tuple[str, ...] = ()
     right: tuple[str, ...] = ()
     """The words that were exchanged."""
@@ -163,9 +163,9 @@ class _Aligned(NamedTuple):
     """Words of the one that found no equal in the other, in their order."""
     right: list[str]
     n_placed: tuple[int, int]
-    """How many words of each stand in the places."""
+    """Number of words of each that stand in the places."""
     n_words: int
-    """Of the shorter text."""
+    """Number of words of the shorter text."""
     ends: tuple[str, str]
     """The last word of each text, if it lies in the last place."""
     is_open: bool
