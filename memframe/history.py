@@ -8,7 +8,7 @@ from os import PathLike
 
 import pandas as pd
 
-from memframe.archive import load_archive
+from memframe.archive import Changes, load_archive
 from memframe.archive.sealing import Key
 from memframe.errors import FrameError
 from memframe.files import expand_path
@@ -20,9 +20,29 @@ Moment = str | date
 """A moment as `load_archive` takes it for ``as_of``."""
 
 
+class Differences(Changes, frozen=True, kw_only=True, eq=False):
+    """Changes between two states of an archive, with the memories as they were and as they are.
+
+    Attributes
+    ----------
+    added, changed, gone : tuple of str
+        Ids of the memories that differ.
+    before, after : DataFrame
+        Those that were changed or are gone, in the earlier state; and those that were added or changed, in the later.
+    changes : DataFrame
+        One row per memory that differs, in the columns of `Plan.changes`: ``action`` ("create", "patch" or "delete"),
+        ``id``, ``fields``, and of these ``before`` and ``after``. Secrets are masked, as in a plan. Where no field that
+        people write differs, those that the service set are shown.
+    """
+
+    before: pd.DataFrame
+    after: pd.DataFrame
+    changes: pd.DataFrame
+
+
 def diff_archives(
     path: str | PathLike[str], since: Moment, until: Moment | None = None, *, key: Key | None = None
-) -> pd.DataFrame:
+) -> Differences:
     """Compare two states of an archive that keeps its past (`refresh_archive`).
 
     Parameters
@@ -36,10 +56,7 @@ def diff_archives(
 
     Returns
     -------
-    DataFrame
-        One row per memory that differs, in the columns of `Plan.changes`: ``action`` ("create", "patch" or "delete"),
-        ``id``, ``fields``, and of these ``before`` and ``after``. Secrets are masked, as in a plan; `load_archive` has
-        the texts. Where no field that people write differs, those that the service set are shown.
+    Differences
 
     Raises
     ------
@@ -51,13 +68,30 @@ def diff_archives(
     >>> from memframe import export_memories, list_snapshots, load_memories, refresh_archive, update_memories
     >>> n_rows = export_memories(access, folder / "week")
     >>> run = update_memories(access, load_memories(access, limit=1).assign(title="Ilka"))
-    >>> changes = refresh_archive(access, folder / "week", keep=True)
+    >>> refreshed = refresh_archive(access, folder / "week", keep=True)
     >>> first = list_snapshots(folder / "week")["taken_at"].iloc[0]
-    >>> diff_archives(folder / "week", first)[["action", "fields", "before", "after"]]
+    >>> diff = diff_archives(folder / "week", first)
+    >>> diff
+    <memframe.Differences: 0 added, 1 changed, 0 gone>
+    >>> diff.changes[["action", "fields", "before", "after"]]
       action    fields                       before              after
     0  patch  (title,)  {'title': 'Who Ilka is'}  {'title': 'Ilka'}
     """
-    return frame_of_changes(find_changes(path, since, until, key=key))
+    earlier, later = (load_archive(path, key=key, as_of=moment) for moment in (since, until))
+    changes = compare_states(earlier, later)
+    ids = {action: tuple(str(one.id) for one in changes if one.action == action) for action in _ACTIONS}
+    added, changed, gone = ids.values()
+    return Differences(
+        added=added,
+        changed=changed,
+        gone=gone,
+        before=earlier[earlier["id"].isin([*changed, *gone])].reset_index(drop=True),
+        after=later[later["id"].isin([*added, *changed])].reset_index(drop=True),
+        changes=frame_of_changes(changes),
+    )
+
+
+_ACTIONS = "create", "patch", "delete"
 
 
 def find_changes(

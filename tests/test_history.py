@@ -200,7 +200,11 @@ def test_changes_between_two_states_are_those_of_a_plan(either):
     first = either.now
     either.refresh([memory(1), memory(2, "chai"), memory(4)])
     either.refresh([memory(2, "coffee"), memory(4), memory(5)])
-    found = mf.diff_archives(either.path, first + timedelta(hours=1), key=either.key)
+    diff = mf.diff_archives(either.path, first + timedelta(hours=1), key=either.key)
+    assert (diff.added, diff.changed, diff.gone) == (("m4", "m5"), ("m2",), ("m1", "m3"))
+    assert sorted(diff.before["title"]) == sorted(memory(n)["title"] for n in (1, 2, 3))
+    assert dict(zip(diff.after["id"], diff.after["title"], strict=True))["m2"] == "coffee"
+    found = diff.changes
     assert list(zip(found["action"], found["id"], strict=True)) == [
         ("delete", "m1"),
         ("delete", "m3"),
@@ -220,15 +224,15 @@ def test_changes_between_two_states_are_those_of_a_plan(either):
     until = mf.diff_archives(
         either.path, first + timedelta(hours=1), either.now - timedelta(hours=1), key=either.key
     )
-    assert until["after"].iloc[1] == {"title": "chai", "content": "Content 2 chai"}
-    assert mf.diff_archives(either.path, either.now, key=either.key).empty
+    assert until.changes["after"].iloc[1] == {"title": "chai", "content": "Content 2 chai"}
+    assert not mf.diff_archives(either.path, either.now, key=either.key)
 
 
 def test_a_change_of_times_alone_is_shown_as_such(kept):
     kept.export([memory(1)])
     first = kept.now
     kept.refresh([memory(1) | {"updated_at": "2026-03-01T00:00:00Z"}])
-    (change,) = mf.diff_archives(kept.path, first + timedelta(hours=1)).to_dict("records")
+    (change,) = mf.diff_archives(kept.path, first + timedelta(hours=1)).changes.to_dict("records")
     assert (change["fields"], change["after"]) == (
         ("updated_at",),
         {"updated_at": "2026-03-01T00:00:00+00:00"},
@@ -240,7 +244,8 @@ def test_secrets_are_masked_as_in_a_plan(kept):
     kept.export([memory(1, f"The token is {token[:40]}")])
     first = kept.now
     kept.refresh([memory(1, "The token was removed")])
-    assert token[:40] not in str(mf.diff_archives(kept.path, first + timedelta(hours=1)).to_dict())
+    diff = mf.diff_archives(kept.path, first + timedelta(hours=1))
+    assert token[:40] not in f"{diff} {diff.changes.to_dict()}"
 
 
 def test_the_life_of_one_memory(either):
@@ -273,7 +278,7 @@ def test_a_state_of_the_past_is_restored(access, tmp_path, sealed):
     first = mf.list_snapshots(path)["taken_at"].iloc[0]
     assert mf.plan_restore(access, path).counts == {}
     plan = mf.plan_restore(access, path, as_of=first, on_conflict="mine")
-    assert plan.counts == {"create": 1, "patch": 1}
+    assert plan.counts == {"restore": 1, "patch": 1}
     mf.apply_plan(access, plan, progress=False).raise_for_failures()
     back = mf.load_memories(access, progress=False)
     assert sorted(back["content"]) == ["Has a boat", "Likes tea"]

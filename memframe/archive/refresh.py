@@ -58,14 +58,14 @@ class Changes(Struct, frozen=True):
         return bool(self.added or self.changed or self.gone)
 
     def __repr__(self) -> str:
-        return f"<memframe.Changes: {', '.join(f'{n:,} {name}' for name, n in self._counts.items())}>"
+        return f"<memframe.{type(self).__name__}: {', '.join(f'{n:,} {name}' for name, n in self._counts.items())}>"
 
     def _repr_html_(self) -> str:
-        return html_card("Changes", self._counts)
+        return html_card(type(self).__name__, self._counts)
 
     @property
     def _counts(self) -> dict[str, int]:
-        return {name: len(getattr(self, name)) for name in self.__struct_fields__}
+        return {name: len(getattr(self, name)) for name in Changes.__struct_fields__}
 
 
 def _hashes(table: pa.Table) -> Hashes:
