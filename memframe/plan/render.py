@@ -228,9 +228,8 @@ def describe_losses(losses: Sequence[Loss], n_compared: int, *, with_texts: bool
 
 def _diff_lines(change: Change) -> Iterator[DiffLine]:
     memory = f"memory {change.id}" if change.id else "a new memory"
-    row = "" if change.row is None else f" (row {change.row})"
     name = f": {change.name}" if change.name else ""
-    yield "head", [DiffSpan(f"{change.action} {memory}{row}{name}")]
+    yield "head", [DiffSpan(f"{change.action} {memory}{_row_of(change)}{name}")]
     if change.reason:
         yield "note", [DiffSpan(f"# {change.reason}")]
     for name in FIELDS:
@@ -241,6 +240,11 @@ def _diff_lines(change: Change) -> Iterator[DiffLine]:
     for memory_id, text in change.keeps.items():
         yield "hunk", [DiffSpan(f"@@ kept by memory {memory_id} @@")]
         yield from ((" ", shorten([DiffSpan(line)])) for line in text.split("\n"))
+
+
+def _row_of(change: Change) -> str:
+    """Name the row of a change, unless the memory of a file is known by nothing else."""
+    return "" if change.row is None or change.id == f"row {change.row}" else f" (row {change.row})"
 
 
 def _equal_lines(equal: Sequence[Change], limit: int | None) -> Iterator[DiffLine]:
@@ -255,8 +259,8 @@ def _equal_lines(equal: Sequence[Change], limit: int | None) -> Iterator[DiffLin
     listed = equal if limit is None else equal[:MAX_LISTED]
     yield "hunk", [DiffSpan("@@ memories @@")]
     for change in map(mask, listed):
-        row = "" if change.row is None else f" (row {change.row})"
-        yield " ", [DiffSpan(f"memory {change.id}{row}{': ' if change.name else ''}{change.name or ''}")]
+        name = f": {change.name}" if change.name else ""
+        yield " ", [DiffSpan(f"memory {change.id}{_row_of(change)}{name}")]
     if len(listed) < len(equal):
         yield " ", [DiffSpan(f"and {len(equal) - len(listed):,} more")]
 
