@@ -73,7 +73,7 @@ def clean_command(
     zone: str | None,
     full: bool,
 ) -> None:
-    """Clean PATH in its own format: Markdown, JSON, JSON Lines, or a folder of notes.
+    """Clean PATH in its own format: Markdown, JSON, JSON Lines, CSV, Parquet, or a folder of them.
 
     It is audited, and in a terminal you decide on each proposal; in a script only that is done which `memframe plan`
     does by itself, what --accept names, or what was accepted in --decisions. What is decided changes in the text of the
