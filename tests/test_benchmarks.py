@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-HERE = Path(__file__).with_name("benchmarks")
+HERE = Path(__file__).parents[1] / "benchmarks"
 
 SMALL = {
     "load": "--memories 20 --rounds 1 --page-size 10 --delay-ms 0 --way libraries",

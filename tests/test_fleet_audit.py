@@ -8,6 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import memframe as mf
+from benchmarks.pairs.corpus import corpus
+from benchmarks.pairs.corpus import frame_of as frame_of_texts
 from memframe import audit, wire
 from memframe.archive.table import frame_of, table_of
 from memframe.audit.stale import find_stale
@@ -20,8 +22,6 @@ from memframe.sample import load_sample
 from memframe.service import run_local
 from tests.conftest import CHEAP_HASHER, User
 from tests.faults import FaultProxy, answered
-from tests.pairs.corpus import corpus
-from tests.pairs.corpus import frame_of as frame_of_texts
 from tests.strangers import REQUEST
 from tests.test_fleet import N_ROWS, access_of, by_user, client, decide, village
 

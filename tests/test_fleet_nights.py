@@ -7,11 +7,11 @@ import pytest
 import requests
 
 import memframe as mf
+from benchmarks.servers import Nights, serving, user_id
 from memframe import wire
 from memframe.cli.options import FOUND
 from memframe.errors import FrameError
 from memframe.fleet import FleetFolder
-from tests.benchmarks.servers import Nights, serving, user_id
 from tests.cli.conftest import invoke
 from tests.faults import changed
 from tests.test_fleet_audit import NOW, nightly

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-BENCHMARKS = Path(__file__).with_name("benchmarks")
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
 
-import ablation  # noqa: E402 - a benchmark, found beside the tests
+import ablation  # noqa: E402 - a benchmark, not a package
 import audit_real  # noqa: E402 - likewise
 import real_memories  # noqa: E402 - likewise
 

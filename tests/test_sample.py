@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import memframe as mf
+from benchmarks.pairs.scoring import related
 from memframe.sample import load_sample
-from tests.pairs.scoring import related
 from tests.rows import sample_frame
 
 PLANTED = json.loads(Path(__file__).with_name("sample_truth.json").read_text())

@@ -60,7 +60,7 @@ def find_personal_data(memories: pd.DataFrame, *, names: NameFinder | None = Non
     out, mailboxes of an office (``info@``) and toll-free numbers are listed without a proposal.
 
     Cannot tell names and postal addresses without a language model (see `names`), nor a telephone number without
-    grouping, country or any word that says so. How right it is, `tests/benchmarks/audit_real.py` measures on real
+    grouping, country or any word that says so. How right it is, `benchmarks/audit_real.py` measures on real
     memories.
 
     Parameters

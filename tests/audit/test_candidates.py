@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import memframe as mf
+from benchmarks.pairs.corpus import frame_of
+from benchmarks.pairs.updates import updates
 from memframe.audit.candidates import find_candidates, nearest_older
 from memframe.audit.text import text_column
 from memframe.audit.tokenize import words_of
-from tests.pairs.corpus import frame_of
-from tests.pairs.updates import updates
 
 MEANINGS = {"cat": 0, "kitten": 0, "tea": 1, "coffee": 1, "leeds": 2, "ghent": 2}
 

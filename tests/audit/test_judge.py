@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import memframe as mf
+from benchmarks.pairs.corpus import frame_of
 from memframe.audit import Answer, Question
 from memframe.audit.evidence import Masks
 from memframe.audit.judge import BATCH, LEAST_RIGHT, VERDICTS, control_questions
@@ -18,7 +19,6 @@ from memframe.audit.text import with_all_columns
 from tests.audit import corpora
 from tests.canaries import stands
 from tests.chat_stub import ChatStub, completion, said
-from tests.pairs.corpus import frame_of
 
 TEXTS = [
     "Ada lives in a flat in Leeds.",

@@ -7,12 +7,12 @@ import sys
 import pandas as pd
 import pytest
 
+from benchmarks.pairs import scoring
+from benchmarks.pairs.corpus import frame_of
+from benchmarks.pairs.updates import updates
 from memframe.audit.stale import find_stale
 from memframe.audit.versions import find_versions
 from tests.audit.corpora import rows_of
-from tests.pairs import scoring
-from tests.pairs.corpus import frame_of
-from tests.pairs.updates import updates
 
 NOW = pd.Timestamp("2026-06-01", tz="UTC")
 UNRELATED = "The boiler is serviced by a company from Graz every autumn"
@@ -96,8 +96,8 @@ def test_what_is_proposed_in_a_store_is_right():
 
 
 SCORES = """
-from tests.pairs.scoring import replacements
-from tests.pairs.updates import updates
+from benchmarks.pairs.scoring import replacements
+from benchmarks.pairs.updates import updates
 print(*replacements(updates(1, rounds=2).memories)["score"].map(float.hex))
 """
 

@@ -9,6 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.pairs import edits, facts, scoring
+from benchmarks.pairs.by_hand import of_one_user_each, pairs_by_hand, verdicts
+from benchmarks.pairs.corpus import corpus, frame_of
+from benchmarks.pairs.scoring import labels_of, related, replacements, value_changes
+from benchmarks.pairs.voices import VOICES
+from benchmarks.pairs.voices import pairs as pairs_of_voice
 from memframe.audit import tokenize
 from memframe.audit.duplicates import find_exact_duplicates, find_near_duplicates
 from memframe.audit.similarity import cluster, minhash
@@ -16,12 +22,6 @@ from memframe.audit.similarity.cluster import similar_pairs
 from memframe.audit.tokenize import words_of
 from memframe.audit.versions import find_versions
 from tests.audit.corpora import rows_of
-from tests.pairs import edits, facts, scoring
-from tests.pairs.by_hand import of_one_user_each, pairs_by_hand, verdicts
-from tests.pairs.corpus import corpus, frame_of
-from tests.pairs.scoring import labels_of, related, replacements, value_changes
-from tests.pairs.voices import VOICES
-from tests.pairs.voices import pairs as pairs_of_voice
 from tests.timing import grows_with
 
 FORMS = facts.sentences("held_out")

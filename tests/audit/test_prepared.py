@@ -9,11 +9,11 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from benchmarks.pairs.corpus import corpus
 from memframe import audit_memories
 from memframe.audit.secrets import keys, prose
 from memframe.audit.text import MemoryTexts
 from memframe.audit.tokenize import contents_of, normalize, words_of
-from tests.pairs.corpus import corpus
 
 STORE = corpus(400, seed=4).memories
 TEXTS = STORE["content"].tolist()

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import memframe as mf
+from benchmarks.pairs.corpus import corpus as facts
 from memframe.audit import find_junk, find_personal_data, find_secrets
 from memframe.audit.text import fold
 from tests.audit import corpora
 from tests.audit.figures import frame_of, record_figures, span_figures
-from tests.pairs.corpus import corpus as facts
 from tests.timing import grows_with
 
 LISTS = corpora.ADVERSARIAL

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.pairs.corpus import corpus
 from memframe.audit import find_secrets
 from memframe.audit.duplicates import find_exact_duplicates, find_near_duplicates
 from memframe.audit.merge import Copy, Merging, StatementsByKey, WordCounts, find_lost
@@ -16,7 +17,6 @@ from memframe.audit.text import redaction_mark
 from memframe.cleanup.redact import Stretch, cut, redact_memories, search_memories
 from memframe.plan.change import FIELDS
 from tests.audit import corpora
-from tests.pairs.corpus import corpus
 from tests.rows import memories_of
 from tests.timing import grows_with
 

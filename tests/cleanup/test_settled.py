@@ -6,10 +6,10 @@ import pandas as pd
 import pytest
 
 import memframe as mf
+from benchmarks.pairs.corpus import corpus
 from memframe.audit.findings import findings_frame
 from memframe.audit.merge import settle_proposals
 from memframe.plan.losses import count_holders
-from tests.pairs.corpus import corpus
 from tests.rows import memories_of
 
 TEA = "Ada drinks green tea."

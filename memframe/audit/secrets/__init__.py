@@ -79,7 +79,7 @@ def find_secrets(memories: pd.DataFrame) -> pd.DataFrame:
 
     Cannot find a secret that nothing announces and that has no shape of its own ("hunter2" alone), a word or a phrase
     that is no sentence's value ("we agreed on trampoline as the password"), or one that is split over several
-    memories. Hashes of passwords and placeholders are no secrets. How right it is, `tests/benchmarks/audit_real.py`
+    memories. Hashes of passwords and placeholders are no secrets. How right it is, `benchmarks/audit_real.py`
     measures on real memories.
 
     Parameters

@@ -1,7 +1,7 @@
 """Batch what is waiting: group commit of writes, single-memory reads in one statement, connections kept open.
 
 No item is delayed to fill a batch: items that arrive while one is being processed form the next batch.
-``tests/benchmarks/service.py`` (16 clients) shows the effect, in these rows:
+``benchmarks/service.py`` (16 clients) shows the effect, in these rows:
 
 - "create", "patch" on SQLite: group commit; syncing each commit for itself bounds writes by the disk.
 - "get" on PostgreSQL: batched lookups; a round trip and two thread switches cost several times the query.

@@ -8,7 +8,7 @@ PostgreSQL: a write locks the user's row first, so that writes of one user are s
 bounded. Connections that the server has closed, because it was restarted, are replaced before they are used.
 
 The statements of every call are SQL that runs on the driver's cursor (`Queries`): executing through SQLAlchemy
-costs several times what SQLite takes to answer, as ``tests/benchmarks/service.py`` shows in the rows "get" and
+costs several times what SQLite takes to answer, as ``benchmarks/service.py`` shows in the rows "get" and
 "create". Rows are the driver's tuples then; errors are SQLAlchemy's, as everywhere.
 """
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from tests.pairs import facts
+from benchmarks.pairs import facts
 from tests.rows import memories_of
 
 START = pd.Timestamp("2021-03-01", tz="UTC")

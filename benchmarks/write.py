@@ -1,6 +1,6 @@
 """Writing memories: memframe against the loop that everybody writes, side by side, as ratios.
 
-    python tests/benchmarks/write.py [--server service]
+    python benchmarks/write.py [--server service]
 
 Each way runs in a fresh process against a server of its own process; the ways take turns, and the median of the rounds
 counts. The loop knows of no journal, no lost answer and no second look: what memframe does beside the writes is in its
@@ -22,7 +22,7 @@ from pathlib import Path
 from servers import USER_ID, Keeper, run_apart, serving
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parents[1]))
+sys.path.insert(0, str(HERE.parent))
 
 N_MEMORIES = 1000
 IN_FLIGHT = 8

@@ -1,6 +1,6 @@
 """The whole audit: seconds and peak memory.
 
-    python tests/benchmarks/audit_whole.py
+    python benchmarks/audit_whole.py
 
 Each size runs in fresh processes that take turns; the median of the rounds counts. Seconds are of the processor, which
 hang less on what else the machine does, and in brackets those of the clock. Stores are made up: facts of some 50 words,
@@ -19,7 +19,7 @@ import time
 from itertools import product
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 CHUNK = 10_000
 """Rows of one made-up store; larger ones are several of them."""
@@ -31,8 +31,8 @@ def store(n_rows):
     """Memories of one user, of which something is wrong with every twentieth."""
     import pandas as pd
 
+    from benchmarks.pairs.corpus import corpus
     from tests.audit import corpora
-    from tests.pairs.corpus import corpus
 
     draw = random.Random(5)
     parts = [corpus(min(CHUNK, n_rows - start), seed=9 + start).memories for start in range(0, n_rows, CHUNK)]

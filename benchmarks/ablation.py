@@ -1,6 +1,6 @@
 """Take the audit's rules away, one at a time, and print what is lost without each: what a rule is worth.
 
-    python tests/benchmarks/ablation.py [--real DIR] [--table junk] [--by group]
+    python benchmarks/ablation.py [--real DIR] [--table junk] [--by group]
 
 A rule is a row of a table in `memframe/audit/rules`, or a section of a list of words there. For each, a copy of the
 package is made in which that rule matches nothing, and the check that owns the table runs on the project's own corpora
@@ -25,7 +25,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 RULES = Path("memframe", "audit", "rules")
 NOTHING = r"\A\Zx"
 """A pattern without a match."""
@@ -139,8 +139,8 @@ def own_claims(checks: list[str]) -> Iterator[tuple[str, str, bool | None]]:
     import audit_corpora
     import pandas as pd
 
+    from benchmarks.pairs.updates import updates
     from memframe.audit import audit_memories
-    from tests.pairs.updates import updates
 
     personal = (
         (name, [(text.text, bool(text.spans)) for text in texts])

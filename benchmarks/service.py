@@ -1,7 +1,7 @@
 """The service under load: creates, gets, lists, patches and searches, on SQLite and on PostgreSQL.
 
-    python tests/benchmarks/service.py             # needs wrk, and a PostgreSQL for its part
-    python tests/benchmarks/service.py --rows 0    # without the large table, which takes minutes to fill
+    python benchmarks/service.py             # needs wrk, and a PostgreSQL for its part
+    python benchmarks/service.py --rows 0    # without the large table, which takes minutes to fill
 
 Each service is a process tree of its own, with full durability; wrk shares the machine with it. Requests a
 second and the slowest hundredth depend on what else the machine does, so that the work for a request stands
@@ -23,7 +23,7 @@ from pathlib import Path
 from urllib.parse import urlencode
 from uuid import uuid4
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 N_MEMORIES = 10_000

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from tests.pairs import edits, facts
+from benchmarks.pairs import edits, facts
 from tests.rows import memories_of
 
 START = pd.Timestamp("2020-01-01", tz="UTC")

@@ -1,7 +1,7 @@
 """Two weeks of a fleet of 200 users in whose memories something is planted every night.
 
-    python tests/benchmarks/nights.py --page nights.html
-    python tests/benchmarks/nights.py --users 100 --nights 3 --changed 0.01 --leaving 0
+    python benchmarks/nights.py --page nights.html
+    python benchmarks/nights.py --users 100 --nights 3 --changed 0.01 --leaving 0
 
 The service is a process of its own, and the days are made. Each night some users get a secret, a new fact, another
 wording, a copy of a memory, or lose one; a few revoke their approval, and a few are erased. A user with a new finding
@@ -25,10 +25,10 @@ import requests
 from fleet import counts
 from servers import Nights, serving, user_id
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import memframe as mf
-from tests.pairs.corpus import corpus
+from benchmarks.pairs.corpus import corpus
 
 FIRST_NIGHT = datetime(2026, 11, 2, 2, tzinfo=UTC)
 ACTS = {"secret": 4, "fact": 6, "wording": 3, "copy": 3, "deletion": 4}

@@ -1,6 +1,6 @@
 """How many calls, functions and modules of memframe one row passes: loaded, planned, written.
 
-    python tests/benchmarks/calls.py
+    python benchmarks/calls.py
 
 Counted by `sys.setprofile` in all threads, after one round to warm up; comprehensions and lambdas count as part of
 the function that they stand in.
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from servers import Keeper, serving
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 PACKAGE = str(ROOT / "memframe")
 

@@ -1,6 +1,6 @@
 """A million memories in bounded memory: the cost of a row and peak memory, at 50,000 and at 1,000,000 rows.
 
-    python tests/benchmarks/scale.py
+    python benchmarks/scale.py
 
 Each way runs in a fresh process against a page server of its own process; the sizes take turns, and the
 median of the rounds counts.

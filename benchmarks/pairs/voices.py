@@ -10,7 +10,7 @@ import unicodedata
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.pairs import edits
+from benchmarks.pairs import edits
 
 VOICES = ("notes", "chat", "household")
 SLOT = re.compile(r"\{(\w+)\}")

@@ -1,10 +1,10 @@
 """The audit on the project's own corpora: how right it is about texts, and about pairs of them.
 
-    python tests/benchmarks/audit_corpora.py
+    python benchmarks/audit_corpora.py
 
 Texts of ``tests/audit``: sentences that the detectors were made with, sentences that were unseen when they were
 written, batches in other voices that the detectors learned from later, and what outsiders would try. Stores of
-``tests/pairs``, in the half that the checks were written with and the half that they were not. Real memories are
+``benchmarks/pairs``, in the half that the checks were written with and the half that they were not. Real memories are
 measured by `audit_real.py`, and what the checks cost by `audit_whole.py`.
 """
 
@@ -14,16 +14,16 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.pairs import scoring
+from benchmarks.pairs.corpus import corpus
+from benchmarks.pairs.updates import updates
 from memframe.audit import find_junk, find_personal_data, find_secrets
 from memframe.audit.duplicates import find_exact_duplicates, find_near_duplicates
 from memframe.audit.similarity.cluster import similar_pairs
 from tests.audit import corpora
 from tests.audit.figures import Figures, frame_of, record_figures, span_figures
-from tests.pairs import scoring
-from tests.pairs.corpus import corpus
-from tests.pairs.updates import updates
 
 SEEDS = (1, 2, 3)
 SENTENCES = {"seen": corpora.seen, "unseen": corpora.unseen}

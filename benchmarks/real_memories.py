@@ -1,6 +1,6 @@
 """Fetch real memories from public repositories, and shape them to frames that the audit reads.
 
-    python tests/benchmarks/real_memories.py DIR --out OUT
+    python benchmarks/real_memories.py DIR --out OUT
 
 The sources are listed in `real_sources.toml`: repository, commit, files, how they are read, and a split. Rules may be
 written with sources of the split "learn" in view; those of "measure" are only measured. DIR holds bare repositories

@@ -1,7 +1,7 @@
 """Measure the audit on real memories: how many of its proposals are right, by check and source.
 
-    python tests/benchmarks/real_memories.py REPOSITORIES --out DIR
-    python tests/benchmarks/audit_real.py DIR [--sheet FILE]
+    python benchmarks/real_memories.py REPOSITORIES --out DIR
+    python benchmarks/audit_real.py DIR [--sheet FILE]
 
 Labels are verdicts of readers in `real_labels.csv`, keyed by a hash of what was read: the texts stay outside of the
 project. A proposal is a finding with an action; the first table tells how many are right. The second tells what is
@@ -23,7 +23,7 @@ from typing import NamedTuple
 import pandas as pd
 from real_memories import read_frame, read_sources
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from memframe.audit import audit_memories
 

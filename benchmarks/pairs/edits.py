@@ -1,6 +1,6 @@
 """What happens to a text that is kept twice: another spelling, typing errors, a wrapper, less, another order.
 
-Wrappers and synonyms are in two halves, as the sentences of `tests.pairs.facts` are.
+Wrappers and synonyms are in two halves, as the sentences of `benchmarks.pairs.facts` are.
 """
 
 import re

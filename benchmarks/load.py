@@ -1,6 +1,6 @@
 """How fast memories become a frame: memframe and what people would write or pick instead, side by side.
 
-    python tests/benchmarks/load.py
+    python benchmarks/load.py
 
 Each way runs in a fresh process against a page server of its own process; the ways take turns, in another order each
 round, and the median of the rounds counts. Imports are not timed. One whose library is not installed is left out, and

@@ -1,6 +1,6 @@
 """A fleet of 200 users of 50 memories at 20 ms a request: one worker and eight, in threads and on Dask.
 
-    python tests/benchmarks/fleet.py
+    python benchmarks/fleet.py
 
 The service is a process of its own. A cluster is a local one, as Dask makes it and once more with the settings that
 docs/howto/fleet.md advises; it is warm, as it has done the fleet before, and alone. The ways take turns, and the median
@@ -23,7 +23,7 @@ from typing import NamedTuple
 from servers import Users, serving
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parents[1]))
+sys.path.insert(0, str(HERE.parent))
 
 N_USERS, N_MEMORIES, DELAY_MS = 200, 50, 20
 MIN_RATIO = 6
@@ -55,7 +55,7 @@ def dask(n_workers, settings=None):
 def dask_as_advised(n_workers):
     from dask.config import interpret_value
 
-    page = (HERE.parents[1] / "docs" / "howto" / "fleet.md").read_text()
+    page = (HERE.parent / "docs" / "howto" / "fleet.md").read_text()
     advised = re.findall(r"^export DASK_(\w+)=(\w+)", page, re.MULTILINE)
     return dask(
         n_workers, {name.lower().replace("__", "."): interpret_value(value) for name, value in advised}

@@ -2,7 +2,7 @@
 
 What is measured is the client. They speak just enough of the specification for a load, for writes, or for a fleet.
 
-    python tests/benchmarks/servers.py KIND NUMBER...
+    python benchmarks/servers.py KIND NUMBER...
 """
 
 import base64
@@ -148,8 +148,8 @@ class Users(Answers):
     """Answers for many users by turning the ids in one prepared page into theirs; ``/counts`` says how much it was."""
 
     def __init__(self, n_users, n_memories, delay_ms):
-        sys.path.insert(0, str(HERE.parents[1]))
-        from tests.pairs.corpus import corpus
+        sys.path.insert(0, str(HERE.parent))
+        from benchmarks.pairs.corpus import corpus
 
         self._n_users, self._delay_s = n_users, delay_ms / 1000
         memories = map(memory, count(), corpus(n_memories, seed=7).memories["content"])
@@ -186,7 +186,7 @@ class Nights(Users):
 
     def __init__(self, n_users, n_memories, delay_ms):
         super().__init__(n_users, 1, delay_ms)
-        from tests.pairs.corpus import corpus
+        from benchmarks.pairs.corpus import corpus
 
         texts = corpus(self.N_KINDS * n_memories, seed=7, copies=0.05, changes=0).memories["content"]
         rows = list(map(self._bare, count(), texts))

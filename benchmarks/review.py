@@ -1,6 +1,6 @@
 """Seconds for the queue of many findings, and for one decision among 10,000 proposals.
 
-python tests/benchmarks/review.py [--findings 100000]
+python benchmarks/review.py [--findings 100000]
 """
 
 import argparse

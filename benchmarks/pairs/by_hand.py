@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.pairs.corpus import frame_of
+from benchmarks.pairs.corpus import frame_of
 
 
 class Said(NamedTuple):
