@@ -86,7 +86,8 @@ def test_a_judge_is_asked_about_users_with_a_change_alone(nightly):
     nightly.audit(judge=first)
     assert first.asked
     first.asked.clear()
-    nightly.write(0, content=["My dentist is Dr. Moss.", "My dentist is no longer Dr. Moss but Dr. Reed."])
+    for content in ("My dentist is Dr. Moss.", "My dentist is no longer Dr. Moss but Dr. Reed."):
+        nightly.write(0, content=[content])  # one write after the other: of one write, either may come first
     assert nightly.audit(judge=first).n_before == 2
     assert any("Reed" in text for text in first.asked)
     nightly.audit(judge=second, judge_limit=1)
