@@ -224,7 +224,7 @@ class Desk(AnyWidget):
             return f"There is no plan yet: {escape_invisible(str(error))}"
         if not effects.n_deleted and not effects.n_changed:
             return "The plan would change nothing yet."
-        return f"The plan would do now: {effects}."
+        return f"The plan so far: {effects}."
 
     @cached_property
     def _progress(self) -> dict[tuple[str, str], float]:
