@@ -25,7 +25,7 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from datetime import UTC, datetime
 from functools import partial
 from importlib import import_module
@@ -381,6 +381,10 @@ class FleetFolder:
 
     # -- for runs
 
+    def lock_run(self) -> AbstractContextManager[None]:
+        """Let one process work in the folder."""
+        return process_lock(self.path / ".run.lock", what=f"the folder {self.path}")
+
     def prepare(self) -> None:
         """Create the folder, private to its owner; refuse one that holds other files."""
         if not self.path.parent.is_dir():
@@ -447,6 +451,15 @@ class FleetFolder:
         metadata = {**(table.schema.metadata or {}), NIGHT: night.encode(), _STATE: state}
         with atomic_file(self.path / _OUTCOMES) as file:
             pq.write_table(table.replace_schema_metadata(metadata), file)
+
+    def drop_outcomes(self, user_ids: Iterable[str]) -> None:
+        """Remove the rows of users from the table of outcomes."""
+        outcomes = self.outcomes
+        is_named = outcomes["user_id"].fillna("").map(canonical_id).isin({*user_ids})
+        if is_named.any():
+            about = self._about_run
+            night, state = about.get(NIGHT, b"").decode(), about.get(_STATE, _ENDED)
+            self.write_outcomes(outcomes[~is_named].reset_index(drop=True), night, state)
 
     def record_night(self, results: Iterable[UserResult], night: str, seconds: float) -> None:
         """Add the numbers of a run that came to its end; without any audit there are none."""
@@ -532,7 +545,7 @@ def fill_folder(
     begun_at = client.runtime.clock()
     with raise_write_errors(folder.path), ExitStack() as locked:
         folder.prepare()
-        locked.enter_context(process_lock(folder.path / ".run.lock", what=f"the folder {folder.path}"))
+        locked.enter_context(folder.lock_run())
         approved, gone = list_users(client, folder, work.policies)
         folder.check_form(work)
         night = folder.begin_night(client.runtime.now())
@@ -622,6 +635,8 @@ def _is_unknown(client: Client, request_id: str) -> bool:
 def forget_revoked(client: Client, path: str | PathLike[str]) -> FleetFolder:
     """Delete from a folder what is of users who revoked their approval or were erased; nothing is loaded.
 
+    The table of outcomes keeps its rows of users who revoked, and has none any more of those who were erased.
+
     Parameters
     ----------
     client : Client
@@ -637,6 +652,8 @@ def forget_revoked(client: Client, path: str | PathLike[str]) -> FleetFolder:
     ------
     FrameError
         There is no folder of a fleet, something in it cannot be deleted, or the account knows none of its users.
+    JournalError
+        Another process works in this folder.
 
     Examples
     --------
@@ -650,8 +667,9 @@ def forget_revoked(client: Client, path: str | PathLike[str]) -> FleetFolder:
         raise FrameError(
             f"{folder.path} is not a folder of a fleet, as it has no {_OUTCOMES}: check the path."
         )
-    with raise_write_errors(folder.path):
-        list_users(client, folder)
+    with raise_write_errors(folder.path), folder.lock_run():
+        _, gone = list_users(client, folder)
+        folder.drop_outcomes({*folder.forgotten} - {canonical_id(user.user_id or "") for user in gone})
     return folder
 
 
