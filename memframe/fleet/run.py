@@ -68,7 +68,7 @@ from memframe.fleet.nights import (
     read_nights,
     write_night,
 )
-from memframe.fleet.policies import Policies
+from memframe.fleet.per_user import PerUser
 from memframe.fleet.processes import worker_processes
 from memframe.fleet.work import (
     BEFORE,
@@ -546,7 +546,7 @@ def fill_folder(
     with raise_write_errors(folder.path), ExitStack() as locked:
         folder.prepare()
         locked.enter_context(folder.lock_run())
-        approved, gone = list_users(client, folder, work.policies)
+        approved, gone = list_users(client, folder, work.policies, work.decisions)
         folder.check_form(work)
         night = folder.begin_night(client.runtime.now())
         if work.findings:
@@ -583,7 +583,7 @@ def _save(folder: FleetFolder, result: UserResult) -> UserResult:
 
 
 def list_users(
-    client: Client, folder: FleetFolder, policies: Policies | None = None
+    client: Client, folder: FleetFolder, *per_user: PerUser[Any]
 ) -> tuple[list[FleetUser], list[FleetUser]]:
     """Return users who approved, and users who revoked; delete what a folder holds of the latter, and of erased users.
 
@@ -594,8 +594,8 @@ def list_users(
         were erased.
     """
     requests = client.access_requests()
-    if policies is not None:
-        policies.warn_of_strangers(requests)
+    for files in per_user:
+        files.warn_of_strangers(requests)
     approved, gone = approved_and_revoked(requests)
     erased = _find_erased(client, folder, requests)
     folder.forgotten = folder.forget([*(user.user_id for user in gone if user.user_id), *erased])
