@@ -77,15 +77,16 @@ def test_a_folder_of_decisions_has_those_of_all_and_others_for_some(nightly, tmp
     for n, name in enumerate(("memframe", nightly.user_ids[1])):
         nightly.write(n, **WHOLE)
         reject(nightly, n, folder / f"{name}.decisions", "secret")
-    found = nightly.audit(decisions=folder).findings
+    options = {"decisions": folder, "checks": ["secret"]}
+    found = nightly.audit(**options).findings
     assert not {*nightly.user_ids[:2]} & {*found.user_id[found.check == "secret"]}
     reject(nightly, 1, folder / "memframe.decisions", "secret")
-    outcomes = nightly.audit(decisions=folder).outcomes.set_index("user_id")
+    outcomes = nightly.audit(**options).outcomes.set_index("user_id")
     assert outcomes.status[[*nightly.user_ids]].tolist() == ["done", "failed", "done"]
     assert "both decide about memories of this user" in outcomes.error[nightly.user_ids[1]]
     (folder / "memframe.decisions").rename(folder / "b7e0c9b1-0000-4000-8000-00000000000a.decisions")
     with pytest.warns(UserWarning, match="000a.decisions counts for nobody"):
-        nightly.audit(decisions=folder)
+        nightly.audit(**options)
 
 
 class Judge:
@@ -105,8 +106,8 @@ def test_a_judge_is_asked_about_users_with_a_change_alone(nightly):
     nightly.audit(judge=first)
     assert first.asked
     first.asked.clear()
-    for text in ("My dentist is Dr. Moss.", "My dentist is no longer Dr. Moss but Dr. Reed."):
-        nightly.write(0, content=[text])  # one after the other, as the later one is the newer
+    for content in ("My dentist is Dr. Moss.", "My dentist is no longer Dr. Moss but Dr. Reed."):
+        nightly.write(0, content=[content])  # one write after the other: of one write, either may come first
     assert nightly.audit(judge=first).n_before == 2
     assert any("Reed" in text for text in first.asked)
     nightly.audit(judge=second, judge_limit=1)

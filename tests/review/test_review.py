@@ -7,7 +7,7 @@ from math import comb
 
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import asdict
 
@@ -63,7 +63,7 @@ def written(plan):
 STATES = {"accept": "accepted", "reject": "rejected", "later": "later", "reset": ""}
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=5)
 @given(st.integers(0, 2**32))
 def test_the_plan_holds_what_was_accepted_and_nothing_else(loaded, tmp_path_factory, seed):
     access, audit = loaded
@@ -99,8 +99,8 @@ def test_the_plan_holds_what_was_accepted_and_nothing_else(loaded, tmp_path_fact
     }
 
     again = mf.review(audit, decisions=path, now=NOW)
-    plan, repeated = desk.plan(access), again.plan(access)
-    assert plan.records == repeated.records
+    assert {proposal.id: again.state(proposal) for proposal in again.proposals} == decided
+    plan = desk.plan(access)
     accepted = [proposal for proposal in desk.proposals if decided[proposal.id] == "accepted"]
     may = {memory_id for one in accepted for memory_id in (*one.ids, *one.keeps)}
     assert written(plan).keys() <= may
@@ -123,7 +123,7 @@ def result_of(desk, access):
         return str(error)
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=4)
 @given(st.integers(0, 2**32))
 def test_two_desks_that_edit_split_and_undo_agree_on_the_last_decisions(  # noqa: C901 - one model of all calls
     loaded, tmp_path_factory, seed
@@ -165,7 +165,7 @@ def test_two_desks_that_edit_split_and_undo_agree_on_the_last_decisions(  # noqa
     assert result_of(desks[0], access) == result_of(desks[1], access)
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=5)
 @given(st.integers(0, 2**32))
 def test_what_the_plan_would_do_is_counted_before_it_is_made(loaded, seed):
     access, audit = loaded
