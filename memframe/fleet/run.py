@@ -54,7 +54,6 @@ from memframe.errors import ConfigError, FrameError, MemframeError, NotFoundErro
 from memframe.files import atomic_file, atomic_folder, expand_path, process_lock, write_own_file
 from memframe.fleet.nights import (
     NIGHTS,
-    NO_FINDINGS,
     Night,
     compare_findings,
     count_findings,
@@ -283,21 +282,26 @@ class FleetFolder:
                 f"{self.path} holds no audit of a fleet: check the path, or run audit_fleet first."
             )
         parts: list[list[tuple[str, pd.DataFrame]]] = [[], [], [], []]
-        unchanged, n_skipped = [], 0
+        unchanged, first, n_skipped = [], [], 0
         for place in places:
             user_id = self.user_of(place)
+            before = self.place(BEFORE, user_id)
             if night_of(place) < since:
                 unchanged.append((user_id, place))
-                continue
-            before = self.place(BEFORE, user_id)
-            earlier = read_findings(before) if before.is_dir() else NO_FINDINGS
-            n_skipped += before.is_dir() and night_of(before) >= since
-            for part, frame in zip(parts, compare_findings(read_findings(place), earlier), strict=True):
-                part.append((user_id, frame))
+            elif not before.is_dir():
+                first.append((user_id, place))
+            else:
+                n_skipped += night_of(before) >= since
+                changed = compare_findings(read_findings(place), read_findings(before))
+                for part, frame in zip(parts, changed, strict=True):
+                    part.append((user_id, frame))
         skipped = number_of(n_skipped, "user was", "users were")
         note = f"{skipped} audited several times since: only the last two audits of each are kept"
         new, gone, stayed, settled = map(join_users, parts)
-        return NightChanges(new, gone, stayed, settled, unchanged, len(parts[0]), note if n_skipped else "")
+        if first:  # all is new: there may be many, and nothing has to be compared
+            new = pd.concat([new, read_all_findings(first)], ignore_index=True)
+        n_audited = len(parts[0]) + len(first)
+        return NightChanges(new, gone, stayed, settled, unchanged, n_audited, note if n_skipped else "")
 
     def to_html(self, path: str | PathLike[str], night: datetime | str | None = None) -> None:
         """Write one page: what is new first, users by their worst findings, checks over time, sources. No texts.
