@@ -33,7 +33,7 @@ class Town:
         self.policy.write_text(ALLOWED)
 
     def audit(self):
-        return mf.audit_fleet(self.client, self.path, progress=False)
+        return mf.audit_fleet(self.client, self.path, checks=["exact_duplicate", "secret"], progress=False)
 
     def plan(self, **options):
         return mf.plan_fleet(self.client, self.path, **{"policy": self.policy, "progress": False} | options)
