@@ -187,7 +187,12 @@ def test_the_preview_masks_secrets_as_it_is_saved_with_the_notebook(connected, u
     connected.click("Show a preview", wait=False)
     assert "about the lake" in connected.text
     kept = everything_kept(connected.panel)
-    secrets = ("2580#", "47110815", "ilka@tornow", "usual combination")  # four digits may stand in an id by chance
+    secrets = (
+        "2580#",
+        "47110815",
+        "ilka@tornow",
+        "usual combination",
+    )  # four digits may stand in an id by chance
     assert not [secret for secret in secrets if secret in kept]
 
 
