@@ -400,7 +400,7 @@ def test_expected_failures_pass_and_must_fail(run, proxy, tmp_path):
     }
     proxy.always(wire.GET_CREDENTIALS, with_status(403, 403))
     done = run(proxy.base_url, "--expected-failures", expected, code=1)
-    assert "[expected to fail: take it out of the file]" in done.stdout
+    assert "[expected to fail: remove it from the file]" in done.stdout
     expected.write_text("no-such-thing\n")
     assert (
         "there is no requirement 'no-such-thing'"

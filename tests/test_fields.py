@@ -25,8 +25,7 @@ from memframe.errors import FrameError
 from memframe.fields import COLUMNS_VERSION, MEMORY_FIELDS, TEXT_FIELDS
 from memframe.frames import MEMORY_KINDS
 from memframe.plan.change import FIELDS, same_value
-from memframe.report import CHECKS as CHECK_WORDS
-from memframe.report import PROPOSALS as PROPOSAL_WORDS
+from memframe.report.words import CHECK_WORDS, PROPOSAL_WORDS
 from memframe.service.importing import ForeignMemory
 from memframe.service.openapi import BODY_BOUNDS, NULLABLE
 from memframe.service.store.schema import REVISION
@@ -166,7 +165,7 @@ MEMORY = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=60)
 @given(st.lists(MEMORY, min_size=2, max_size=4), st.data())
 def test_in_whatever_two_memories_differ_both_stay_or_it_is_carried_over(memories, data):
     rows = {f"m{n}": memory for n, memory in enumerate(memories)}

@@ -12,6 +12,7 @@ from memframe.errors import ConfigError
 from tests.chat_stub import ChatStub, said
 from tests.cli.conftest import invoke
 from tests.test_fleet_audit import nightly
+from tests.test_fleet_nights import WHOLE, reject
 
 __all__ = ["nightly"]
 
@@ -69,6 +70,25 @@ def test_a_policy_for_nobody_is_said(nightly, tmp_path):
         nightly.audit(policy=empty)
 
 
+def test_a_folder_of_decisions_has_those_of_all_and_others_for_some(nightly, tmp_path):
+    """Both files about one user would hide what one of them rejects, so that user fails."""
+    folder = tmp_path / "decisions"
+    folder.mkdir()
+    for n, name in enumerate(("memframe", nightly.user_ids[1])):
+        nightly.write(n, **WHOLE)
+        reject(nightly, n, folder / f"{name}.decisions", "secret")
+    options = {"decisions": folder, "checks": ["secret"]}
+    found = nightly.audit(**options).findings
+    assert not {*nightly.user_ids[:2]} & {*found.user_id[found.check == "secret"]}
+    reject(nightly, 1, folder / "memframe.decisions", "secret")
+    outcomes = nightly.audit(**options).outcomes.set_index("user_id")
+    assert outcomes.status[[*nightly.user_ids]].tolist() == ["done", "failed", "done"]
+    assert "both decide about memories of this user" in outcomes.error[nightly.user_ids[1]]
+    (folder / "memframe.decisions").rename(folder / "b7e0c9b1-0000-4000-8000-00000000000a.decisions")
+    with pytest.warns(UserWarning, match="000a.decisions counts for nobody"):
+        nightly.audit(**options)
+
+
 class Judge:
     """Answers the same to every question, and counts the texts that it was asked about."""
 
@@ -86,7 +106,8 @@ def test_a_judge_is_asked_about_users_with_a_change_alone(nightly):
     nightly.audit(judge=first)
     assert first.asked
     first.asked.clear()
-    nightly.write(0, content=["My dentist is Dr. Moss.", "My dentist is no longer Dr. Moss but Dr. Reed."])
+    for content in ("My dentist is Dr. Moss.", "My dentist is no longer Dr. Moss but Dr. Reed."):
+        nightly.write(0, content=[content])  # one write after the other: of one write, either may come first
     assert nightly.audit(judge=first).n_before == 2
     assert any("Reed" in text for text in first.asked)
     nightly.audit(judge=second, judge_limit=1)

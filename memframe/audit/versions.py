@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from memframe.audit.candidates import nearest_older
+from memframe.audit.candidates import Reach, nearest_older
 from memframe.audit.changed_values import find_value_changes
 from memframe.audit.findings import findings_frame
 from memframe.audit.keeper import age_order
@@ -68,7 +68,7 @@ Its blanks are taken once, as a text of thousands of them took minutes when each
 _MIN_UNDER_HEADING = 3
 """Texts under one heading from which on it is left out, because it says nothing about any single one."""
 
-_N_WORDS, _N_POSTINGS, _N_SCORED = 8, 40, 10
+_REACH = Reach(n_words=8, n_postings=40, n_scored=10)
 """Bounds of the search, at a third of the cost of one for a judge: a text as similar as this shares its rarest words.
 
 On the histories of 37 stores this finds 178 of the 180 rewrites that the whole search finds.
@@ -209,9 +209,7 @@ def _find_rewritten(chosen: pd.DataFrame, pairs: SimilarPairs) -> Iterator[Link]
         age_order(chosen),
         n=1,
         min_score=_MIN_SIMILARITY,
-        n_words=_N_WORDS,
-        n_postings=_N_POSTINGS,
-        n_scored=_N_SCORED,
+        reach=_REACH,
     )
     created = pd.to_datetime(chosen["created_at"], utc=True).to_numpy("datetime64[us]")
     n_heavy = _count_heavy(words)

@@ -153,8 +153,8 @@ def plan_cleanup(
     judged: Audit = given if isinstance(given, Audit) else audit_again(own, given).audit
     if own is None and judged.is_stored:
         raise PlanError(
-            "the audit is of memories with ids, as a service has them: give the access to them, "
-            "plan_cleanup(access, audit)"
+            "None is not an Access, and the audit is of memories of a service: plan_cleanup(access, audit), "
+            "with access = mf.open_access(client, request_id)"
         )
     if own is not None and not judged.is_stored:
         raise unstored_error()

@@ -150,13 +150,13 @@ def _answer(name: str, words: str, *, help: str | None = None) -> click.Command:
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
-@click.option("-q", "--quiet", is_flag=True, help="No progress and no remarks: only results and errors.")
+@click.option("-q", "--quiet", is_flag=True, help="Print results and errors only.")
 @click.version_option(package_name="memframe")
 @click.pass_context
 def main(context: click.Context, quiet: bool) -> None:
     """The memories of an AI as data: serve, load, audit, plan, write back, undo.
 
-    Address and key come from MEMFRAME_BASE_URL and MEMFRAME_API_KEY, or are those that `memframe login` stored.
+    Set the address and key in MEMFRAME_BASE_URL and MEMFRAME_API_KEY, or store them with `memframe login`.
 
     \b
     Exit codes: 0 done, 1 error, 2 wrong usage, 3 conflicts or rejected rows,

@@ -36,28 +36,28 @@ from memframe.settings import find_client_settings
 @click.argument("url")
 @combine(
     key_option(
-        "--api-key-file", "the API key", help="File with the API key; by default it is that of the settings."
+        "--api-key-file", "the API key", help="File with the API key. Default: the key of your settings."
     ),
     click.option(
         "--request", "request", metavar="ID", help="An approved access request, or the beginning of its id."
     ),
     click.option("--other-request", metavar="ID", help="An access request of another developer."),
-    click.option(
-        "--write", is_flag=True, help="Also create, change and delete memories of its own; needs a user."
-    ),
+    click.option("--write", is_flag=True, help="Also create, change and delete test memories; needs a user."),
     key_option(
-        "--memory-key-file", "the memory key", help="File with a memory key, to make an access request with."
+        "--memory-key-file", "the memory key", help="File with a memory key, for a new access request."
     ),
     click.option(
-        "--authorize", is_flag=True, help="Let a user authorize the client of the settings, for a memory key."
+        "--authorize", is_flag=True, help="Get a memory key: a user authorizes the client of your settings."
     ),
-    click.option("--wait", "wait_s", metavar="SECONDS", type=SECONDS, help="Seconds for a user to decide."),
-    click.option("--new-tag", metavar="NAME", help="Name of a tag to create, which no call can delete."),
+    click.option(
+        "--wait", "wait_s", metavar="SECONDS", type=SECONDS, help="Seconds to wait for the user's decision."
+    ),
+    click.option("--new-tag", metavar="NAME", help="Create a tag of this name; no call can delete it."),
     click.option(
         "--expected-failures",
         "expected_file",
         type=FILE,
-        help="File with an id of a requirement on each line, and comments after #.",
+        help="File with the id of one requirement per line; # begins a comment.",
     ),
     as_json,
 )
@@ -79,18 +79,19 @@ def check_command(
 ) -> None:
     """Try each requirement of the specification on the service at URL, for people who build one.
 
-    Prints a line for each: its level, the outcome, its id, and what was found. A `must` is in the specification.
-    `needed` follows from a standard that it names, or clients cannot work without it. Where it is silent, `free` tells
-    what the service does. Ends with 1 if a must does not hold, or if one that is expected to fail holds.
+    Prints one line per requirement: level, outcome, id and what was found. A `must` is in the specification. A `needed`
+    follows from a standard that the specification names, or clients cannot work without it. A `free` line says what the
+    service does where the specification is silent. Exits with 1 if a must fails, or if one that is expected to fail
+    holds.
 
-    It only reads, unless --write is given: then it creates memories of its own for the user of the request and deletes
-    them. Only --memory-key-file, --authorize and --new-tag leave traces, which are named, as no call removes them.
+    It only reads, unless you give --write: then it creates memories of its own for the user of the request, and deletes
+    them. Only --memory-key-file, --authorize and --new-tag leave something behind; no call can remove it, so the check
+    lists it.
     """
     settings = find_client_settings(url, api_key=api_key)
     if write and not (request or ((memory_key or authorize) and wait_s is not None)):
         raise click.UsageError(
-            "--write needs to know whose memories to write to: give --request ID, or --wait with --memory-key-file or "
-            "--authorize"
+            "--write needs a user: give --request ID, or --wait with --memory-key-file or --authorize"
         )
     expected = check_expected(_read_ids(expected_file) if expected_file else ())
     flow = OAuthFlow() if authorize else None
@@ -121,7 +122,7 @@ def check_command(
     }
     show(document, _summary_of(verdicts))
     for trace in probe.left_behind:
-        remark(f"Left at the service: {trace}.")
+        remark(f"Left behind: {trace}.")
     if not document["holds"]:
         sys.exit(1)
 
@@ -149,7 +150,7 @@ def _print_line(verdict: Verdict) -> None:
 
 EXPECTED_WORDS: Mapping[str, str] = {
     "fails": "expected",
-    "holds": "expected to fail: take it out of the file",
+    "holds": "expected to fail: remove it from the file",
 }
 
 

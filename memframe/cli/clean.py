@@ -33,23 +33,23 @@ from memframe.review import Review, review
     metavar="CHECKS",
     help="Accept all proposals of these checks, such as exact_duplicate,secret, and no others.",
 )
-@click.option(
-    "--decisions", type=FILE, help="File in which decisions last; what was accepted in it is carried out."
-)
+@click.option("--decisions", type=FILE, help="Apply what you accepted in this file of decisions.")
 @policy_option
-@click.option("--plan", "plan_path", type=FILE, help="Carry out a plan that `memframe review --file` saved.")
-@click.option("--diff", "is_dry", is_flag=True, help="Print a unified patch, and write nothing.")
-@click.option("--out", type=LocalPath(), help="The clean copy; by default beside PATH, as NAME.cleaned.EXT.")
+@click.option("--plan", "plan_path", type=FILE, help="Apply a plan that `memframe review --file` saved.")
+@click.option("--diff", "is_dry", is_flag=True, help="Print a unified diff and write nothing.")
+@click.option(
+    "--out", type=LocalPath(), help="Write the clean copy here. Default: NAME.cleaned.EXT next to PATH."
+)
 @click.option(
     "--changes",
     type=FILE,
     multiple=True,
-    help="Change no file, but list ids to delete and texts to set in this one, .json or .csv: for exports.",
+    help="For exports: list the ids to delete and the texts to set in this file (.json or .csv); change no other.",
 )
-@click.option("--in-place", is_flag=True, help="Change PATH itself; `memframe undo` takes it back.")
-@click.option("--force", is_flag=True, help="Replace what is at --out.")
+@click.option("--in-place", is_flag=True, help="Change PATH itself; `memframe undo` restores it.")
+@click.option("--force", is_flag=True, help="Replace an existing --out.")
 @click.option("--format", "form", default="auto", help="Format of PATH, if several fit.")
-@click.option("--zone", help="Time zone of times in PATH that name none, such as Europe/Paris.")
+@click.option("--zone", help="Time zone of times in PATH without one, such as Europe/Paris.")
 @full_option
 @as_json
 @example(
@@ -75,18 +75,20 @@ def clean_command(
 ) -> None:
     """Clean PATH in its own format: Markdown, JSON, JSON Lines, CSV, Parquet, or a folder of them.
 
-    It is audited, and in a terminal you decide on each proposal; in a script only that is done which `memframe plan`
-    does by itself, what --accept names, or what was accepted in --decisions. What is decided changes in the text of the
-    file, nothing else, and what cannot be written is named. By default a copy is written beside PATH.
+    Audits PATH and, in a terminal, asks about each proposal. A script applies what `memframe plan` would, or what
+    --accept names, or what you accepted in --decisions. Only the text of those memories changes; what the format cannot
+    hold is listed. By default, writes a copy next to PATH.
 
-    Ends with 3 if PATH has changed since the plan was made.
+    Exits with 3 if PATH has changed since the plan was made.
     """
     if plan_path is not None and (accept or decisions or policy):
-        raise click.UsageError("--plan says what to do: leave out --accept, --decisions and --policy.")
+        raise click.UsageError(
+            "Give --plan without --accept, --decisions and --policy: the plan is already decided."
+        )
     if in_place and out is not None:
-        raise click.UsageError("--out is for a copy, --in-place for none: give one of them.")
+        raise click.UsageError("Give --out for a copy or --in-place for none, not both.")
     if changes and (out is not None or in_place or is_dry):
-        raise click.UsageError("--changes writes a list alone: leave out --out, --in-place and --diff.")
+        raise click.UsageError("Give --changes without --out, --in-place and --diff: it only writes a list.")
     if changes:
         _list_changes(path, changes, plan_path, accept, decisions, policy, form=form, zone=zone, force=force)
         return
@@ -186,12 +188,12 @@ def _print_patch(cleaned: CleanedFile) -> None:
 
 def _remark_left(cleaned: CleanedFile) -> None:
     if n_left := len(cleaned.plan.left):
-        remark(f"{number_of(n_left, 'proposal is', 'proposals are')} left for you; --json names them.")
+        remark(f"{number_of(n_left, 'proposal is', 'proposals are')} left for you; --json lists them.")
 
 
 def _lines_of(cleaned: CleanedFile) -> Iterator[str]:
     if cleaned.out is None:
-        yield "Nothing to clean, so nothing was written."
+        yield "Nothing to clean: no file was written."
     elif cleaned.backup is None:
         yield f"Clean copy: {cleaned.out}"
     else:

@@ -43,47 +43,47 @@ def full_request_id(client: Client, given: str) -> str:
 def login_command(base_url: str, auth_url: str | None, client_id: str | None) -> None:
     """Verify an API key, and store it in the keyring of the operating system.
 
-    The prompts for the key, and for the client secret if --client-id is given, show no input; they also read standard
-    input, a line each. Stored keys are only ever sent to these addresses.
+    Prompts for the key, and with --client-id for the client secret, without showing them; or reads them from standard
+    input, one per line. Stored keys are sent only to these addresses.
     """
     api_key = ask_secret("API key")
     client_secret = ask_secret("Client secret") if client_id else None
     with connect_and_sign_in(base_url, api_key=api_key, auth_url=auth_url) as client:
         base_url = client.base_url
     store_settings(base_url, api_key, auth_url=auth_url, client_id=client_id, client_secret=client_secret)
-    click.echo(f"Signed in at {base_url}; the key is kept in the keyring.")
+    click.echo(f"Signed in at {base_url}. The key is in your keyring.")
 
 
 @click.command("logout")
 @example("memframe logout")
 def logout_command() -> None:
-    """Remove from the keyring the key and the addresses stored by `memframe login`.
+    """Remove the key and the addresses that `memframe login` stored in the keyring.
 
-    Keys in the environment stay, and so does the API key itself: replace it at the service if it has leaked.
+    Keys in the environment stay. The API key remains valid: if it has leaked, replace it at the service.
     """
     removed = remove_settings()
-    click.echo(f"Removed from the keyring: {', '.join(removed)}." if removed else "The keyring held nothing.")
+    click.echo(f"Removed from the keyring: {', '.join(removed)}." if removed else "The keyring was empty.")
 
 
 @click.group("request", cls=Group)
 @example('memframe request new --reason "Weekly review of duplicates" --wait 600')
 def request_group() -> None:
-    """Ask a user for access to their memories, and see what they decided."""
+    """Ask a user for access to their memories, and see the decision."""
 
 
 @request_group.command("new")
-@click.option("--reason", required=True, help="Text for the user to read before deciding.")
+@click.option("--reason", required=True, help="Reason that the user reads before deciding.")
 @click.option(
-    "--local", is_flag=True, help="Receive the redirect on this machine, instead of asking for its address."
+    "--local", is_flag=True, help="Receive the redirect on this machine instead of asking for its address."
 )
 @click.option("--wait", "wait_s", metavar="SECONDS", type=SECONDS, help="Seconds to wait for the decision.")
 @as_json
 @example('memframe request new --reason "Weekly review of duplicates"')
 def request_new(reason: str, local: bool, wait_s: float | None) -> None:
-    """Let a user authorize the application, then request access; prints the request.
+    """Let a user authorize the application, request access, and print the request.
 
-    Prints the address for the user's browser, and asks for the address that the browser was redirected to (also as
-    a line of standard input). With --wait it waits for the decision, and ends with 5 if that is not an approval.
+    Prints an address for the user's browser, and asks for the address that the browser was redirected to (or reads it
+    from standard input). With --wait, waits for the decision, and exits with 5 unless the user approves.
     """
     flow = OAuthFlow()
     if local:
@@ -94,7 +94,7 @@ def request_new(reason: str, local: bool, wait_s: float | None) -> None:
     with connect() as client:
         asked = client.create_access_request(tokens.memory_key, reason)
         if wait_s is not None:
-            remark(f"{asked.id}: waiting for the user's decision on the dashboard at {flow.auth_url}")
+            remark(f"{asked.id}: waiting until the user decides on the dashboard of {flow.auth_url}")
             asked = wait_for_decision(client, asked.id, timeout_s=wait_s)
     _print_request(asked, must_be_approved=wait_s is not None)
 
@@ -107,7 +107,7 @@ def request_new(reason: str, local: bool, wait_s: float | None) -> None:
 @as_json
 @example("memframe request wait 7c9e6679 --timeout 3600")
 def request_wait(request_id: str, timeout_s: float) -> None:
-    """Wait until the user has decided; prints the request, and ends with 5 if it is not approved."""
+    """Wait for the user's decision, and print the request; exits with 5 unless the user approves."""
     with connect() as client:
         decided = wait_for_decision(client, full_request_id(client, request_id), timeout_s=timeout_s)
     _print_request(decided, must_be_approved=True)
@@ -127,7 +127,7 @@ def request_show(request_id: str) -> None:
 @as_json
 @example("memframe request list --json")
 def request_list() -> None:
-    """List all requests of this developer account, the newest first."""
+    """List all requests of this developer account, newest first."""
     with connect() as client:
         requests = client.access_requests()
     requests.sort(key=lambda each: each.created_at.timestamp() if each.created_at else 0.0, reverse=True)

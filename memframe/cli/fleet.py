@@ -52,9 +52,9 @@ from memframe.fleet import (
     export_fleet,
     plan_fleet,
 )
-from memframe.fleet.policies import read_policies
+from memframe.fleet.per_user import read_policies
 from memframe.fleet.run import dask_client_at, forget_revoked
-from memframe.report import words_of
+from memframe.report.words import words_of
 from memframe.secret import Secret
 
 SOME_FAILED = 1
@@ -78,8 +78,8 @@ _NOUNS = {
 def fleet_group() -> None:
     """Audit, export or clean up the memories of every user who approved, in one folder.
 
-    A repeated audit looks at every user again and audits those whose memories have changed; a repeated export processes
-    users who are missing. All end with 1 if a user failed; a revoked approval is no failure.
+    A repeated audit checks every user, and audits those whose memories have changed. A repeated export adds the users
+    who are missing. Commands exit with 1 if a user failed; a revoked approval is not a failure.
     """
 
 
@@ -89,13 +89,13 @@ fleet_options = combine(
         "--workers",
         metavar="N",
         type=click.IntRange(min=1),
-        help="Threads on this machine, by default 8; with --processes by default as many as it has cores.",
+        help="Threads on this machine (default: 8), or processes with --processes (default: one per core).",
     ),
     click.option(
         "--processes",
         "is_apart",
         is_flag=True,
-        help="Use processes instead of threads: quicker where the audit takes longer than the requests.",
+        help="Use processes instead of threads: faster if the audit takes longer than the requests.",
     ),
     click.option("--dask", "address", metavar="ADDRESS", help="Scheduler of a Dask cluster to use instead."),
     as_json,
@@ -114,14 +114,15 @@ fleet_options = combine(
 @checks_option
 @click.option(
     "--decisions",
-    type=LocalPath(exists=True, dir_okay=False),
-    help="Count what `memframe review` settled in this file, for any user, instead of keeping it as a finding.",
+    type=LocalPath(exists=True),
+    help="Only count findings that `memframe review` settled in this file, of any user; or in a folder with "
+    "memframe.decisions for all users and USER_ID.decisions in its place for some.",
 )
 @click.option(
     "--policy",
     type=LocalPath(exists=True),
-    help="A file whose rules are looked for as well, and whose [fail] stands for --fail-on; or a folder with "
-    "memframe.toml for all users and USER_ID.toml in its place for some.",
+    help="Policy file with additional rules and a default for --fail-on ([fail]); or a folder with "
+    "memframe.toml for all users, and USER_ID.toml to replace it for one.",
 )
 @judge_options
 @example("memframe fleet audit fleet-2026-11 --fail-on high")
@@ -142,8 +143,8 @@ def fleet_audit(
 ) -> None:
     """Audit the memories of every user separately, and write the findings to PATH.
 
-    Of users whose memories have not changed since their audit in PATH, its findings are taken over. --fail-on counts
-    the findings of all users whom this run reached.
+    Users whose memories have not changed since their audit in PATH keep its findings. --fail-on counts the findings of
+    all users whom this run reached.
     """
     fail = choose_fail(fail_on, read_policies(policy).common)
     judge = make_judge(judge_url, model, judge_key, send=send)
@@ -172,7 +173,7 @@ def fleet_audit(
 @fleet_group.command("export")
 @fleet_options
 @click.option(
-    "--plaintext", is_flag=True, help="Do not seal the archives: anyone who can read PATH can read them."
+    "--plaintext", is_flag=True, help="Do not encrypt the archives: anyone who can read PATH can read them."
 )
 @example("memframe fleet export fleet-2026-11")
 def fleet_export(path: Path, plaintext: bool, **cluster: Any) -> None:
@@ -185,10 +186,14 @@ def fleet_export(path: Path, plaintext: bool, **cluster: Any) -> None:
 @fleet_group.command("compare")
 @click.argument("path", type=LocalPath(exists=True))
 @click.option(
-    "--since", metavar="TIME", help="Look at users audited since, such as 2026-11-23; else in the last run."
+    "--since",
+    metavar="TIME",
+    help="Compare users audited since then, such as 2026-11-23. Default: the last run.",
 )
 @click.option(
-    "--html", type=FILE, help="Also write a page: what is new, users by severity, checks over time, sources."
+    "--html",
+    type=FILE,
+    help="Also write an HTML page: what is new, users by severity, checks over time, sources.",
 )
 @force_option
 @fail_on_option
@@ -197,9 +202,9 @@ def fleet_export(path: Path, plaintext: bool, **cluster: Any) -> None:
 def fleet_compare(
     path: Path, since: str | None, html: Path | None, force: bool, fail_on: Severity | None
 ) -> None:
-    """Compare the last audit of each user in PATH with the one before: new, gone and settled findings, without texts.
+    """Compare the last two audits of each user in PATH: new, gone and settled findings, without texts.
 
-    Settled is what a person rejected since. --fail-on counts new findings alone.
+    A finding is settled if a person has rejected it since. --fail-on counts only new findings.
     """
     folder = FleetFolder(path)
     if html is not None:
@@ -241,19 +246,19 @@ def _lines_of_comparison(compared: Comparison, tables: Mapping[str, pd.DataFrame
                 f"{name:<7} {row.severity:<7} {words_of(str(row.check)).title:<18} {row.n:>5,}  {row.user_id}"
             )
         if (n_more := len(counted) - MAX_USERS) > 0:
-            yield f"and {n_more:,} more, which --json names"
+            yield f"and {n_more:,} more; --json lists them"
     if compared.note:
         yield compared.note
 
 
 _workers_option = click.option(
-    "--workers", metavar="N", default=8, type=click.IntRange(min=1), help="Users at a time."
+    "--workers", metavar="N", default=8, type=click.IntRange(min=1), help="Users to process at a time."
 )
 _allow_option = click.option(
     "--policy",
     type=LocalPath(exists=True),
     required=True,
-    help="A file (memframe.toml) whose [allow] says what may be done without a person, or a folder as for "
+    help="Policy file (memframe.toml) whose [allow] names what needs no person, or a folder as for "
     "`fleet audit`.",
 )
 
@@ -263,8 +268,8 @@ _allow_option = click.option(
 @_allow_option
 @click.option(
     "--decisions",
-    type=LocalPath(exists=True, dir_okay=False),
-    help="Leave out what was rejected in this file by `memframe review`, for any user.",
+    type=LocalPath(exists=True),
+    help="Leave out what `memframe review` rejected in this file, of any user; or in a folder as for `fleet audit`.",
 )
 @_workers_option
 @as_json
@@ -273,9 +278,10 @@ _allow_option = click.option(
     "memframe fleet apply nightly --policy memframe.toml",
 )
 def fleet_plan(path: Path, policy: Path, decisions: Path | None, workers: int) -> None:
-    """Plan what the last audit in PATH proposes and a policy allows without a person, for each user; write nothing.
+    """Plan, for each user, what the last audit in PATH proposes and the policy allows without a person.
 
-    The plans are in PATH, encrypted for you on this machine; `memframe plan --show` shows one.
+    Saves the plans in PATH, encrypted for you on this machine; nothing else is written. `memframe plan --show` shows
+    one.
     """
     with connect() as client:
         plans = plan_fleet(client, path, policy=policy, decisions=decisions, workers=workers)
@@ -308,10 +314,10 @@ def fleet_plan(path: Path, policy: Path, decisions: Path | None, workers: int) -
 @as_json
 @example("memframe fleet apply nightly --policy memframe.toml")
 def fleet_apply(path: Path, policy: Path, workers: int, settle_s: float) -> None:
-    """Apply the plans of `fleet plan` in PATH, each with a journal of its own, and print one balance.
+    """Apply the plans of `fleet plan` in PATH, each with its own journal, and print the totals.
 
-    The policy is the consent. If the command is interrupted, repeat it: what was written is found out, and the rest is
-    written. Ends with 3 if rows were rejected or in conflict, with 4 if the outcome of some is unknown.
+    The policy stands for your confirmation. If the command is interrupted, run it again: it finds out what was written,
+    and writes the rest. Exits with 3 if rows were rejected or in conflict, and with 4 if an outcome is unknown.
     """
     with connect() as client:
         run = apply_fleet(client, path, policy=policy, workers=workers, settle_s=settle_s)
@@ -322,7 +328,7 @@ def fleet_apply(path: Path, policy: Path, workers: int, settle_s: float) -> None
     _show_users(path, run, words)
     n_open = run.counts["unknown"] + run.counts["planned"]
     if n_open and not wants_json():
-        remark("repeat the command to finish what is planned or unknown")
+        remark("Run the command again to finish what is planned or unknown.")
     if run.counts["unknown"]:
         sys.exit(UNKNOWN)
     if run.users.get("failed"):
@@ -351,7 +357,7 @@ def _show_users(path: Path, found: FleetPlans | FleetRun, words: str) -> None:
 def fleet_forget(path: Path) -> None:
     """Delete from PATH the data of users who revoked their approval or were erased.
 
-    `audit` and `export` do the same when they run again.
+    `audit` and `export` also do this each time they run.
     """
     with connect() as client:
         folder = forget_revoked(client, path)
@@ -360,7 +366,7 @@ def fleet_forget(path: Path) -> None:
 
 def _describe_forgotten(folder: FleetFolder) -> str:
     if not folder.forgotten:
-        return f"{folder.path} contains nothing from users who revoked their approval or were erased"
+        return f"{folder.path} holds nothing of users who revoked their approval or were erased"
     users = number_of(len(folder.forgotten), "user", "users")
     return f"{users} revoked or erased: findings and memories deleted from {folder.path}"
 
@@ -371,9 +377,7 @@ def _connect(
 ) -> Iterator[tuple[Client, dict[str, Any]]]:
     """Yield a client, and the options of the scheduler."""
     if address and (is_apart or workers):
-        raise click.UsageError(
-            "--workers and --processes are about this machine: leave them out with --dask."
-        )
+        raise click.UsageError("--workers and --processes apply to this machine: leave them out with --dask.")
     with connect() as client, ExitStack() as cluster:
         how: dict[str, Any] = {"workers": workers, "scheduler": "processes" if is_apart else "threads"}
         if address:
@@ -383,8 +387,8 @@ def _connect(
         except KeyboardInterrupt:
             n_done = int((FleetFolder(path).outcomes["status"] == "done").sum())
             raise click.ClickException(
-                f"stopped; {number_of(n_done, 'user is', 'users are')} done in {path}, and the same "
-                "command processes the others"
+                f"stopped; {number_of(n_done, 'user is', 'users are')} done in {path}; run the same "
+                "command again for the others"
             ) from None
 
 
@@ -403,7 +407,7 @@ def _print_result(folder: FleetFolder, **counts: int) -> None:
         for row in outcomes[outcomes["error"].notna() & ~is_["revoked"]].head(MAX_ERRORS).itertuples():
             click.echo(printable(f"{row.user_id}: {row.error}"), err=True)
         if n_of["failed"]:
-            remark("repeat the command to process the users who are missing")
+            remark("Run the command again to process the users who are missing.")
         if folder.forgotten:
             remark(printable(_describe_forgotten(folder)))
     if n_of["failed"]:

@@ -17,7 +17,7 @@ from memframe.cli.options import LocalPath, as_json, combine, example, key_file_
 from memframe.display import number_of, printable
 from memframe.history import find_changes, frame_of_changes, trace_memory
 from memframe.plan.render import render_diff
-from memframe.report import name_source
+from memframe.report.words import name_source
 from memframe.secret import Secret
 from memframe.snapshots import format_moment, list_snapshots
 
@@ -30,19 +30,17 @@ MAX_SHOWN = 50
 
 @click.command("history")
 @click.argument("path", type=LocalPath(exists=True))
-@click.option(
-    "--id", "memory_id", metavar="ID", help="Show the life of this memory: each change, with its moment."
-)
-@click.option("--since", metavar="TIME", help="Show what changed since this moment, such as 2026-11-16.")
-@click.option("--until", metavar="TIME", help="Show changes up to this moment; by default up to the present.")
+@click.option("--id", "memory_id", metavar="ID", help="Show each change of this memory, with its time.")
+@click.option("--since", metavar="TIME", help="Show what has changed since then, such as 2026-11-16.")
+@click.option("--until", metavar="TIME", help="Show changes up to this time. Default: now.")
 @click.option(
     "--forget",
     "forgotten",
     metavar="ID",
     multiple=True,
-    help="Delete what the snapshots hold of this memory; its present state stays. May be given several times.",
+    help="Delete this memory from the snapshots; its present state stays. May be repeated.",
 )
-@click.option("--full", is_flag=True, help=f"Print all changes, not the first {MAX_SHOWN}.")
+@click.option("--full", is_flag=True, help=f"Print all changes, not only the first {MAX_SHOWN}.")
 @combine(key_file_option, request_option(required=False), as_json)
 @example(
     "memframe history archive",
@@ -59,15 +57,15 @@ def history_command(
     key: Secret | None,
     request_id: str | None,
 ) -> None:
-    """List the states that an archive keeps, with counts by source; or what changed, or the life of one memory.
+    """List the past states of an archive, or show what changed between them.
 
-    `memframe export --refresh --keep` keeps them. A day, a minute or a second means its end, in UTC. Changes are shown
-    as those of a plan, with secrets masked. A sealed archive needs the user's --request or --key-file for the texts.
+    `memframe export --refresh --keep` keeps these states. Times are in UTC; a day, a minute or a second means its end.
+    Changes are shown as in a plan, with secrets masked. A sealed archive needs --request or --key-file to show texts.
     """
     if sum((memory_id is not None, since is not None, bool(forgotten))) > 1:
         raise click.UsageError("Give one of --id, --since and --forget.")
     if until is not None and since is None:
-        raise click.UsageError("--until ends what --since begins: give both.")
+        raise click.UsageError("--until needs --since: give both.")
     if forgotten:
         _forget(path, forgotten, request_id)
     elif since is None and memory_id is None:
@@ -108,7 +106,7 @@ def _forget(path: Path, ids: tuple[str, ...], request_id: str | None) -> None:
 def _lines_of(path: Path, snapshots: pd.DataFrame) -> Iterator[str]:
     """Yield a line for each snapshot."""
     if snapshots.empty:
-        yield f"{path} keeps no states of the past: memframe export {path} --refresh --keep keeps them from now on."
+        yield f"{path} keeps no past states. To keep them from now on: memframe export {path} --refresh --keep"
         return
     yield f"{'state of (UTC)':<20} {'memories':>9} {'added':>7} {'changed':>8} {'gone':>6}   sources"
     for one in snapshots.to_dict("records"):
@@ -143,4 +141,4 @@ def _show_life(path: Path, memory_id: str, key: Key | None) -> None:
                 {"taken_at": taken_at.isoformat(), **row}
                 for row in frame_of_changes([change]).to_dict("records")
             ]
-    show(to_builtins(rows), "\n\n".join(parts) or f"No state that {path} keeps has a memory {memory_id}.")
+    show(to_builtins(rows), "\n\n".join(parts) or f"No state in {path} has a memory {memory_id}.")

@@ -26,13 +26,13 @@ looking = combine(
     click.option(
         "--with-text",
         is_flag=True,
-        help="Show title, summary, content and tags; without it, how long they are.",
+        help="Show title, summary, content and tags instead of their lengths.",
     ),
     access_required,
     as_json,
 )
 limit_option = click.option(
-    "--limit", type=click.IntRange(min=1), help="Maximum number of memories; by default all."
+    "--limit", type=click.IntRange(min=1), help="Maximum number of memories. Default: all."
 )
 
 
@@ -41,7 +41,7 @@ limit_option = click.option(
 @looking
 @example("memframe show 5f0c9b1e --request 7c9e6679 --with-text")
 def show_command(access: Access, memory_id: str, with_text: bool) -> None:
-    """Show one memory, given by its id or the beginning of its id; texts are masked."""
+    """Show one memory, by its id or the beginning of it; secrets are masked."""
     if not is_uuid(memory_id):
         ids = load_memories(access)["id"]
         memory_id = full_id(memory_id, ids, ("memory", "memories"), shown_by="`memframe list`")

@@ -56,7 +56,7 @@ FILE = LocalPath(dir_okay=False)
 policy_option = click.option(
     "--policy",
     type=FILE,
-    help="A file of what may never happen (memframe.toml), such as memories that are protected and limits of a plan.",
+    help="Policy file (memframe.toml): which memories to protect, and how much a plan may change.",
 )
 
 _JSON = "memframe.json"
@@ -90,7 +90,7 @@ def show(values: Any, words: str | Iterable[str] | None = None) -> None:
     else:
         click.echo("\n".join(f"{name:<14} {value}" for name, value in values.items()))
     if isinstance(values, dict) and values.keys() & {"api_key", "client_secret"} and not wants_json():
-        remark("These secrets are shown only now; keep them.")
+        remark("These secrets are shown only once: keep them.")
 
 
 def combine(*decorators: Callable[[Command], Command]) -> Callable[[Command], Command]:
@@ -130,7 +130,9 @@ def ask_secret(name: str) -> Secret:
         return Secret(click.prompt(name, hide_input=True, err=True))
     line = sys.stdin.readline()
     if not line.strip():
-        raise ConfigError(f"{name}: standard input has no line for it; add one, or run this in a terminal")
+        raise ConfigError(
+            f"{name}: standard input has no line left for it; add one, or run the command in a terminal"
+        )
     return Secret(line.strip())
 
 
@@ -153,7 +155,7 @@ def read_keys(file: Path, option: str) -> list[Secret]:
     except OSError as error:
         fault = error.strerror or "it cannot be opened"
     raise ConfigError(
-        f"the file of {option} cannot be read: {fault}; give the path of a text file, never a key itself"
+        f"the file of {option} cannot be read: {fault}; give the path of a text file, not the key itself"
     )
 
 

@@ -38,22 +38,14 @@ from memframe.cli.options import (
     show,
     wants_json,
 )
-from memframe.display import number_of, printable
+from memframe.display import format_memories, format_share, number_of, printable
 from memframe.errors import FrameError
 from memframe.files import OwnKind, check_replaceable, is_own, raise_os_errors_as, write_own_file
 from memframe.frames import READ
 from memframe.load import load_memories, load_tags
 from memframe.readers import join_reads, read_memories
-from memframe.report import (
-    describe_proposals,
-    describe_times,
-    format_share,
-    memories,
-    name_source,
-    none_found,
-    subject_of,
-    words_of,
-)
+from memframe.report.overview import describe_proposals, describe_subject
+from memframe.report.words import describe_times, name_source, none_found, words_of
 from memframe.secret import Secret
 from memframe.snapshots import PERIODS, Keep
 
@@ -67,7 +59,7 @@ fail_on_option = click.option(
 rules_option = click.option(
     "--policy",
     type=FILE,
-    help="A file (memframe.toml) whose rules are looked for as well, and whose [fail] stands for --fail-on.",
+    help="Policy file (memframe.toml) with additional rules and a default for --fail-on ([fail]).",
 )
 
 
@@ -92,10 +84,10 @@ _choosing = combine(
         "foreign",
         multiple=True,
         type=LocalPath(exists=True),
-        help="Audit a file, folder or archive from another memory system instead; several are audited together.",
+        help="Audit a file, folder or archive of another memory system instead; may be repeated.",
     ),
     click.option("--format", "form", default="auto", help="Format of --file, if several fit."),
-    click.option("--zone", help="Time zone of times in --file that name none, such as Europe/Paris."),
+    click.option("--zone", help="Time zone of times in --file without one, such as Europe/Paris."),
     key_file_option,
 )
 checks_option = click.option(
@@ -104,7 +96,7 @@ checks_option = click.option(
     multiple=True,
     metavar="CHECK",
     type=click.Choice(CHECKS),
-    help=f"Run only this check; may be given several times. Checks: {', '.join(CHECKS)}.",
+    help=f"Run only this check; may be repeated. Checks: {', '.join(CHECKS)}.",
 )
 judge_options = combine(
     click.option(
@@ -132,7 +124,7 @@ _judging = combine(
     click.option(
         "--decisions",
         type=LocalPath(exists=True, dir_okay=False),
-        help="Count what `memframe review` settled in this file, instead of listing it.",
+        help="Only count findings that `memframe review` settled in this file.",
     ),
     rules_option,
 )
@@ -167,11 +159,11 @@ def audit_options(command: Command) -> Command:
         if foreign and (archive is not None or _is_typed("request_id")):
             raise click.UsageError("Give one of --file PATH, --archive PATH and --request ID.")
         if not foreign and (_is_typed("form") or zone is not None):
-            raise click.UsageError("--format and --zone are about a file: name it with --file PATH.")
+            raise click.UsageError("--format and --zone describe a file: give it with --file PATH.")
         if not foreign and others.get("sarif"):
-            raise click.UsageError("--sarif names files and lines: give the files with --file PATH.")
+            raise click.UsageError("--sarif reports files and lines: give the files with --file PATH.")
         if key is not None and archive is None:
-            raise click.UsageError("--key-file opens a sealed archive: name it with --archive PATH.")
+            raise click.UsageError("--key-file opens a sealed archive: give it with --archive PATH.")
         judge = make_judge(judge_url, model, judge_key, send=send)
         rules = read_policy(policy)
         if "fail_on" in others:
@@ -208,9 +200,11 @@ def choose_fail(severity: Severity | None, policy: Policy | None) -> Fail:
 def make_judge(url: str | None, model: str | None, api_key: Secret | None, *, send: bool) -> ChatJudge | None:
     """Return the judge of an endpoint and a model, or None if there is none."""
     if (url is None) != (model is None):
-        raise click.UsageError("A judge is an endpoint and a model: give both --judge URL and --model NAME.")
+        raise click.UsageError(
+            "A judge needs an endpoint and a model: give both --judge URL and --model NAME."
+        )
     if url is None and (api_key is not None or send):
-        raise click.UsageError("--judge-key-file and --send are about a judge: name it with --judge URL.")
+        raise click.UsageError("--judge-key-file and --send need a judge: give it with --judge URL.")
     return ChatJudge(url, model=model, api_key=api_key, send=send) if url and model else None
 
 
@@ -248,7 +242,7 @@ def _check_target(kind: OwnKind) -> Callable[[click.Context, click.Parameter, Pa
 
 
 force_option = click.option(
-    "--force", is_flag=True, is_eager=True, help="Replace files that are something else."
+    "--force", is_flag=True, is_eager=True, help="Replace files that memframe did not write, too."
 )
 
 
@@ -256,29 +250,31 @@ force_option = click.option(
 @click.argument("files", nargs=-1, type=LocalPath(exists=True))
 @audit_options
 @fail_on_option
-@click.option("--count-judged", is_flag=True, help="Let --fail-on also count what only a --judge found.")
+@click.option(
+    "--count-judged", is_flag=True, help="Let --fail-on also count findings that only the --judge made."
+)
 @click.option(
     "--compare",
     "previous",
     type=LocalPath(),
     metavar="PATH",
-    help="Compare with an audit that --out saved, or with the newest one in a folder; --fail-on then counts new "
-    "findings alone.",
+    help="Compare with an audit that --out saved, or with the newest one in a folder; --fail-on then counts "
+    "only new findings.",
 )
 @click.option(
-    "--html", type=FILE, callback=_check_target("report"), help="Also write the report to this file."
+    "--html", type=FILE, callback=_check_target("report"), help="Also write the report as an HTML page."
 )
 @click.option(
     "--out",
     type=FILE,
     callback=_check_target("audit"),
-    help="Save the audit in this file, as JSON, for `memframe plan --from-audit`.",
+    help="Save the audit as JSON, for `memframe plan --from-audit`.",
 )
 @click.option(
     "--sarif",
     type=FILE,
     callback=_check_target("SARIF file"),
-    help="Save the findings of files in this one, as SARIF 2.1.0, for code scanners.",
+    help="Save the findings in files as SARIF 2.1.0, for code scanners.",
 )
 @force_option
 @as_json
@@ -299,9 +295,9 @@ def audit_command(
 ) -> None:
     """Look for secrets, personal data, junk, duplicates, broken scores and tags; nothing is changed.
 
-    FILES are as with --file; their findings name file and line. Evidence is masked in every output, and texts before a
-    --judge sees them. With --json all findings go to standard output. To plan the proposals, use `memframe plan
-    --from-audit`. --html, --out and --sarif replace an earlier file of theirs, any other only with --force.
+    FILES are the same as --file; their findings have a file and a line. Every output masks the evidence; a --judge sees
+    masked texts. --json prints all findings. To plan the proposals, use `memframe plan --from-audit`. --html, --out and
+    --sarif replace a file that memframe wrote; to replace any other, add --force.
     """
     earlier = previous and _find_newest(previous)
     compared = None if earlier is None else audit.compare(earlier)  # before --out may replace it
@@ -346,7 +342,7 @@ def _add_comparison(audit: Audit, compared: Comparison, earlier: Path | None) ->
 def _lines_of(audit: Audit) -> Iterator[str]:
     """Yield the audit in words for a terminal, without text of memories."""
     n, counts = len(audit.memories), audit.counts
-    yield f"{memories(n)} {subject_of(audit)}".strip() + "."
+    yield f"{format_memories(n)} {describe_subject(audit.memories, audit.made_at)}".strip() + "."
     yield from audit.verdict
     if len(worst := audit.worst(MAX_WORST)):
         yield "\nTo decide first:"
@@ -359,8 +355,8 @@ def _lines_of(audit: Audit) -> Iterator[str]:
         yield f"{words_of(count.check).title:<18} {f'{count.n_memories:,}':>7} {part:>10}   {severities}"
     if clean := none_found(audit.findings, audit.checks):
         yield f"None found: {clean}."
-    if said := describe_proposals(audit):
-        yield said
+    if proposed := describe_proposals(audit.proposals, is_stored=audit.is_stored):
+        yield proposed
     if len(audit.by_source) > 1:
         yield from _lines_of_sources(audit.by_source)
     for title, sentences in (
@@ -400,7 +396,7 @@ def keep_options(command: Command) -> Command:
         "--keep",
         "keep_all",
         is_flag=True,
-        help="With --refresh: keep the states of the past (see memframe history).",
+        help="With --refresh: keep past states (see memframe history).",
     )
     @combine(
         *(
@@ -437,7 +433,7 @@ def _lines_of_sources(by_source: pd.DataFrame) -> Iterator[str]:
 
 @click.command("export")
 @click.argument("path", type=LocalPath())
-@click.option("--sealed", is_flag=True, help="Encrypt texts, so that only the user's key opens them.")
+@click.option("--sealed", is_flag=True, help="Encrypt the texts; only the user's key opens them.")
 @click.option("--refresh", is_flag=True, help="Update the archive at PATH, and print the changes.")
 @keep_options
 @click.option(
@@ -455,17 +451,16 @@ def _lines_of_sources(by_source: pd.DataFrame) -> Iterator[str]:
 def export_command(
     path: Path, sealed: bool, refresh: bool, form: Any, request_id: str, keep: Keep | None
 ) -> None:
-    """Write all memories to PATH: decrypted, so that anyone who can read the file can read them, or --sealed.
+    """Write all memories to PATH, decrypted: anyone who can read the file can read them, unless you add --sealed.
 
-    The extension chooses the format: .parquet, .jsonl, .json or .csv, or .md for a folder of notes; without one, PATH
-    is a folder for a Parquet dataset.
-    With --refresh an archive stays plain or sealed as it is, and only changed files are written. With --keep a folder
-    also keeps the states of the past: all, or those of --keep-daily and the like, which mean the same as in restic.
+    The extension chooses the format: .parquet, .jsonl, .json, .csv, or .md for a folder of notes. Without an extension,
+    PATH is a folder for a Parquet dataset. --refresh writes only changed files; the archive stays plain or sealed.
+    --keep also keeps past states in a folder: all, or those that --keep-daily and the others choose, as in restic.
     """
     if refresh and form:
         raise click.UsageError("--refresh keeps the format of the archive: leave out --format.")
     if keep and not refresh:
-        raise click.UsageError("--keep is about what a refresh replaces: give --refresh as well.")
+        raise click.UsageError("--keep needs --refresh: it keeps what a refresh replaces.")
     with (
         open_request(request_id) as access,
         warnings.catch_warnings(record=True, action="always", category=UserWarning) as warned,
@@ -476,7 +471,7 @@ def export_command(
             words = ", ".join(f"{n:,} {name}" for name, n in counts.items())
         else:
             counts = {"n_rows": export_memories(access, path, sealed=sealed, format=form)}
-            words = memories(counts["n_rows"])
+            words = format_memories(counts["n_rows"])
     for one in warned:  # a snapshot is damaged
         remark(str(one.message))
     show({"path": str(path), **counts}, f"{words} in {path}, readable only by you")

@@ -31,20 +31,30 @@ from memframe.review import Review, review
 from memframe.review.detail import Detail, Piece, show_proposal, shown_ids
 from memframe.review.progress import MIN_OWN, THRESHOLD
 
+if sys.platform != "win32":
+    import termios
+
 KEYS = {
     "y": "accept",
-    "n": "reject, and never ask again while the text stays as it is",
+    "n": "reject; ask again only if the text changes",
     "e": "edit the text that stays, in $EDITOR",
     "l": "later: ask again at the end",
-    "a": "accept all that remain of this kind, as so few were wrong",
-    "g": "open the group, and decide on its memories one by one",
+    "a": "accept all that remain of this kind, because so few were wrong",
+    "g": "open the group, to decide on its memories one by one",
     "s": "show the secrets of this proposal",
     "u": "undo the last decision",
-    "q": "quit; what was decided is kept",
+    "q": "quit; your decisions are kept",
     "?": "explain the keys",
 }
 
-COLORS = {"removed": "red", "added": "green", "masked": "yellow", "invisible": "magenta", "same": None}
+COLORS = {
+    "same": None,
+    "moved": "cyan",
+    "removed": "red",
+    "added": "green",
+    "masked": "yellow",
+    "invisible": "magenta",
+}
 
 MAX_WIDTH, INDENT = 120, "    "
 
@@ -57,24 +67,28 @@ ROLES = {"goes": "goes", "stays": "stays", "changes": "changes", "about": "is ab
 @click.command("review")
 @request_option(required=False)
 @click.option("--plan", "plan_path", type=FILE, help="Review a saved plan.")
-@click.option("--audit", "audit_path", type=FILE, help="Review what a saved audit of the --request proposes.")
+@click.option(
+    "--audit", "audit_path", type=FILE, help="Review the proposals of a saved audit of the --request."
+)
 @click.option(
     "--file", "foreign", type=LocalPath(exists=True), help="Review a file of another memory system."
 )
-@click.option("--decisions", type=FILE, help="File in which the decisions last; made by the first one.")
+@click.option("--decisions", type=FILE, help="File that keeps your decisions; the first one creates it.")
 @policy_option
-@click.option("--list", "is_list", is_flag=True, help="List the proposals, and decide nothing.")
-@click.option("--stats", is_flag=True, help="Show how often each check was right, by your own decisions.")
+@click.option("--list", "is_list", is_flag=True, help="List the proposals without deciding.")
+@click.option(
+    "--stats", is_flag=True, help="Show how often each check was right, according to your decisions."
+)
 @click.option(
     "--accept", multiple=True, metavar="ID", help="Accept a proposal by its id, or a kind: check/kind."
 )
 @click.option(
     "--reject", multiple=True, metavar="ID", help="Reject a proposal by its id, or a kind: check/kind."
 )
-@click.option("--note", default="", help="Why, for the file.")
-@click.option("--until", metavar="DAY", help="When the decisions of --accept and --reject end.")
-@click.option("--out", type=LocalPath(), help="Save the plan of what was accepted, encrypted for you.")
-@click.option("--html", type=FILE, help="Write what was decided as a page.")
+@click.option("--note", default="", help="Reason, kept with the decisions of --accept and --reject.")
+@click.option("--until", metavar="DAY", help="Last day on which the decisions of --accept and --reject hold.")
+@click.option("--out", type=LocalPath(), help="Save a plan of what you accepted, encrypted for you.")
+@click.option("--html", type=FILE, help="Write the decisions as an HTML page.")
 @as_json
 @example(
     "memframe review --request 7c9e6679 --decisions ilka.decisions --out cleanup.plan",
@@ -98,15 +112,15 @@ def review_command(
 ) -> None:
     """Decide on proposals one by one, as `git add -p` does; nothing is written to the service.
 
-    Proposals come in groups, those with the most to gain first. What was rejected is not asked again until its text
-    changes. --list, --accept, --reject, --stats and --json are for scripts: none of them asks anything.
+    Proposals come in groups, the most useful first. A rejected proposal comes back only if its text changes. --list,
+    --accept, --reject, --stats and --json are for scripts: they ask nothing.
     """
     if sum(one is not None for one in (plan_path, audit_path, foreign)) > 1:
         raise click.UsageError("Give one of --plan, --audit and --file.")
     if plan_path is None and foreign is None and request_id is None:
         raise click.UsageError("Choose what to review: --request ID, --plan FILE or --file PATH.")
     if decisions is None and out is None and (accept or reject):
-        raise click.UsageError("Nothing would be kept: give --decisions FILE or --out PLAN.")
+        raise click.UsageError("Your decisions would be lost: give --decisions FILE or --out PLAN.")
     with ExitStack() as stack:
         is_needed = foreign is None and (plan_path is None or out is not None)
         access = stack.enter_context(open_request(request_id)) if request_id and is_needed else None
@@ -205,7 +219,7 @@ def decide_all(desk: Review) -> None:
     changed the order, and what remains of a kind may be offered.
     """
     if desk.decisions.path is None:
-        remark("Without --decisions FILE, what you decide is only in the plan of --out.")
+        remark("Without --decisions FILE, your decisions are only in the plan of --out.")
     asked: list[str] = []
     answer = ""
     while answer != "q" and (queue := [one for one in desk.proposals if not desk.state(one)]):
@@ -221,7 +235,7 @@ def decide_all(desk: Review) -> None:
             shown = show_proposal(desk, one)
             click.echo(f"\n{number_of(n_left, 'proposal', 'proposals')} left")
             if asked:
-                _echo(f"The plan would do now: {desk.count_effects()}")
+                _echo(f"The plan so far: {desk.count_effects()}")
             kind = desk.find(one).first
             answer = _ask(desk, shown, offers.get((kind.check, kind.kind), ()))
             asked += [] if answer in ("u", "g", "a") else [one]
@@ -241,11 +255,13 @@ def _ask(desk: Review, shown: Detail, remaining: Sequence[str]) -> str:
     if remaining:
         n = number_of(len(remaining), "remaining one", "remaining ones")
         click.echo(
-            f"At most {THRESHOLD:.0%} of this kind are wrong, at 95 %; that is no bound of the harm. a: {n}"
+            f"At most {THRESHOLD:.0%} of this kind are wrong (95 % confidence); that bounds their share, not their "
+            f"harm. a: {n}"
         )
     while True:
         idle = {*_idle_keys(shown), *([] if remaining else ["a"])}
         keys = [key for key in KEYS if key not in idle]
+        _drop_typed_ahead()
         try:
             answer = click.prompt(
                 click.style(f"[{','.join(keys)}]", bold=True),
@@ -274,6 +290,12 @@ def _ask(desk: Review, shown: Detail, remaining: Sequence[str]) -> str:
             click.echo(click.style(escape_invisible(error.for_shell()), fg="red"), err=True)
 
 
+def _drop_typed_ahead() -> None:
+    """Drop what was typed before the question stood on the screen: it cannot be an answer to it."""
+    if sys.platform != "win32" and sys.stdin.isatty():
+        termios.tcflush(sys.stdin, termios.TCIFLUSH)
+
+
 def _idle_keys(shown: Detail) -> Iterator[str]:
     """Yield the keys that do nothing for a proposal."""
     if shown.action == "none":
@@ -290,7 +312,7 @@ def _act(desk: Review, shown: Detail, key: str) -> None:
     if key == "e":
         text = click.edit(str(shown.editable["content"]), extension=".txt")
         if text is None:
-            raise PlanError("the text was not saved: nothing was edited")
+            raise PlanError("the text was not saved, so nothing has changed")
         desk.edit(shown.id, content=text.rstrip("\n"))
     elif key == "g":
         desk.split(shown.id)

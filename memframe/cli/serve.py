@@ -93,15 +93,17 @@ def lines_to_paste(
 @click.command("serve")
 @data_options
 @click.option("--host", default="127.0.0.1", help="Address to listen on.")
-@click.option("--port", default=8765, type=click.IntRange(0, 65535), help="0: any.")
-@click.option("--public-url", metavar="URL", help="Address under which others reach the service.")
-@click.option("--workers", default=1, type=click.IntRange(1, 64), help="Processes that serve.")
+@click.option(
+    "--port", default=8765, type=click.IntRange(0, 65535), help="Port to listen on; 0 takes a free one."
+)
+@click.option("--public-url", metavar="URL", help="Address at which others reach the service.")
+@click.option("--workers", default=1, type=click.IntRange(1, 64), help="Server processes.")
 @click.option(
     "--trusted-proxy",
     metavar="[ADDRESSES]",
     is_flag=False,
     flag_value="127.0.0.1,::1",
-    help="Trust X-Forwarded-For of a proxy on this machine, or at these addresses or networks.",
+    help="Trust X-Forwarded-For from a proxy on this machine, or at these addresses or networks.",
 )
 @click.option(
     "--connections-per-address",
@@ -132,9 +134,9 @@ def serve_command(
 ) -> None:
     """Run the Memory Access Service until Ctrl-C.
 
-    Prints lines to paste into another shell, which set the addresses for memframe. The first start creates the data
-    folder, and prints the secrets of a first developer as well, this once. /healthz answers while the service runs,
-    /readyz while its database does.
+    Prints lines that set its addresses; paste them into another shell. The first start creates the data folder, and
+    also prints the secrets of a first developer, only once. /healthz answers while the service runs, /readyz while its
+    database does, too.
     """
     own_url = _require_public_url(host, public_url)
     proxies = _parse_networks(trusted_proxy)
@@ -154,7 +156,7 @@ def serve_command(
             settings["redirect_uri"] = DEFAULT_REDIRECT_URI
         show(shown, lines_to_paste(settings))
         if not wants_json():
-            click.echo(f"The dashboard, where people decide: {addresses.dashboard_url}", err=True)
+            click.echo(f"Dashboard, where people decide: {addresses.dashboard_url}", err=True)
         serve_with(
             AppFactory(place, addresses, log_json).make,
             listening,
@@ -183,8 +185,8 @@ def _require_public_url(host: str, url: str | None) -> str | None:
     if is_loopback(host):
         return None
     raise ConfigError(
-        f"--host {host} opens the service to the network, where plain http would show every secret; "
-        "put it behind a proxy that speaks https and name that: --public-url https://..."
+        f"--host {host} opens the service to the network, where plain http would show every secret: "
+        "put it behind an https proxy, and give the proxy's address with --public-url https://..."
     )
 
 

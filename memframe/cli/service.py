@@ -44,9 +44,9 @@ email = click.argument("email")
 password_stdin = click.option(
     "--password-stdin",
     is_flag=True,
-    help="Read the password as one line of standard input, which is the default unless that is a terminal.",
+    help="Read the password from one line of standard input. Default, unless that is a terminal.",
 )
-enable_option = click.option("--enable", is_flag=True, help="Undo it.")
+enable_option = click.option("--enable", is_flag=True, help="Enable again.")
 user_option = click.option(
     "--user", "email", metavar="E-MAIL", required=True, help="E-mail address or id of the person."
 )
@@ -60,7 +60,7 @@ def person(run: Command) -> Command:
     @wraps(run)
     def with_person(*args: Any, email: str | None, named: str | None, **given: Any) -> None:
         if (email is None) == (named is None):
-            raise click.UsageError("name one person: EMAIL, or --user E-MAIL")
+            raise click.UsageError("Give one person: EMAIL, or --user E-MAIL.")
         run(*args, email=email or named, **given)
 
     return with_person
@@ -106,7 +106,7 @@ def command(
         metavar="URI",
         required=True,
         multiple=True,
-        help="Redirect address of the application; may be given several times.",
+        help="Redirect address of the application; may be repeated.",
     ),
 )
 @example('memframe service add-developer "Notes" --redirect-uri https://notes.example.org/callback')
@@ -119,9 +119,9 @@ def add_developer(deployment: Deployment, name: str, redirect_uris: tuple[str, .
 @command("add-user", email, password_stdin)
 @example("memframe service add-user ada@example.org --password-stdin < password.txt")
 def add_user(deployment: Deployment, email: str, password_stdin: bool) -> Shown:
-    """Add a user who can sign in at the dashboard; prints the user_id.
+    """Add a user who can sign in to the dashboard, and print the user_id.
 
-    At the first sign-in the user has to change the password.
+    The user has to change the password at the first sign-in.
     """
     password = _ask_password(from_stdin=password_stdin)
     user_id = deployment.add_user(email, password, must_change_password=True)
@@ -131,9 +131,9 @@ def add_user(deployment: Deployment, email: str, password_stdin: bool) -> Shown:
 @command("reset-password", person, password_stdin)
 @example("memframe service reset-password ada@example.org --password-stdin < password.txt")
 def reset_password(deployment: Deployment, email: str, password_stdin: bool) -> Shown:
-    """Set a user's password, and end all existing sessions.
+    """Set a user's password, and end all sessions.
 
-    At the next sign-in the user has to change it.
+    The user has to change it at the next sign-in.
     """
     user_id = _user_id(deployment, email)
     deployment.reset_password(user_id, _ask_password(from_stdin=password_stdin))
@@ -143,10 +143,10 @@ def reset_password(deployment: Deployment, email: str, password_stdin: bool) -> 
 @command("rotate-key", person)
 @example("memframe service rotate-key ada@example.org")
 def rotate_user_key(deployment: Deployment, email: str) -> Shown:
-    """Give a user a new encryption key, and seal the stored content again with it.
+    """Give a user a new encryption key, and encrypt the stored content with it.
 
-    Credentials then have the new key and its version. Content that applications send sealed with the old key is
-    refused (409, key_version_changed) until they fetch the credentials again.
+    Applications have to fetch the credentials again, which hold the new key and its version. Until then, content that
+    they send sealed with the old key is refused (409, key_version_changed).
     """
     rotation = deployment.rotate_key(_user_id(deployment, email))
     if rotation.n_unreadable:
@@ -161,14 +161,13 @@ def rotate_user_key(deployment: Deployment, email: str) -> Shown:
 @as_json
 @example("memframe service rotate-master-key")
 def rotate_service_key(place: ServiceConfig) -> None:
-    """Replace the master key, while the service is stopped, and wrap the keys of all users with the new one.
+    """Replace the master key, which wraps the keys of all users. Stop the service first.
 
-    Nothing that applications hold changes, but that they fetch a new token. The old key file stays beside the
-    new one, under a name that ends in .old, for backups that were made before. Where the service runs on
-    several machines, copy the new file to the others. Broken off, it has either not happened, or is completed
-    by the next start.
+    Applications keep their keys, and only need a new token. The old key file stays next to the new one, with a name
+    that ends in .old, for earlier backups. If the service runs on several machines, copy the new file to the others.
+    If the command is interrupted, either nothing has changed or the next start completes it.
 
-    A thief of the old key who has a copy of the database, too, knows the keys of users: replace those with
+    If somebody has the old key and a copy of the database, they have the users' keys: replace those, too, with
     `memframe service rotate-key`.
     """
     with open_service(place) as deployment:
@@ -180,11 +179,10 @@ def rotate_service_key(place: ServiceConfig) -> None:
 @command("rotate-api-key", click.argument("developer"))
 @example("memframe service rotate-api-key mfc_0123456789abcdef0123456789abcdef")
 def rotate_api_key(deployment: Deployment, developer: str) -> Shown:
-    """Replace the API key of an application, named by its id or client_id; the new one is printed this once.
+    """Replace the API key of an application (by id or client_id), and print the new one, only once.
 
-    The old key is refused from the next call on. A token that it was exchanged for is valid until it
-    expires, after an hour unless another lifetime was asked for: to lock a thief out at once, disable the
-    application until then.
+    The old key is refused at once. Tokens that were issued for it stay valid until they expire, after an hour by
+    default. To lock a thief out immediately, disable the application until then.
     """
     return _rotate_secret(deployment, developer, "api_key")
 
@@ -192,9 +190,9 @@ def rotate_api_key(deployment: Deployment, developer: str) -> Shown:
 @command("rotate-client-secret", click.argument("developer"))
 @example("memframe service rotate-client-secret mfc_0123456789abcdef0123456789abcdef")
 def rotate_client_secret(deployment: Deployment, developer: str) -> Shown:
-    """Replace the client secret of an application, named by its id or client_id; the new one is printed this once.
+    """Replace the client secret of an application (by id or client_id), and print the new one, only once.
 
-    The old secret is refused from the next call on, also for refresh tokens, which stay valid with the new one.
+    The old secret is refused at once. Refresh tokens stay valid, with the new secret.
     """
     return _rotate_secret(deployment, developer, "client_secret")
 
@@ -207,10 +205,10 @@ def _rotate_secret(deployment: Deployment, named: str, kind: Literal["api_key", 
 @command("disable", click.argument("account"), enable_option)
 @example("memframe service disable ada@example.org", "memframe service disable ada@example.org --enable")
 def disable_account(deployment: Deployment, account: str, enable: bool) -> Shown:
-    """Disable an account: of a user by e-mail address or id, of an application by its id; nothing is deleted.
+    """Disable a user (by e-mail address or id) or an application (by id), without deleting anything.
 
-    The beginning of an id is enough. A disabled user cannot sign in, and nobody can read or write the memories; a
-    disabled application is locked out with all its tokens. This holds from the next call on.
+    The beginning of an id is enough. A disabled user cannot sign in, and nobody can read or write the memories. A
+    disabled application is locked out with all its tokens. Both take effect at once.
     """
     found = deployment.account(_full_account(deployment, account))
     deployment.store.accounts.set_disabled(type(found), found.id, disabled=not enable)
@@ -222,7 +220,7 @@ def disable_account(deployment: Deployment, account: str, enable: bool) -> Shown
 @command("disable-tag", email, click.argument("name"), enable_option)
 @example("memframe service disable-tag ada@example.org stamps")
 def disable_tag(deployment: Deployment, email: str, name: str, enable: bool) -> Shown:
-    """Disable a tag of a user: applications see `is_enabled` false; memories keep the tag."""
+    """Disable a user's tag: applications see `is_enabled` false, and memories keep the tag."""
     with deployment.store.transaction_of(_user_id(deployment, email)) as memories:
         tag = memories.enable_tag(name, enabled=enable)
     words = f"the tag {printable(tag.name)} is {'enabled' if enable else 'disabled'}"
@@ -232,14 +230,14 @@ def disable_tag(deployment: Deployment, email: str, name: str, enable: bool) -> 
 @command(
     "backup",
     click.argument("destination", type=LocalPath()),
-    click.option("--without-key", is_flag=True, help="Leave out the master key, to keep it elsewhere."),
+    click.option("--without-key", is_flag=True, help="Do not copy the master key, if you keep it elsewhere."),
 )
 @example("memframe service backup backups/2026-03-01")
 def back_up_service(deployment: Deployment, destination: Path, without_key: bool) -> Shown:
-    """Copy the service into a new folder DESTINATION, as of one moment, while it serves.
+    """Copy the service, even while it is running, into a new folder DESTINATION.
 
-    The copy is a data folder: `memframe serve --data DESTINATION` starts from it. With the master key it has to be
-    protected like the service itself.
+    The copy is a data folder of one moment: `memframe serve --data DESTINATION` starts from it. It contains the master
+    key, so protect it like the service itself.
     """
     files = deployment.back_up(destination, with_key=not without_key)
     values = {"folder": str(destination), "files": {file.name: file.stat().st_size for file in files}}
@@ -251,13 +249,13 @@ def back_up_service(deployment: Deployment, destination: Path, without_key: bool
 def export_user(deployment: Deployment, destination: Path, email: str) -> Shown:
     """Write all memories of a person to PATH, a new file ending in .json or .md, in plain text.
 
-    It is what the person can download from the dashboard. The file is readable only by you.
+    The person can download the same from the dashboard. The file is readable only by you.
     """
     export = EXPORTS.get(destination.suffix.lower())
     if export is None:
-        raise ConfigError(f"{destination} ends neither in .json nor in .md; name a file that does")
+        raise ConfigError(f"{destination} must end in .json or .md")
     user = _find_user(deployment, email)
-    refusal = f"the file {destination} cannot be written", "name a new file in a folder that is there"
+    refusal = f"the file {destination} cannot be written", "give a new file in an existing folder"
     with raise_os_errors_as(ConfigError, *refusal), atomic_file(destination, may_replace=False) as file:
         file.writelines(export(deployment, user))
     size = destination.stat().st_size
@@ -268,13 +266,13 @@ def export_user(deployment: Deployment, destination: Path, email: str) -> Shown:
 @command(
     "erase-user",
     person,
-    click.option("--confirm", metavar="N", type=COUNT, help="How many memories the person has."),
+    click.option("--confirm", metavar="N", type=COUNT, help="Number of memories that the person has."),
 )
 @example("memframe service erase-user ada@example.org --confirm 128")
 def erase_user(deployment: Deployment, email: str, confirm: int | None) -> Shown:
     """Permanently delete a person's account with all memories, tags, keys, access and records.
 
-    Prints a receipt. The service keeps of the account a keyed digest of its id, which is in the receipt, and the time.
+    Prints a receipt. The service keeps only the time and a keyed digest of the account's id, which is on the receipt.
     Backups are not affected: after you restore one, erase the account again.
     """
     user = _find_user(deployment, email)
@@ -282,8 +280,8 @@ def erase_user(deployment: Deployment, email: str, confirm: int | None) -> Shown
         with deployment.store.snapshot_of(user.id) as memories:
             number = memories.count()
         raise ConfigError(
-            f"{printable(user.email)} has {number_of(number, 'memory', 'memories')}, which would be deleted for "
-            f"good with the account; give --confirm {number} to go on"
+            f"{printable(user.email)} has {number_of(number, 'memory', 'memories')} that would be deleted "
+            f"for good with the account: give --confirm {number} to go on"
         )
     return asdict(deployment.erase_user(user.id, expected=confirm)), None
 
@@ -292,14 +290,16 @@ def erase_user(deployment: Deployment, email: str, confirm: int | None) -> Shown
     "import",
     click.argument("source", metavar="FILE", type=LocalPath()),
     user_option,
-    click.option("--format", "form", default="auto", help="Format of FILE, where several fit."),
+    click.option("--format", "form", default="auto", help="Format of FILE, if several fit."),
     click.option("--zone", metavar="ZONE", help="Time zone of times without one, such as Europe/Paris."),
     click.option(
         "--with-outdated",
         is_flag=True,
-        help="Also what its source calls invalid, superseded, archived, paused or deleted.",
+        help="Also import what its source calls invalid, superseded, archived, paused or deleted.",
     ),
-    click.option("--apply", "applies", is_flag=True, help="Write the memories; without it they are counted."),
+    click.option(
+        "--apply", "applies", is_flag=True, help="Write the memories instead of only counting them."
+    ),
 )
 @example(
     "memframe service import mem0.json --user ada@example.org",
@@ -316,8 +316,8 @@ def import_file(
 ) -> Shown:
     """Import the memories of a file or folder of another memory system, or an archive, with their times.
 
-    A row that was imported before is left out, also after an import that was broken off: import the file once more to
-    complete it. The id that is printed undoes the import.
+    Rows that were imported before are left out. To complete an interrupted import, import the file again. To undo an
+    import, use the id that is printed.
     """
     from memframe.frames import READ  # noqa: PLC0415 - the other commands start without pandas
     from memframe.readers import read_memories  # noqa: PLC0415 - as above
@@ -334,14 +334,14 @@ def import_file(
     columns = ", ".join(f"{printable(name)} ({number:,})" for name, number in run.not_stored.items())
     lines = [
         summary,
-        f"{new} {'imported' if run.id else 'to import'}, {known} known already.",
-        f"Repeated in the file, and taken once: {repeated}." if run.n_repeated else "",
-        f"Left out, as their source calls them outdated: {outdated}; --with-outdated takes them, too."
+        f"{new} {'imported' if run.id else 'to import'}, {known} already known.",
+        f"Repeated in the file, and imported once: {repeated}." if run.n_repeated else "",
+        f"Left out, as their source calls them outdated: {outdated}; --with-outdated imports them, too."
         if run.n_outdated
         else "",
         f"Dated with the time of the import, as they have no date: {undated}." if run.n_undated else "",
         f"Not stored, as a memory has no field for it: {columns}." if columns else "",
-        "" if run.id or not run.n_new else "--apply writes them.",
+        "" if run.id or not run.n_new else "To write them, add --apply.",
         f"To undo it: memframe service undo-import {run.id}" if run.id else "",
     ]
     return {**asdict(run), "user_id": user.id, "read": summary}, "\n".join(filter(None, lines))
@@ -357,7 +357,7 @@ def list_import_runs(deployment: Deployment) -> Shown:
         for name in ("started_at", "finished_at"):
             run[name] = run[name] and format_instant(run[name])
         count = number_of(run["n_memories"], "memory", "memories")
-        broken_off = "" if run["finished_at"] else "  (broken off)"
+        broken_off = "" if run["finished_at"] else "  (interrupted)"
         lines.append(f"{run['id']}  {run['started_at']}  {count} of {run['user_id']}{broken_off}")
     return runs, "\n".join(lines)
 
@@ -365,11 +365,11 @@ def list_import_runs(deployment: Deployment) -> Shown:
 @command(
     "undo-import",
     click.argument("import_id", metavar="ID"),
-    click.option("--confirm", metavar="N", type=COUNT, help="How many memories were imported."),
+    click.option("--confirm", metavar="N", type=COUNT, help="Number of memories that were imported."),
 )
 @example("memframe service undo-import 7c9e6679 --confirm 128")
 def undo_import_command(deployment: Deployment, import_id: str, confirm: int | None) -> Shown:
-    """Delete the memories that an import created; the beginning of its id is enough.
+    """Delete the memories that an import created. The beginning of its id is enough.
 
     Memories that have changed since are kept.
     """
@@ -378,12 +378,12 @@ def undo_import_command(deployment: Deployment, import_id: str, confirm: int | N
     if confirm != run.n_memories:
         number = number_of(run.n_memories, "memory", "memories")
         raise ConfigError(
-            f"the import {run.id} created {number}, which would be deleted for good; "
+            f"the import {run.id} created {number} that would be deleted for good: "
             f"give --confirm {run.n_memories} to go on"
         )
     undone = undo_import(deployment, run)
     deleted = number_of(undone.n_deleted, "memory", "memories")
-    words = f"{deleted} deleted; {undone.n_changed:,} changed since and kept, {undone.n_gone:,} gone before"
+    words = f"{deleted} deleted; {undone.n_changed:,} changed since and kept, {undone.n_gone:,} already gone"
     return asdict(undone), words
 
 
@@ -438,7 +438,7 @@ def _user_id(deployment: Deployment, named: str) -> str:
 def _find_user(deployment: Deployment, named: str) -> User:
     found = deployment.account(_full_account(deployment, named))
     if not isinstance(found, User):
-        raise ConfigError(f"{printable(named)} is an application; name a person by e-mail address or id")
+        raise ConfigError(f"{printable(named)} is an application; give the e-mail address or id of a person")
     return found
 
 

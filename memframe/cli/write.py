@@ -67,7 +67,7 @@ out_option = click.option(
 )
 full_option = click.option("--full", is_flag=True, help=f"Print all changes, not only the first {MAX_SHOWN}.")
 max_changes_option = click.option(
-    "--max-changes", metavar="N", type=COUNT, help="Refuse to plan more changes."
+    "--max-changes", metavar="N", type=COUNT, help="Refuse to plan more than N changes."
 )
 
 
@@ -83,37 +83,37 @@ max_changes_option = click.option(
 )
 @click.option(
     "--actions",
-    help="Only these actions, such as delete,merge; or actions by check, such as personal_data=redact.",
+    help="Plan only these actions, such as delete,merge; or actions by check, such as personal_data=redact.",
 )
 @key_file_option
 @click.option("--delete", "is_delete", is_flag=True, help="Delete the memories of EDITED.")
-@click.option("--show", "saved", type=LocalPath(), help="Show a saved plan, instead of EDITED.")
+@click.option("--show", "saved", type=LocalPath(), help="Show a saved plan instead.")
 @click.option(
     "--on-null",
     type=click.Choice(get_args(OnNull)),
     default="raise",
-    help="What an emptied cell means: an error, a field to clear, or no change.",
+    help="Meaning of an emptied cell: an error, a field to clear, or no change.",
 )
 @click.option(
     "--on-conflict",
     type=click.Choice(get_args(OnConflict)),
     default="raise",
-    help="What to do with fields that were also changed at the service: show them and save no plan (raise), save a "
-    "plan without them (mark), overwrite them (mine) or leave them (theirs).",
+    help="Fields that also changed at the service: show them and save no plan (raise), save a plan without "
+    "them (mark), overwrite them (mine) or leave them (theirs).",
 )
 @click.option(
     "--max-share",
     type=click.FloatRange(0, 1),
     metavar="SHARE",
-    help="The largest share of all memories that --actions may delete by wording alone; by default the delete_share "
-    f"of the --policy, else {MAX_SHARE:g}.",
+    help="Largest share of all memories to delete by wording alone. Default: delete_share of the --policy, "
+    f"else {MAX_SHARE:g}.",
 )
 @max_changes_option
 @policy_option
 @click.option(
     "--decisions",
     type=LocalPath(exists=True, dir_okay=False),
-    help="Plan exactly what `memframe review` accepted in this file, of the audit of --from-audit.",
+    help="Plan exactly the proposals of --from-audit that you accepted in this file.",
 )
 @full_option
 @as_json
@@ -141,17 +141,17 @@ def plan_command(
 ) -> None:
     """Plan the changes of EDITED: an archive (.parquet, .jsonl, .csv) with edited or new rows.
 
-    EDITED may be written by pandas: to_parquet, to_csv, or to_json with orient="records" and lines=True. Any table
-    with some columns of an archive will do, such as content and tags (JSON lists in .csv). Nothing is written to the
-    service. Rows that are not in EDITED are left alone; --delete plans to delete the rows of EDITED, which may then
-    also be a text file of ids or their beginnings, one a line, or - for standard input.
+    pandas can write EDITED: to_parquet, to_csv, or to_json with orient="records" and lines=True. Some columns of an
+    archive are enough, such as content and tags (JSON lists in .csv). Nothing is written to the service. Rows that are
+    not in EDITED stay. --delete plans to delete the rows of EDITED, which may then also be a text file with one id, or
+    beginning of an id, per line; - is standard input.
 
     Instead of EDITED, --from-audit plans the proposals of an audit that still apply: delete, merge, redact, strip,
-    retag, rescale. Personal data is redacted only with --actions personal_data=redact, and memories that only their
-    wording makes suspicious are deleted only with --actions junk=delete or the like. With --decisions the plan holds
-    what was accepted, and nothing else; it says how many proposals it leaves out as undecided.
+    retag, rescale. To redact personal data as well, add --actions personal_data=redact; to delete memories whose
+    wording alone is suspicious, add --actions junk=delete. With --decisions, the plan has only what you accepted, and
+    says how many proposals are undecided.
 
-    Ends with 3 if there are conflicts.
+    Exits with 3 if there are conflicts.
     """
     if saved is not None:
         _show(Plan.load(saved), full=full)
@@ -159,11 +159,9 @@ def plan_command(
     if request_id is None or (edited is None) == (audit is None):
         raise click.UsageError("give --request and EDITED or --from-audit, or --show a saved plan")
     if audit is None and actions is not None:
-        raise click.UsageError("--actions chooses among the proposals of --from-audit")
+        raise click.UsageError("--actions chooses among the proposals of --from-audit: give both")
     if decisions is not None and (audit is None or actions is not None or max_share is not None):
-        raise click.UsageError(
-            "--decisions says of each proposal of --from-audit what to do: give both, without --actions and --max-share"
-        )
+        raise click.UsageError("Give --decisions with --from-audit, and without --actions and --max-share")
     settling: OnConflict = "mark" if on_conflict == "raise" else on_conflict
     rules = read_policy(policy)
     with open_request(request_id) as access:
@@ -202,8 +200,8 @@ def _plan_proposals(
     read_decisions(decisions)
     renewal = audit_again(access, audit, policy=options["policy"])
     if renewal.n_left_out:
-        n_gone = number_of(renewal.n_left_out, "finding is", "findings are")
-        remark(f"{n_gone} no longer to be found, and left out.")
+        n_gone = number_of(renewal.n_left_out, "finding", "findings")
+        remark(f"{n_gone} left out: not found any more.")
     if renewal.note:
         remark(f"{renewal.note}.")
     if decisions is not None:
@@ -220,25 +218,25 @@ def _plan_proposals(
     "memframe undo 20261124T093000Z-5f2c1a90.backup",
 )
 def undo_command(request_id: str | None, journal: Path, out: Path | None, full: bool) -> None:
-    """Plan to undo a run: patches are reverted, deletes restored or created again, creates deleted.
+    """Plan to undo a run: revert its patches, bring back its deletes, delete its creates.
 
-    Nothing is written. Later changes of others are conflicts, which are printed, left out of the saved plan and not
-    overwritten; then it ends with 3. A deleted memory has its id and dates again if the service restores it; otherwise
-    it has a new id and the date of the undo. The plan says which, with the old date.
+    Nothing is written. Later changes by others are conflicts: the command prints them, leaves them out of the saved
+    plan and exits with 3. A deleted memory gets its id and dates back if the service can restore it, and otherwise a
+    new id and the date of the undo. The plan says which, with the old date.
 
-    A backup of `memframe clean --in-place` is put back at once, if the file was not changed since.
+    A backup of `memframe clean --in-place` is restored at once, unless the file has changed since.
     """
     if is_backup(journal):
         paths = undo_files(journal)
-        show({"restored": [*map(str, paths)]}, f"As before: {', '.join(map(str, paths))}")
+        show({"restored": [*map(str, paths)]}, f"Restored: {', '.join(map(str, paths))}")
         return
     if request_id is None:
-        raise click.UsageError("Missing option '--request': a run is undone at its service.")
+        raise click.UsageError("Missing option '--request': the run is undone at its service.")
     with open_request(request_id) as access:
         plan = _compare_with_all(access, plan_undo(access, journal))
         if out is not None and out.exists() and Plan.load(out).id == plan_id_of(journal):
             raise ConfigError(
-                f"{out} is the plan that this run carried out, and is not replaced: give --out another path"
+                f"{out} is the plan of this very run, and is not replaced: give --out another path"
             )
         _show(plan, full=full)
         _save_and_exit(plan, out, access.request_id, "conflict")
@@ -249,19 +247,19 @@ def undo_command(request_id: str | None, journal: Path, out: Path | None, full: 
 @click.option(
     "--as-of",
     metavar="TIME",
-    help="Take the state of the past that ARCHIVE had at this moment, such as 2026-11-16.",
+    help="Use the state that ARCHIVE had at this time, such as 2026-11-16.",
 )
 @key_file_option
 @click.option(
     "--on-conflict",
     type=click.Choice([choice for choice in get_args(OnConflict) if choice != "raise"]),
     default="mark",
-    help='Memories that are there and differ: "mark" shows them and leaves them out of the saved plan, "mine" sets '
-    'them as the archive has them, "theirs" leaves them as the service has them.',
+    help="Memories that exist and differ: show them and leave them out of the saved plan (mark), overwrite them with "
+    "the archive (mine), or leave them (theirs).",
 )
 @max_changes_option
 @click.option(
-    "--check", is_flag=True, help="Compare the archive with all that the service lists; plan nothing."
+    "--check", is_flag=True, help="Only check that the archive has all that the service lists; plan nothing."
 )
 @access_required
 @combine(out_option, full_option, as_json)
@@ -281,18 +279,18 @@ def restore_command(
     out: Path | None,
     full: bool,
 ) -> None:
-    """Plan to restore what ARCHIVE contains and the service lacks; or verify with --check that it contains everything.
+    """Plan to restore what ARCHIVE has and the service lacks; or verify with --check that it has everything.
 
-    ARCHIVE is what `memframe export` wrote, sealed or not, also of another account, whose memories get new ids.
-    Nothing is written. What already exists is left alone; what is there and differs is a conflict, which is printed
-    and left out of the saved plan. A deleted memory has its id and dates again if the service
-    restores it; otherwise it has a new id and the date of the run.
+    ARCHIVE is what `memframe export` wrote, sealed or not. Memories of another account get new ids. Nothing is written.
+    Memories that exist and are equal stay; those that differ are conflicts, which are printed and left out of the saved
+    plan. A deleted memory gets its id and dates back if the service can restore it, and otherwise a new id and the date
+    of the run.
 
-    Ends with 3 if there are conflicts or memories that cannot be created; with --check, if a memory that the service
-    lists is missing in the archive, or differs.
+    Exits with 3 if there are conflicts or memories that cannot be created; with --check, if a memory of the service is
+    missing in the archive or differs.
     """
     if check and as_of is not None:
-        raise click.UsageError("--check compares the present state of ARCHIVE: leave out --as-of.")
+        raise click.UsageError("--check compares the present state of ARCHIVE: leave out --as-of")
     if check:
         found = check_archive(access, archive, key=key)
         show(found, str(found))
@@ -353,7 +351,7 @@ def _show(plan: Plan, *, full: bool) -> None:
     is_json = wants_json()
     click.echo(plan.to_json().encode() if is_json else plan.diff(limit=None if full else MAX_SHOWN))
     if len(plan) > MAX_SHOWN and not (full or is_json):
-        remark(f"These are the first {MAX_SHOWN} of {len(plan):,} changes; --full prints all.")
+        remark(f"Shown: {MAX_SHOWN} of {len(plan):,} changes; --full prints all.")
 
 
 def _save_and_exit(plan: Plan, path: Path | None, request_id: str, *refused: str) -> None:
@@ -383,7 +381,7 @@ writing_options = combine(
         metavar="SECONDS",
         default=2.0,
         type=SECONDS,
-        help="Seconds that an unanswered write must remain absent before it is sent again.",
+        help="Seconds to look for an unanswered write before sending it again.",
     ),
     as_json,
 )
@@ -392,12 +390,14 @@ writing_options = combine(
 @click.command("apply")
 @click.argument("plan", type=LocalPath())
 @request_option(required=True)
-@click.option("--confirm", metavar="N", type=COUNT, help="Number of memories that the plan deletes.")
+@click.option(
+    "--confirm", metavar="N", type=COUNT, help="Number of memories that the plan deletes, as confirmation."
+)
 @click.option(
     "--confirm-losses",
     metavar="N",
     type=COUNT,
-    help="Number of values that no memory would hold any more, which the plan names.",
+    help="Number of values that would be lost, as the plan lists them.",
 )
 @policy_option
 @click.option("--journal", type=LocalPath(), help="File for the journal of the run.")
@@ -405,10 +405,10 @@ writing_options = combine(
 @writing_options
 @example("memframe apply cleanup.plan --confirm 12 --request 7c9e6679")
 def apply_command(plan: Path, request_id: str, plaintext: bool, **options: Any) -> None:
-    """Apply a plan; each write is recorded first, so that the run can be resumed and undone.
+    """Apply a plan. Each write is recorded first, so you can resume and undo the run.
 
-    Ends with 3 if rows were rejected, in conflict or left out, or if they are missing or duplicated when read back;
-    with 4 if the outcome of some is unknown, which `memframe resume` finds out.
+    Exits with 3 if rows were rejected, in conflict or left out, or are missing or duplicated when read back. Exits with
+    4 if the outcome of some is unknown; `memframe resume` finds it out.
     """
     loaded = Plan.load(plan)  # a damaged one needs no connection
     if not (loaded.losses.empty and loaded.left.empty) and not wants_json():
@@ -438,7 +438,7 @@ def resume_command(access: Access, journal: Path, **options: Any) -> None:
     "days",
     metavar="DAYS",
     type=click.FloatRange(min=0),
-    help="Remove older runs, including interrupted ones.",
+    help="Remove runs older than this, including interrupted ones.",
 )
 @click.option(
     "--forget",
@@ -446,16 +446,17 @@ def resume_command(access: Access, journal: Path, **options: Any) -> None:
     metavar="JOURNAL",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="Forget a run: remove its journal, which may already be lost.",
+    help="Forget a run and remove its journal, even if that is already lost.",
 )
 @as_json
 @example("memframe runs --purge 30")
 def runs_command(days: float | None, journals: tuple[Path, ...]) -> None:
-    """List the runs whose journals are in your state folder or were placed elsewhere with --journal.
+    """List your runs, with their journals.
 
-    A journal holds, sealed, what its run deleted and changed: `memframe undo` needs it. Journals of finished runs are
-    removed after 30 days, when a new run begins. --purge leaves journals elsewhere alone. A run whose journal is
-    missing stays in the list, and its plan is refused, until you bring the journal back or --forget it.
+    A journal holds, encrypted, what its run deleted and changed: `memframe undo` needs it. Journals are in your state
+    folder, unless --journal placed them elsewhere; --purge leaves those alone. A new run removes journals of runs that
+    finished more than 30 days ago. If a journal is missing, its run stays in the list, and its plan is refused, until
+    you bring the journal back or --forget it.
     """
     if journals:
         remark(f"{len(purge_runs(journals=journals)):,} removed")
@@ -515,7 +516,7 @@ def _finish(run: Run, request_id: str) -> None:
 def _list_first(lines: list[str]) -> list[str]:
     """Return the first lines of many, and count the rest."""
     n_more = len(lines) - MAX_ROWS_SHOWN
-    return lines[:MAX_ROWS_SHOWN] + ([f"and {n_more:,} more, which --json shows"] if n_more > 0 else [])
+    return lines[:MAX_ROWS_SHOWN] + ([f"and {n_more:,} more; --json lists them"] if n_more > 0 else [])
 
 
 @click.command("reseal")
@@ -524,7 +525,7 @@ def _list_first(lines: list[str]) -> list[str]:
     "--old-keys",
     "file",
     type=LocalPath(),
-    help="File with the older keys, as hexadecimal text, one per line. Without it they are prompted for, or read from "
+    help="File with the older keys, as hexadecimal text, one per line. Default: prompt for them, or read "
     "standard input.",
 )
 @click.option("--leave-unopened", is_flag=True, help="Skip content that no key opens, and plan the rest.")
@@ -535,21 +536,21 @@ def _list_first(lines: list[str]) -> list[str]:
     "memframe apply reseal.plan --request 7c9e6679",
 )
 def reseal_command(access: Access, file: Path | None, leave_unopened: bool, out: Path | None) -> None:
-    """Plan to seal again, with the newest key, content that is sealed with older keys.
+    """Plan to encrypt content again, from older keys to the newest one.
 
-    Some services leave this to applications when a key changes. Nothing is written. Content that is sealed with the
-    newest key, or stored unsealed, is left alone; the texts stay the same.
+    Some services leave this to applications when a key changes. Nothing is written, and the texts stay the same.
+    Content that is sealed with the newest key, or not at all, is left alone.
 
-    Ends with 3, and saves no plan, if none of the keys opens some content.
+    Exits with 3, and saves no plan, if some content opens with none of the keys.
     """
     keys = ask_secrets("Older key") if file is None else read_keys(file, "--old-keys")
     if not keys:
         place = "on standard input" if file is None else f"in {file}"
-        raise ConfigError(f"there is no key {place}; give the older keys as hexadecimal text, one per line")
+        raise ConfigError(f"there is no key {place}: give the older keys as hexadecimal text, one per line")
     plan = plan_reseal(access, old_keys=keys)
     odd = [change for change in plan.records if change.action == "invalid"]
     show(plan.to_json(), [str(plan), *_list_first([f"memory {one.id}: {one.reason}" for one in odd])])
     if odd and not leave_unopened:
-        click.echo("No plan was saved; --leave-unopened plans the rest.", err=True)
+        click.echo("No plan was saved. To plan the rest, add --leave-unopened.", err=True)
         sys.exit(CONFLICTS)
     _save_and_exit(plan.without("invalid"), out, access.request_id)

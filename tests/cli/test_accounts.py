@@ -65,7 +65,7 @@ def test_a_rotated_api_key_replaces_the_old_one_at_once(run, local):
 
     rotated = run("rotate-api-key", local.client_id)
     first = rotated.stdout.split()[1]
-    assert rotated.stderr == "These secrets are shown only now; keep them.\n"
+    assert rotated.stderr == "These secrets are shown only once: keep them.\n"
     second = json.loads(run("rotate-api-key", local._developer_id, "--json").output)["api_key"]
     for old in (local.api_key, first):
         with pytest.raises(mf.AuthError, match="the API key is not accepted"):
@@ -224,7 +224,7 @@ def test_what_a_person_would_download_is_exported(run, local, grant, tmp_path):
     assert json.loads((tmp_path / "a.json").read_text())["memories"][0]["content"] == "Likes tea"
     assert "Likes tea" in (tmp_path / "a.md").read_text()
     for path, user, said in (
-        ("a.csv", grant.email, "neither in .json nor in .md"),
+        ("a.csv", grant.email, "must end in .json or .md"),
         ("a.json", grant.email, "cannot be written (File exists)"),
         ("no/a.json", grant.email, "No such file"),
         ("b.json", "nobody@a.example", "there is no account nobody@a.example"),
@@ -257,5 +257,5 @@ def test_a_person_is_named_by_address_or_id_in_one_way_for_all_commands(run, gra
     assert run("reset-password", *named, "--password-stdin", input="the new password\n").output
     assert "--confirm 0" in run("erase-user", *named, code=1).stderr
     for wrong in ((), (grant.email, "--user", grant.email)):
-        assert "name one person" in run("erase-user", *wrong, code=2).stderr
+        assert "Give one person" in run("erase-user", *wrong, code=2).stderr
     assert run("erase-user", *named, "--confirm", 0).output

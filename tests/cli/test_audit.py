@@ -98,7 +98,7 @@ def test_what_changed_since_the_audit_is_planned_as_it_is_now(call, access, requ
     edits = {WIFI: f"New router! {WIFI}", HEART: "Ada listens to her heart."}
     mf.push_memories(access, memories.assign(content=memories.content.replace(edits)), progress=False)
     planned = plan("--out", "cleanup.plan")
-    assert "1 finding is no longer to be found" in planned.stderr
+    assert "1 finding left out: not found any more" in planned.stderr
     call("apply", "cleanup.plan", "--confirm", "1", *request_of)
     moved = {"New router! The wifi password is [redacted: password].", "Ada listens to her heart."}
     assert moved <= {*contents(access)}
@@ -250,7 +250,7 @@ def test_an_archive_is_audited_by_itself(call, folder):
         (["--file", "gone.json"], 2, "does not exist"),
         (["--file", "export.json", "--request", "7c9e"], 2, "Give one of"),
         (["--request", "7c9e", "--sarif", "a.sarif"], 2, "give the files with --file PATH"),
-        (["--request", "7c9e", "--zone", "UTC"], 2, "--format and --zone are about a file"),
+        (["--request", "7c9e", "--zone", "UTC"], 2, "--format and --zone describe a file"),
         ([], 2, "--file PATH"),
     ],
 )

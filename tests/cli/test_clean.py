@@ -92,8 +92,8 @@ def test_a_saved_plan_is_carried_out_unless_the_file_changed(notes, folder):
     ("arguments", "code", "words"),
     [
         (("MEMORY.md", "--accept", "nonsense"), 2, "There is no check 'nonsense'"),
-        (("MEMORY.md", "--in-place", "--out", "x"), 2, "--out is for a copy"),
-        (("MEMORY.md", "--plan", "x", "--accept", "secret"), 2, "--plan says what to do"),
+        (("MEMORY.md", "--in-place", "--out", "x"), 2, "Give --out for a copy or --in-place"),
+        (("MEMORY.md", "--plan", "x", "--accept", "secret"), 2, "Give --plan without --accept"),
         (("MEMORY.md", "--out", "MEMORY.md"), 1, "is the file itself"),
         (("a.json",), 1, "is JSON that was encoded twice"),
         (("link.md", "--in-place"), 1, "is a link"),

@@ -93,13 +93,13 @@ def test_what_goes_wrong_is_named(village, proxy, tmp_path):
     proxy.script(wire.GET_CREDENTIALS, interrupted)
     done = call("export", path, "--workers", "1", code=1)
     assert "stopped; 0 users are done in " in done.stderr
-    assert "the same command processes the others" in done.stderr
+    assert "the same command again for the others" in done.stderr
 
     proxy.script(wire.GET_CREDENTIALS, answered(500, {"title": "out of\x1b[2J order"}))
     done = call("export", path, "--workers", "1", code=1)
     assert "2 users done, 1 failed, 1 revoked" in done.stdout
     assert "out of\\x1b[2J order" in done.stderr
-    assert done.stderr.endswith("repeat the command to process the users who are missing\n")
+    assert done.stderr.endswith("Run the command again to process the users who are missing.\n")
 
     gone = village.people[0].user_id
 
@@ -109,7 +109,7 @@ def test_what_goes_wrong_is_named(village, proxy, tmp_path):
 
     assert "delete" not in call("export", path).stderr
     assert call("forget", path).stdout.endswith(
-        "contains nothing from users who revoked their approval or were erased\n"
+        "holds nothing of users who revoked their approval or were erased\n"
     )
     kept = path / "memories" / f"user_id={gone}"
     assert kept.is_dir()

@@ -53,9 +53,7 @@ def test_the_life_of_a_memory_is_shown_and_forgotten(on_request, kept):
         "Likes tea",
         "Likes coffee",
     ]
-    assert on_request("history", "archive", "--id", "nobody").stdout.startswith(
-        "No state that archive keeps has"
-    )
+    assert on_request("history", "archive", "--id", "nobody").stdout.startswith("No state in archive has")
     rows = json.loads(on_request("history", "archive", "--id", kept.id[1], "--json").stdout)
     assert [row["action"] for row in rows] == ["create", "delete"]
     assert on_request("history", "archive", "--forget", kept.id[1]).stdout == "1 row deleted from archive\n"
@@ -74,17 +72,18 @@ def test_a_state_of_the_past_is_restored(on_request, access, kept):
 def test_usage_is_checked(call, on_request, kept):
     for options, says in (
         (["--id", "m1", "--since", "2026"], "Give one of --id, --since and --forget"),
-        (["--until", "2026"], "--until ends what --since begins"),
+        (["--until", "2026"], "--until needs --since"),
     ):
         assert says in call("history", "archive", *options, code=2).output
-    assert "give --refresh as well" in on_request("export", "archive", "--keep", code=2).output
+    assert "--keep needs --refresh" in on_request("export", "archive", "--keep", code=2).output
     assert (
         "leave out --as-of" in on_request("restore", "archive", "--check", "--as-of", "2026", code=2).output
     )
     assert "give a time such as" in on_request("restore", "archive", "--as-of", "noon", code=1).output
     on_request("export", "memories.csv")
     assert (
-        "keeps no states of the past: memframe export memories.csv" in call("history", "memories.csv").stdout
+        "keeps no past states. To keep them from now on: memframe export memories.csv"
+        in call("history", "memories.csv").stdout
     )
 
 

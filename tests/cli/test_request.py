@@ -202,7 +202,7 @@ def test_a_good_key_is_kept_and_found_again(service, backend, monkeypatch):
     monkeypatch.setenv("MEMFRAME_BASE_URL", service.base_url.removesuffix("/api/v1"))
     application = ("--auth-url", service.auth_url, "--client-id", service.client_id)
     done = log_in(*application, typed=[service.api_key, service.client_secret])
-    assert f"Signed in at {service.base_url}; the key is kept in the keyring." in done.output
+    assert f"Signed in at {service.base_url}. The key is in your keyring." in done.output
     assert "Address" not in done.output  # which the environment has
     assert service.api_key not in done.output
     monkeypatch.delenv("MEMFRAME_BASE_URL")
@@ -223,6 +223,6 @@ def test_logging_out_removes_all_that_was_kept(service, backend):
     shown = [invoke("logout") for _ in range(2)]
     assert [done.output for done in shown] == [
         "Removed from the keyring: api_key, base_url.\n",
-        "The keyring held nothing.\n",
+        "The keyring was empty.\n",
     ]
     assert backend.entries == {}

@@ -196,7 +196,7 @@ def test_a_long_plan_prints_its_first_changes_and_the_totals(on_request, memorie
     shown = on_request("plan", "notes.csv")
     assert shown.stdout.count("create a new memory") == 20
     assert shown.stdout.endswith("\n\nand 3 more\n\n23 creates\n")
-    assert shown.stderr == "These are the first 20 of 23 changes; --full prints all.\n"
+    assert shown.stderr == "Shown: 20 of 23 changes; --full prints all.\n"
     full = on_request("plan", "notes.csv", "--full")
     assert (full.stdout.count("create a new memory"), full.stderr) == (23, "")
     assert len(json.loads(on_request("plan", "notes.csv", "--json").stdout)["changes"]) == 23
@@ -261,7 +261,7 @@ def test_an_undo_does_not_replace_the_plan_that_it_undoes(on_request, edited, fo
     on_request("apply", "edits.plan", "--journal", "edits.journal")
     before = (folder / "edits.plan").read_bytes()
     refused = on_request("undo", "edits.journal", "--out", "edits.plan", code=1)
-    assert "edits.plan is the plan that this run carried out" in refused.stderr
+    assert "edits.plan is the plan of this very run" in refused.stderr
     assert (folder / "edits.plan").read_bytes() == before
     for _ in range(2):
         on_request("undo", "edits.journal", "--out", "undo.plan")
@@ -362,7 +362,7 @@ def test_rows_that_were_refused_are_named_with_the_reason_and_the_way_back(on_re
     assert lines[0].startswith("12 rejected")
     assert lines[1].startswith("row 0: create rejected: POST /memory-blobs: 127.0.0.1:")
     assert "answered 400: no room" in lines[1]
-    assert lines[-1] == "and 2 more, which --json shows"
+    assert lines[-1] == "and 2 more; --json lists them"
     way_back = f"To undo it: memframe undo 'my notes.journal' --request {access.request_id}\n"
     assert applied.stderr == way_back
 

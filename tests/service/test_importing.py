@@ -298,9 +298,11 @@ def test_an_import_says_in_words_what_it_leaves_out(imported, tmp_path):
         .invoke(main, ["service", "import", str(file), "--user", grant.email, "--data", data])
         .output
     )
-    assert "Left out, as their source calls them outdated: 1 memory; --with-outdated takes them, too." in said
+    assert (
+        "Left out, as their source calls them outdated: 1 memory; --with-outdated imports them, too." in said
+    )
     assert "Dated with the time of the import, as they have no date: 1 memory." in said
-    assert "--apply writes them." in said
+    assert "To write them, add --apply." in said
 
 
 @pytest.mark.parametrize("ending", [".json", ".md"])
