@@ -20,7 +20,7 @@ from memframe.audit.text import redaction_mark
 from memframe.display import escape_invisible, number_of
 from memframe.plan import Plan
 from memframe.plan.change import Value, mask
-from memframe.report import words_of
+from memframe.report.words import words_of
 from memframe.review.desk import Review
 from memframe.review.proposals import LAST_EFFECTS, Proposal
 from memframe.secret import MASK
