@@ -54,7 +54,7 @@ from memframe.fleet import (
 )
 from memframe.fleet.per_user import read_policies
 from memframe.fleet.run import dask_client_at, forget_revoked
-from memframe.report import words_of
+from memframe.report.words import words_of
 from memframe.secret import Secret
 
 SOME_FAILED = 1

@@ -15,10 +15,10 @@ import pandas as pd
 from memframe.display import Markup, format_time, number_of, table, tag
 from memframe.fleet.nights import Night
 from memframe.plot.axes import SERIES, inline_svg
-from memframe.plot.charts import SEVERITIES as COLOURS
+from memframe.plot.charts import SEVERITY_COLOURS
 from memframe.plot.columns import draw_columns
-from memframe.report import SEVERITIES, words_of
 from memframe.report.page import document_html
+from memframe.report.words import WORST_FIRST, words_of
 
 if TYPE_CHECKING:
     from memframe.fleet.run import NightChanges
@@ -28,7 +28,7 @@ MAX_ROWS = 30
 
 MAX_NIGHTS_DRAWN = 60
 
-_RANK = {severity: place for place, severity in enumerate(SEVERITIES)}
+_RANK = {severity: place for place, severity in enumerate(WORST_FIRST)}
 
 
 def page_html(
@@ -65,7 +65,7 @@ def _head(
     users = f", of {number_of(n_users, 'user', 'users')}" if n_users else ""
     yield tag("p", f"{new}{users}.", class_="verdict")
     of_new = changes.new["severity"].value_counts()
-    severities = [f"{of_new[name]:,} {name}" for name in SEVERITIES if name in of_new]
+    severities = [f"{of_new[name]:,} {name}" for name in WORST_FIRST if name in of_new]
     parts = {"gone": changes.gone, "settled by a person": changes.settled}
     others = ", ".join(f"{len(found):,} {name}" for name, found in parts.items())
     yield tag("p", f"New: {', '.join(severities)}. {others}." if severities else f"{others}.", class_="more")
@@ -77,14 +77,14 @@ def _head(
         yield tag("p", f"{changes.note}.", class_="more soft")
     yield tag("p", "Users by their worst finding", class_="soft tally")
     worst = _worst_of(tally).value_counts()
-    tiles = (tag("li", tag("b", f"{worst.get(name, 0):,}"), name, class_=name) for name in SEVERITIES)
+    tiles = (tag("li", tag("b", f"{worst.get(name, 0):,}"), name, class_=name) for name in WORST_FIRST)
     yield tag("ul", *tiles, class_="tiles")
 
 
 def _worst_of(tally: pd.DataFrame) -> pd.Series[str]:
     """Return the worst severity of each user."""
     ranks = tally["severity"].map(_RANK).groupby(tally["user_id"]).min()
-    return ranks.map(dict(enumerate(SEVERITIES)))
+    return ranks.map(dict(enumerate(WORST_FIRST)))
 
 
 def _changed(title: str, anchor: str, found: pd.DataFrame) -> Iterator[Markup]:
@@ -121,19 +121,19 @@ def _count_more(n_rows: int, noun: str) -> Iterator[Markup]:
 def _by_severity(tally: pd.DataFrame, by: str) -> pd.DataFrame:
     """Count findings by something and severity, the worst first."""
     counted = tally.pivot_table("n", by, "severity", "sum", fill_value=0)
-    counted = counted.reindex(columns=[*SEVERITIES], fill_value=0).astype("int64")
-    return counted.sort_values([*SEVERITIES], ascending=False)
+    counted = counted.reindex(columns=[*WORST_FIRST], fill_value=0).astype("int64")
+    return counted.sort_values([*WORST_FIRST], ascending=False)
 
 
 def _numbers(row: pd.Series[int]) -> list[Markup]:
     return [
         tag("td", f"{row[name]:,}", class_=f"n {name}") if row[name] else tag("td", class_="n")
-        for name in SEVERITIES
+        for name in WORST_FIRST
     ]
 
 
 def _heads(first: str) -> list[object]:
-    return [first, *(tag("th", name, class_="n") for name in SEVERITIES)]
+    return [first, *(tag("th", name, class_="n") for name in WORST_FIRST)]
 
 
 def _users(tally: pd.DataFrame) -> Iterator[Markup]:
@@ -179,7 +179,7 @@ def _pictures(nights: Sequence[Night], *, is_first: bool) -> Iterator[Markup]:
     new = [one.new for one in nights]
     drawn = [("New findings", new[is_first:], SERIES[2])]  # of the first night all are
     drawn += [
-        (f"Findings of severity {name}", [one.count(name) for one in nights], COLOURS[name])
+        (f"Findings of severity {name}", [one.count(name) for one in nights], SEVERITY_COLOURS[name])
         for name in ("high", "medium", "low")
     ]
     for title, heights, color in drawn:
