@@ -61,7 +61,7 @@ def test_a_folder_of_policies_has_one_for_all_and_others_for_some(nightly, tmp_p
 
 def test_a_policy_for_nobody_is_said(nightly, tmp_path):
     (tmp_path / "b7e0c9b1-0000-4000-8000-00000000000a.toml").write_text("[limits]\ndeletes = 0\n")
-    with pytest.warns(UserWarning, match="000a.toml counts for nobody"):
+    with pytest.warns(UserWarning, match="000a.toml applies to nobody"):
         nightly.audit(policy=tmp_path)
     empty = tmp_path / "empty"
     empty.mkdir()

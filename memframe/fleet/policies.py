@@ -34,7 +34,7 @@ class Policies(Struct, frozen=True):
         strange = sorted(self.of_user.keys() - {canonical_id(one) for one in user_ids if one})
         if strange and None not in user_ids:
             message = (
-                f"the policy {strange[0]}.toml counts for nobody: no access request is of a user with this id"
+                f"the policy {strange[0]}.toml applies to nobody: no access request is of a user with this id"
             )
             warnings.warn(message, UserWarning, stacklevel=2)
 

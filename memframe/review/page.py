@@ -59,7 +59,7 @@ def review_html(
         tag("div", _progress(progress), class_="wide"),
         tag(
             "p",
-            "The bound is of the share of wrong proposals at 95 %; it is no bound of the harm.",
+            "At most this share of the proposals is wrong, with 95 % confidence. How much harm one does is open.",
             class_="soft",
         ),
     ]
