@@ -48,7 +48,9 @@ class Nightly:
         self._accesses = [mf.open_access(client, approved[user_id]) for user_id in self.user_ids]
 
     def audit(self, **options):
-        return mf.audit_fleet(self._client, self.path, **{"now": NOW, "progress": False} | options)
+        """Audit with three checks, as all of them take three times as long."""
+        chosen = {"now": NOW, "progress": False, "checks": ["secret", "stale", "exact_duplicate"]}
+        return mf.audit_fleet(self._client, self.path, **chosen | options)
 
     def write(self, n, **columns):
         mf.create_memories(self._accesses[n], pd.DataFrame(columns), progress=False)
@@ -153,7 +155,7 @@ def test_days_that_pass_are_a_change(nightly):
 def test_other_checks_are_another_audit(nightly):
     nightly.audit(checks=["secret"])
     assert nightly.audit(checks=["secret"]).n_before == 3
-    assert nightly.audit().n_before == 0
+    assert nightly.audit(checks=None).n_before == 0
 
 
 def test_an_audit_that_failed_is_tried_again_and_one_that_was_cut_off_goes_on(nightly, monkeypatch):

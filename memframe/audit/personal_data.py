@@ -1,7 +1,8 @@
 """Personal data: how people are reached and numbered, with its place in the text.
 
-Check digits and plans of numbers are those of the libraries `phonenumbers` and `python-stdnum`; what the words around a
-number say is a table (`rules/personal_data.toml`).
+Check digits and plans of numbers are those of the libraries `phonenumbers` and `python-stdnum`. Two tables say the
+rest: how telephone numbers are written without their country (`rules/phones.toml`), and what the words around a number
+make it (`rules/personal_data.toml`).
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from importlib import import_module
 from ipaddress import IPv4Address, IPv6Address, ip_address
-from typing import Any, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import pandas as pd
 
-from memframe.audit.rules import load_rules
+from memframe.audit.rules import Rule, load_rules
 from memframe.audit.secrets.values import is_placeholder
 from memframe.audit.text import Pass, Rating, Span, span_findings, spans_found
 
@@ -176,7 +177,7 @@ def _read_number(text: str, start: int, end: int) -> Span | None:
     after = "" if extension else after
     score = _score_phone(number, before, after)
     country = _country_of(number) if number.lstrip("(").startswith("+") else ""
-    if score is None or (country is None and not _is_named_phone(number, before, after)):
+    if score is None or (country is None and _read_words_around(number, before, after) != "phone"):
         return None
     is_in_code = text.count("```", 0, start) % 2 == 1
     is_of_nobody = _is_invented(text, start, end) or (
@@ -232,54 +233,24 @@ def _is_card(text: str, *, is_named: bool) -> bool:
 
 # ---- telephones: what begins with + or is grouped as in some country speaks for itself, others need a word
 
-_MIN_DIGITS, _MAX_DIGITS = 7, 15
-"""Fewest and most digits of a number that can be called (E.164 for the upper bound)."""
 
-_SURE, _LIKELY, _POSSIBLE = 0.95, 0.8, 0.7
-"""Scores: written internationally, in the manner of some country, or only said to be a telephone number."""
+class _Shape(NamedTuple):
+    """Way to write telephone numbers, or something that is none."""
 
-_INTERNATIONAL = re.compile(r"\(?\+[ (]?[1-9][0-9 ().\-–/\u00a0]*")
-_PREFIXED = re.compile(r"00[1-9][0-9]{0,2}[ ().-][0-9 ().\-–/\u00a0]*")
-_SHORTEST_PREFIXED = 11
-_NATIONAL = re.compile(
-    r"(?:1[ .-])?(?:\([0-9]{3}\)[ .-]?|[2-9][0-9]{2}(?P<sign>[ .-]))[0-9]{3}(?(sign)(?P=sign)|[ .-])[0-9]{4}"
-    r"|[2-9][0-9]{2}/[0-9]{3}-[0-9]{4}"  # North America
-    r"|(?=.{10})\(?0[1-9][0-9]{0,4}\)?(?:[ ./–-]{1,3}[0-9]{2,8}){1,5}|0[1-9][0-9]{8,9}"  # with a trunk prefix
-    r"|[1-9][0-9] 9?[0-9]{4}-[0-9]{4}"  # Brazil
-    r"|8[ -]?\(?[0-9]{3}\)?[ -]?[0-9]{3}[ -][0-9]{2}[ -]?[0-9]{2}"  # Russia
-    r"|\(?[0-9]{2}\)?(?:[0-9]{2})?[/ -][0-9]{3}[/-][0-9]{4}|[0-9]{2}-[0-9]/[0-9]{3}[ -][0-9]{4}"  # Hungary
-)
-_BRACKETED = re.compile(r"\([0-9]{2,5}\) ?[0-9]{2,4}[ -]?[0-9]{2,5}(?:[ -][0-9]{2,5})?")
-_GROUPED = re.compile(r"\(?[0-9]{2,5}\)?(?:[ .-][0-9]{2,8}){1,4}|[0-9]{7,12}|\([0-9]{2,5}\)[ -]?[0-9]{4,8}")
-_NO_PHONE = re.compile(
-    r"[0-9]{5}-[0-9]{4}|\+[0-9]{1,2}\.[0-9]+|0[1-9](?: [0-9]{2}){5,}"  # American postal code, decimal, a row of numbers
-    r"|(?:\+ ?)?(?:19|20)[0-9]{2}[-./ ](?:0?[1-9]|1[0-2])[-./ ](?:0?[1-9]|[12][0-9]|3[01])(?:[ -].*)?"
-    r"|(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])"
-    r"|[0-9]{1,2}\.[0-9]{1,2}\.?(?:[0-9]{2,4})? ?[-–] ?(?:[0-9]{1,2}\.){2}[0-9]{0,4}"
-    r"|[0-2][0-9][0-5][0-9](?:/[0-2][0-9][0-5][0-9])+|\+?[0-9]{1,3}(?:\.[0-9]{3})+(?:[-–][0-9]{1,3}(?:\.[0-9]{3})+)?"
-    r"|(?:0?[1-9]|[12][0-9]|3[01])[-./ ](?:0?[1-9]|[12][0-9]|3[01])[-./ ](?:19|20)[0-9]{2}(?:[ -].*)?"
-    r"|(?:19|20)[0-9]{2}(?:[ –/-]{1,3}(?:19|20)[0-9]{2})+"
-    r"|(?:\+ ?)?(?P<first>[0-9]{2})[0-9]{2}[-–](?P=first)[0-9]{2}|(?:\+ ?)?[0-9]{1,2}00[-–][0-9]{1,3}00"  # ranges
-    r"|[0-9]{2}(?:0[1-9]|1[0-2])\.[0-9]{5}"  # of arXiv
-    r"|(?:\+[0-9]{1,3}[ (.-]{0,2})?0{3}[0-9 ().\-–/]*"  # no plan has numbers that begin with three zeros
-)
+    rule: Rule
+    digits: range
+
+    @classmethod
+    def of(cls, rule: Rule) -> _Shape:
+        least, most = str(rule.options.get("digits", "7-16")).split("-")
+        return cls(rule, range(int(least), int(most) + 1))
+
+
+_SHAPES = [_Shape.of(rule) for rule in load_rules("phones").rules]
+
 _LINE_BEFORE = re.compile(r"[^\W\d_][^\n]{0,48}\n[ \t]{0,8}\Z")
 _LINE_AFTER = re.compile(r"[ \t]{0,8}(?:\n|\Z)")
 """A number alone on a line under others, as below a letter."""
-
-
-def _is_named_phone(number: str, before: str, after: str) -> bool:
-    """Return True if the text around a number says that it is a telephone's, or puts it where one stands.
-
-    >>> _is_named_phone("9472 7916", "call me on ", ""), _is_named_phone("9472 7916", "order ", " (home)")
-    (True, False)
-    """
-    if _AROUND["phone_before"].search(before):
-        return True
-    if _AROUND["no_phone_before"].search(before):
-        return False
-    is_line = _LINE_BEFORE.search(before) is not None and _LINE_AFTER.match(after) is not None
-    return (is_line and not number.isdecimal()) or _AROUND["phone_after"].match(after) is not None
 
 
 def _score_phone(number: str, before: str, after: str) -> float | None:
@@ -290,27 +261,49 @@ def _score_phone(number: str, before: str, after: str) -> float | None:
     >>> _score_phone("9472 7916", "call me on ", ""), _score_phone("9472 7916", "order ", "")
     (0.7, None)
     """
-    n_digits = sum(map(str.isdecimal, number))
-    is_prefixed = _PREFIXED.fullmatch(number) is not None
+    shape = _shape_of(number)
     is_sum = number.startswith("+ ") and before.rstrip()[-1:].isdecimal()
-    if is_sum or _NO_PHONE.fullmatch(number.lstrip("(")) or (is_prefixed and n_digits < _SHORTEST_PREFIXED):
+    if shape is None or shape.group == "no_phone" or is_sum:
         return None
-    if _INTERNATIONAL.fullmatch(number):
-        return _SURE if _MIN_DIGITS < n_digits <= _MAX_DIGITS + 1 else None
-    if not _MIN_DIGITS <= n_digits <= _MAX_DIGITS + 1:
-        return None
-    is_other = number.isdecimal() and _AROUND["account_before"].search(before)
-    if is_other or _AROUND["no_phone_after"].match(after):
-        return None
-    is_named = _is_named_phone(number, before, after)
-    if not is_named and _AROUND["no_phone_before"].search(before):
-        return None
-    is_named = is_named or _AROUND["phone_number_before"].search(before) is not None
-    if is_prefixed or _NATIONAL.fullmatch(number):
-        return _LIKELY
-    if _BRACKETED.fullmatch(number) and n_digits > _MIN_DIGITS:
-        return _LIKELY
-    return _POSSIBLE if is_named and _GROUPED.fullmatch(number) else None
+    if shape.group == "international":
+        return shape.weight
+    around = _read_words_around(number, before, after)
+    is_phone = around in ("phone", "number") or (not around and shape.group == "national")
+    return shape.weight if is_phone else None
+
+
+def _shape_of(number: str) -> Rule | None:
+    """Return the first rule that a whole number fits.
+
+    >>> [shape and shape.kind for shape in map(_shape_of, ["2019-2020", "202-555-0143", "1 2 3 4"])]
+    ['years', 'North America', None]
+    """
+    n_digits = sum(map(str.isdecimal, number))
+    fitting = (rule for rule, digits in _SHAPES if n_digits in digits and rule.regex.match(number))
+    return next(fitting, None)
+
+
+def _read_words_around(number: str, before: str, after: str) -> Literal["phone", "number", "other", ""]:
+    """Return what the text around a number makes it: a telephone's, some number, something else; or nothing.
+
+    A word of telephones counts before one of other things: many texts have both ("call the office, room 4: 9472 7916").
+
+    >>> _read_words_around("9472 7916", "call me on ", ""), _read_words_around("9472 7916", "order ", " (home)")
+    ('phone', 'other')
+    >>> _read_words_around("9472 7916", "my number is ", ""), _read_words_around("9472 7916", "so ", "")
+    ('number', '')
+    """
+    is_account = number.isdecimal() and _AROUND["account_before"].search(before)
+    if is_account or _AROUND["no_phone_after"].match(after):
+        return "other"
+    if _AROUND["phone_before"].search(before):
+        return "phone"
+    if _AROUND["no_phone_before"].search(before):
+        return "other"
+    is_line = _LINE_BEFORE.search(before) is not None and _LINE_AFTER.match(after) is not None
+    if (is_line and not number.isdecimal()) or _AROUND["phone_after"].match(after):
+        return "phone"
+    return "number" if _AROUND["phone_number_before"].search(before) else ""
 
 
 def _country_of(number: str) -> str | None:

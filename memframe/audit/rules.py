@@ -278,7 +278,8 @@ _TOKEN = re.compile(
     r"""(?P<escaped>\\.)
     |(?P<one_of>\[\^?\]?(?:\\.|[^\]\\])*\])
     |(?P<looking>\(\?<?[=!])
-    |(?P<refused>\(\?P=|\(\?\()
+    |(?P<same>\(\?P=\w+\))
+    |(?P<refused>\(\?\()
     |(?P<group>\((?:\?P<\w+>|\?>|(?!\?)))
     |(?P<flags>\(\?[a-z-]*:)
     |(?P<end>\))
@@ -305,7 +306,7 @@ def prefilter_of(*patterns: re.Pattern[str]) -> str:
     Raises
     ------
     ValueError
-        A pattern refers back to a group, or has remarks in it.
+        A pattern refers to a group by its number, or has remarks in it.
 
     Examples
     --------
@@ -351,6 +352,8 @@ def _translate_token(token: re.Match[str], end: str) -> str:
             return f"[{_CLASSES[opposite[1].lower()]}]" if opposite else token[0]
         case "one_of", _:
             return re.sub(r"\\([wds])", lambda found: _CLASSES[found[1]], token[0])
+        case "same", _:  # whatever the group has matched
+            return "(?s:.*)"
         case ("refused", _) | ("escaped", "1" | "2" | "3" | "4" | "5" | "6" | "7" | "8" | "9"):
             raise ValueError(f"a prefilter cannot refer to groups: {token.string!r}")
     return end if token[0] == "$" else token[0]

@@ -31,6 +31,9 @@ from memframe.review import Review, review
 from memframe.review.detail import Detail, Piece, show_proposal, shown_ids
 from memframe.review.progress import MIN_OWN, THRESHOLD
 
+if sys.platform != "win32":
+    import termios
+
 KEYS = {
     "y": "accept",
     "n": "reject; ask again only if the text changes",
@@ -44,7 +47,14 @@ KEYS = {
     "?": "explain the keys",
 }
 
-COLORS = {"removed": "red", "added": "green", "masked": "yellow", "invisible": "magenta", "same": None}
+COLORS = {
+    "same": None,
+    "moved": "cyan",
+    "removed": "red",
+    "added": "green",
+    "masked": "yellow",
+    "invisible": "magenta",
+}
 
 MAX_WIDTH, INDENT = 120, "    "
 
@@ -251,6 +261,7 @@ def _ask(desk: Review, shown: Detail, remaining: Sequence[str]) -> str:
     while True:
         idle = {*_idle_keys(shown), *([] if remaining else ["a"])}
         keys = [key for key in KEYS if key not in idle]
+        _drop_typed_ahead()
         try:
             answer = click.prompt(
                 click.style(f"[{','.join(keys)}]", bold=True),
@@ -277,6 +288,12 @@ def _ask(desk: Review, shown: Detail, remaining: Sequence[str]) -> str:
                     click.echo(f"{name}  {KEYS[name]}")
         except PlanError as error:
             click.echo(click.style(escape_invisible(error.for_shell()), fg="red"), err=True)
+
+
+def _drop_typed_ahead() -> None:
+    """Drop what was typed before the question stood on the screen: it cannot be an answer to it."""
+    if sys.platform != "win32" and sys.stdin.isatty():
+        termios.tcflush(sys.stdin, termios.TCIFLUSH)
 
 
 def _idle_keys(shown: Detail) -> Iterator[str]:

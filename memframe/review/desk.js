@@ -3,13 +3,22 @@
 // Texts of memories come in messages and stay in the page; nothing of them is in the widget's state, which a
 // notebook saves. Every text is set as text, never as HTML. Python decides what everything means: what accepting
 // does, what is masked, which differences are marked.
+//
+// The next proposals are fetched while one is read, so a key shows the next one at once; its decision is sent and
+// confirmed meanwhile, and one that fails is shown and brought back. A key decides on the proposal that was on the
+// screen when it was pressed, which the message names; without one it decides nothing.
 
 const ROW_HEIGHT = 46; // pixels, as in desk.css: the queue is laid out by it
 const PAGE_ROWS = 50; // rows asked for at a time
 const ANSWER_MS = 8_000; // a kernel that is busy for longer than this is said to be
 const REST_MS = 300; // without a key: counts are asked for then, as they take longer than a proposal
 const LISTS_KEPT = 40; // pages of rows that are kept while somebody scrolls
-const DECISIONS = { accepted: "✓", edited: "✎", rejected: "✗", later: "◷" };
+const AHEAD = 8; // proposals fetched before somebody comes to them; more would wait if the kernel is gone
+const DETAILS_KEPT = 200; // proposals that can be gone back to without asking
+const DECISIONS = { accepted: "✓", edited: "✎", rejected: "✗", later: "◷", sent: "…" };
+const SAID = { accepted: "You have accepted this.", edited: "You have edited this.", rejected: "You have rejected this.", later: "Put off." };
+const DONE = { accept: "Accepted.", reject: "Rejected.", later: "Put off.", reset: "Open again." };
+const STATES = { accept: "accepted", reject: "rejected", later: "later", reset: "" }; // after each of these
 const ROLES = { goes: "goes", stays: "stays", changes: "changes", about: "is about" };
 
 const KEYS = [
@@ -75,15 +84,33 @@ function makeLine(model, onLate) {
   return { ask, close, view };
 }
 
-/** Show a text in pieces: what is the same, removed, added, masked, or invisible. */
+/** Show a text in pieces: what is the same, elsewhere in the text that stays, removed, added, masked, or invisible. */
 function showPieces(pieces) {
-  const tags = { removed: "del", added: "ins", masked: "span", invisible: "span", same: "span" };
+  const tags = { removed: "del", added: "ins", moved: "span", masked: "span", invisible: "span", same: "span" };
   return pieces.map(({ text, as }) => make(tags[as] ?? "span", { class: `mf-${as}` }, text));
 }
 
 function render({ model, el }) {
-  const line = makeLine(model, () => attempt(catchUp));
-  const state = { filter: {}, search: "", rows: new Map(), n: 0, at: 0, shown: null, ahead: null, editing: null };
+  const line = makeLine(model, () => {
+    state.failed.clear(); // what was said to have failed may have been done
+    attempt(catchUp);
+  });
+  const state = {
+    filter: {},
+    search: "",
+    list: 0, // grows with each list: an answer about a former one says nothing about this
+    n: 0,
+    rows: new Map(), // by place in the list, as are the details; null is asked for
+    details: new Map(),
+    at: 0,
+    shown: null, // the proposal on the screen, about which keys decide; null while there is none
+    seenAt: 0, // when it was painted, in milliseconds of the page: a key that is older was not about it
+    drawn: "", // the id of the last proposal that was drawn
+    dropped: "", // said of keys that came too early, until it was read out
+    failed: new Map(), // why a decision was not made, by proposal
+    pending: new Set(), // decisions that Python has not confirmed
+    editing: null,
+  };
 
   // ---- the parts of the page
 
@@ -115,10 +142,16 @@ function render({ model, el }) {
   say("Waiting for the kernel. If nothing comes, run this cell again.");
   for (const [key, label, action] of KEYS) {
     const button = make("button", { type: "button", class: `mf-${action}`, title: `Key: ${key}`, "aria-keyshortcuts": key }, label, make("kbd", { "aria-hidden": "true" }, key));
-    button.addEventListener("click", () => act(action));
+    button.addEventListener("click", (event) => act(action, event));
     buttons.append(button);
   }
-  help.append(make("b", {}, "Keys"), ...KEYS.map(([key, label]) => make("div", {}, make("kbd", {}, key), ` ${label}`)));
+  const legend = [["is missing in the text that stays", "removed"], ["stands elsewhere in it", "moved"], ["is written", "added"]];
+  help.append(
+    make("b", {}, "Keys"),
+    ...KEYS.map(([key, label]) => make("div", {}, make("kbd", {}, key), ` ${label}`)),
+    make("b", {}, "Colours"),
+    ...legend.map(([text, as]) => make("div", {}, ...showPieces([{ text, as }]))),
+  );
 
   function say(sentence) {
     status.textContent = sentence;
@@ -137,32 +170,39 @@ function render({ model, el }) {
 
   /** Let Python list the proposals anew, in the order of the queue as it is now. */
   async function settle() {
+    state.shown = null;
+    const list = ++state.list;
     const summary = await line.ask("settle", query());
+    if (list !== state.list) return; // another filter was chosen meanwhile
     root.classList.remove("mf-waiting");
-    state.at = 0;
     queue.scrollTop = 0;
     drop(summary.n_shown);
     showSummary(summary);
-    await show(0);
+    show(0);
   }
 
-  /** Forget what is known of the rows: what was decided elsewhere, or grouped anew. */
+  /** Forget what is known of the list: what was decided elsewhere, or grouped anew. */
   function drop(n) {
+    state.list++;
     state.n = n;
     state.rows.clear();
-    state.ahead = null;
+    state.details.clear();
     spacer.style.height = `${n * ROW_HEIGHT}px`;
   }
 
+  /** Take over what was changed elsewhere; the proposal on the screen stays, wherever in the list it is now. */
   async function catchUp() {
-    await summarize();
+    const at = state.at;
+    const place = await summarize();
     drop(state.n);
     if (state.editing) return showRows();
-    await show(state.at);
+    show(state.at + (place ?? at) - at); // somebody may have gone on meanwhile
   }
 
   async function summarize() {
-    showSummary(await line.ask("summary", { ...query(), proposal: state.shown?.id ?? "" }));
+    const summary = await line.ask("summary", { ...query(), proposal: state.rows.get(state.at)?.id ?? "" });
+    showSummary(summary);
+    return summary.place;
   }
 
   let resting;
@@ -200,7 +240,7 @@ function render({ model, el }) {
   function showOffer(offer) {
     if (!offer) return;
     const button = make("button", { type: "button", class: "mf-offer" }, offer.label);
-    button.addEventListener("click", () => enqueue(() => decide("accept_rest", { check: offer.check, kind: offer.kind, n: offer.n })));
+    button.addEventListener("click", () => attempt(() => regroup("accept_rest", { note: note.value, check: offer.check, kind: offer.kind, n: offer.n })));
     preview.append(make("div", {}, button, make("span", {}, ` ${offer.warning}`)));
   }
 
@@ -220,10 +260,11 @@ function render({ model, el }) {
       const start = page * PAGE_ROWS;
       if (state.rows.has(start)) continue;
       state.rows.set(start, null); // asked for
+      const list = state.list;
       await line.ask("page", { start, n: PAGE_ROWS }).then(
-        ({ rows }) => rows.forEach((row, place) => state.rows.set(start + place, row)),
+        ({ rows }) => list === state.list && rows.forEach((row, place) => state.rows.set(start + place, row)),
         (error) => {
-          state.rows.delete(start);
+          if (list === state.list) state.rows.delete(start);
           throw error;
         },
       );
@@ -254,14 +295,16 @@ function render({ model, el }) {
       make("span", { class: "mf-title" }, row.title),
       make("span", { class: "mf-kind" }, row.label),
     );
-    element.addEventListener("click", () => enqueue(() => show(place)));
+    element.addEventListener("click", () => show(place));
     return element;
   }
 
-  async function show(place) {
+  /** Go to a place of the list: at once if it was fetched, else as soon as it comes. */
+  function show(place, sentence = "") {
     state.editing = null;
+    state.shown = null;
     if (!state.n) {
-      state.shown = null;
+      root.classList.remove("mf-fetching");
       spacer.replaceChildren();
       proposal.replaceChildren(make("p", {}, "Nothing here. Clear the filters to see the rest."));
       return say("No proposal is listed.");
@@ -270,17 +313,51 @@ function render({ model, el }) {
     const top = state.at * ROW_HEIGHT;
     if (top < queue.scrollTop) queue.scrollTop = top;
     else if (top + ROW_HEIGHT > queue.scrollTop + queue.clientHeight) queue.scrollTop = top + ROW_HEIGHT - queue.clientHeight;
-    const ahead = state.ahead?.place === state.at ? state.ahead.answer : null;
-    const [shown] = await Promise.all([(await ahead) ?? line.ask("show", { place: state.at }), showRows()]);
-    state.shown = shown;
     queue.setAttribute("aria-activedescendant", `mf-${line.view}-${state.at}`);
-    note.value = shown.note;
-    showProposal(shown);
-    say(`${state.at + 1} of ${state.n}: ${shown.heading}. ${shown.accepting} ${shown.decision}`);
-    // the next one is fetched while this one is read
-    const next = state.at + 1;
-    state.ahead = next < state.n ? { place: next, answer: line.ask("show", { place: next }).catch(() => null) } : null;
+    attempt(showRows);
+    const known = state.details.get(state.at);
+    root.classList.toggle("mf-fetching", !known);
+    if (known) draw(known, sentence);
+    else if (sentence) say(sentence);
+    for (let next = state.at; next <= Math.min(state.at + AHEAD, state.n - 1); next++) fetchDetail(next, sentence);
     summarizeSoon();
+  }
+
+  async function fetchDetail(place, sentence) {
+    if (state.details.has(place)) return;
+    state.details.set(place, null); // asked for
+    const list = state.list;
+    try {
+      const detail = await line.ask("show", { place });
+      if (list !== state.list) return;
+      state.details.set(place, detail);
+      if (place === state.at && !state.shown && !state.editing) draw(detail, sentence);
+    } catch (error) {
+      if (list !== state.list) return;
+      state.details.delete(place);
+      if (place === state.at) say(error.message);
+    }
+    for (const known of [...state.details.keys()].slice(0, -DETAILS_KEPT)) state.details.delete(known);
+  }
+
+  /** Put a proposal on the screen; keys decide about it from the moment when it is painted. */
+  function draw(shown, sentence = "") {
+    root.classList.remove("mf-fetching");
+    if (state.drawn !== shown.id) note.value = shown.note; // a note that somebody is writing stays
+    state.drawn = shown.id;
+    state.shown = shown;
+    state.seenAt = Infinity;
+    showProposal(shown);
+    requestAnimationFrame(() =>
+      setTimeout(() => {
+        if (state.shown !== shown) return;
+        state.seenAt = performance.now();
+        const why = state.failed.has(shown.id) ? `Not decided: ${state.failed.get(shown.id)}` : "";
+        const parts = [why || sentence, state.dropped, `${state.at + 1} of ${state.n}: ${shown.heading}.`, shown.accepting, SAID[shown.decision]];
+        say(parts.filter(Boolean).join(" "));
+        state.dropped = "";
+      }),
+    );
   }
 
   function showProposal(shown) {
@@ -288,13 +365,15 @@ function render({ model, el }) {
       make("h3", {}, shown.heading),
       make("p", { class: "mf-reason" }, shown.reason),
       make("p", { class: "mf-accepting" }, shown.accepting),
-      ...(shown.decision ? [make("p", { class: "mf-decision" }, shown.decision)] : []),
+      ...(SAID[shown.decision] ? [make("p", { class: "mf-decision" }, SAID[shown.decision])] : []),
+      ...(state.failed.has(shown.id) ? [make("p", { class: "mf-failed" }, `Not decided: ${state.failed.get(shown.id)}`)] : []),
       ...shown.members.map((member) => makeMember(shown, member)),
       ...shown.others.map((sentence) => make("p", { class: "mf-other" }, sentence)),
       bound,
     );
     proposal.scrollTop = 0;
     const useless = {
+      accept: !shown.can_accept,
       edit: !shown.can_edit,
       group: !shown.can_split,
       reveal: !shown.has_secrets,
@@ -305,7 +384,7 @@ function render({ model, el }) {
 
   function makeMember(shown, member) {
     const take = make("button", { type: "button", class: "mf-take", title: "Decide on this memory apart from the others" }, "Take out");
-    take.addEventListener("click", () => enqueue(() => decide("split", { memory: member.id })));
+    take.addEventListener("click", () => attempt(() => regroup("split", { ...about(shown), memory: member.id })));
     return make(
       "article",
       { class: `mf-member mf-${member.role}` },
@@ -319,21 +398,66 @@ function render({ model, el }) {
 
   // ---- what is done
 
-  async function decide(what, details = {}) {
-    const at = state.at;
-    const done = await line.ask(what, { note: note.value, ...(OF_ALL.includes(what) ? {} : { place: at }), ...details });
-    if (done.row) state.rows.set(at, done.row);
-    else drop(done.n);
-    const isLast = done.moves && at + 1 >= state.n;
-    if (isLast) state.ahead = null;
-    await show(done.place ?? (done.moves ? at + 1 : at));
-    say(`${done.sentence} ${isLast ? "This was the last one of the list." : status.textContent}`);
+  /** Name the proposal that a message is about, as it was on the screen. */
+  const about = (shown) => ({ proposal: shown.id, seen: shown.seen });
+
+  /** Decide, and go on at once; Python confirms it meanwhile, or the proposal is brought back with the reason. */
+  function decide(what) {
+    const { shown, at, list } = state;
+    const row = state.rows.get(at);
+    const before = shown.decision;
+    const written = note.value;
+    state.failed.delete(shown.id);
+    Object.assign(shown, { decision: STATES[what], note: what === "reset" ? "" : written });
+    if (row) row.decision = "sent";
+    const answer = line.ask(what, { ...about(shown), ...(what === "reset" ? {} : { note: written }) }).then(
+      (done) => {
+        if (row) row.decision = done.row.decision;
+        attempt(showRows);
+        return true;
+      },
+      (error) => {
+        shown.decision = before;
+        if (row) row.decision = before;
+        state.failed.set(shown.id, error.message);
+        if (list === state.list) show(Math.min(state.at, at));
+        else say(`Not decided: ${error.message}`);
+        return false;
+      },
+    );
+    state.pending.add(answer);
+    answer.finally(() => state.pending.delete(answer));
+    goOn(DONE[what], what === "reset" ? 0 : 1);
+  }
+
+  function goOn(sentence, n = 1) {
+    const isLast = n > 0 && state.at + 1 >= state.n;
+    show(state.at + n, isLast ? `${sentence} This was the last one of the list.` : sentence);
     root.focus({ preventScroll: true });
   }
 
+  /** Do what changes the list: nothing can be decided until it is shown anew. */
+  async function regroup(what, details, before = []) {
+    const { shown } = state;
+    state.shown = null;
+    try {
+      const are = await Promise.all(before);
+      if (!are.every(Boolean)) return state.shown ?? show(state.at); // it was about a decision that was not made
+      const done = await line.ask(what, details);
+      drop(done.n);
+      show(done.place ?? state.at, done.sentence);
+      root.focus({ preventScroll: true });
+    } catch (error) {
+      state.shown ??= shown;
+      throw error;
+    }
+  }
+
   async function edit() {
-    if (!state.shown.can_edit) return say("This proposal has no text to edit: open the group, and edit one of its memories.");
-    const answer = await line.ask("fields", { place: state.at });
+    const { shown } = state;
+    if (!shown.can_edit) return say("This proposal has no text to edit: open the group, and edit one of its memories.");
+    const answer = await line.ask("fields", about(shown));
+    if (state.shown !== shown) return; // somebody went on
     const fields = answer.fields.map(({ name, value }) => {
       const area = make("textarea", { "aria-label": name, rows: name === "content" ? "6" : "1", dir: "auto" });
       area.value = value;
@@ -341,13 +465,16 @@ function render({ model, el }) {
     });
     const save = make("button", { type: "button" }, "Save and accept");
     const cancel = make("button", { type: "button" }, "Cancel");
-    const finish = () => {
+    const finish = async () => {
       const values = Object.fromEntries(fields.filter(([, value, area]) => area.value !== value).map(([name, , area]) => [name, area.value]));
-      enqueue(() => decide("edit", { values }));
+      const done = await line.ask("edit", { ...about(shown), note: note.value, values }); // refused values stay in the form
+      if (state.rows.get(state.at)) state.rows.get(state.at).decision = done.row.decision;
+      shown.decision = done.row.decision;
+      goOn("Edited and accepted.");
     };
-    save.addEventListener("click", finish);
-    cancel.addEventListener("click", () => enqueue(() => show(state.at)));
-    state.editing = { save: finish };
+    save.addEventListener("click", () => attempt(finish));
+    cancel.addEventListener("click", () => show(state.at));
+    state.editing = { save: () => attempt(finish) };
     proposal.replaceChildren(
       make("h3", {}, "Correct the text that is kept"),
       ...fields.map(([name, , area]) => make("label", { class: "mf-edit-field" }, make("small", {}, name === "tags" ? "tags, one on a line" : name), area)),
@@ -356,20 +483,20 @@ function render({ model, el }) {
     (fields.find(([name]) => name === "content") ?? fields[0])[2].focus();
   }
 
+  /** Show more of the same proposal, until somebody goes on. */
   async function showMore(details, sentence) {
-    state.shown = await line.ask("show", { place: state.at, ...details });
-    showProposal(state.shown);
-    say(sentence);
+    const { shown } = state;
+    const more = await line.ask("describe", { ...about(shown), ...details });
+    if (state.shown === shown) draw(more, sentence);
   }
 
-  const OF_ALL = ["undo", "accept_rest"]; // what is not about the proposal that is shown
   const ACTIONS = {
-    accept: () => decide("accept"),
+    accept: () => (state.shown.can_accept ? decide("accept") : say("Only you know what is right here: edit or reject.")),
     reject: () => decide("reject"),
     later: () => decide("later"),
     reset: () => decide("reset"),
-    undo: () => decide("undo"),
-    group: () => (state.shown.can_split ? decide("split") : say("This proposal is about one memory, or holds together.")),
+    undo: () => regroup("undo", {}, state.pending),
+    group: () => (state.shown.can_split ? regroup("split", about(state.shown)) : say("This proposal is about one memory, or holds together.")),
     edit,
     reveal: () => (state.shown.has_secrets ? showMore({ reveal: true }, "Shown until you go on.") : say("Nothing is masked here.")),
     whole: () => showMore({ whole: true }, "The whole text is shown."),
@@ -378,36 +505,36 @@ function render({ model, el }) {
     search: () => search.focus(),
     help: () => (help.hidden = !help.hidden),
   };
+  const ANY_TIME = ["undo", "search", "help", "next", "previous"]; // what is not about the proposal on the screen
 
-  /** Do one thing after the other: a key that is pressed quickly is about the proposal that comes next. */
-  let last = Promise.resolve();
-  function enqueue(work) {
-    last = last.then(() => attempt(work));
-    return last;
-  }
-
-  function act(action) {
-    return enqueue(async () => {
-      const needs = !["undo", "search", "help", "next", "previous"].includes(action);
-      if (needs && !state.shown) return say("There is no proposal to decide on.");
-      await ACTIONS[action]();
-    });
+  /** Do what a key or a button says, if it was pressed when what it is about was on the screen. */
+  function act(action, event) {
+    if (event.repeat && !["next", "previous"].includes(action)) return say("Press the key once for each proposal.");
+    if (!ANY_TIME.includes(action)) {
+      if (state.editing) return say("Save or cancel the edit first.");
+      if (!state.shown || event.timeStamp < state.seenAt) {
+        state.dropped = "Nothing was done: a key came before the proposal was on the screen.";
+        return say(state.dropped);
+      }
+    }
+    return attempt(ACTIONS[action]);
   }
 
   function onKey(event) {
     event.stopPropagation(); // the notebook has commands on the same letters: `a` inserts a cell
     const isTyping = ["INPUT", "TEXTAREA"].includes(event.target.tagName) && event.target.type !== "checkbox";
     if (event.key === "Escape") {
-      if (state.editing) enqueue(() => show(state.at));
+      if (state.editing) show(state.at);
       help.hidden = true;
       root.focus({ preventScroll: true });
     } else if (state.editing && event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
       state.editing.save();
     } else if (!isTyping && !event.ctrlKey && !event.metaKey && !event.altKey) {
       const bound = KEYS.find(([key]) => key === event.key) ?? { ArrowDown: KEYS[8], ArrowUp: KEYS[9] }[event.key];
-      if (!bound || (event.target.tagName === "BUTTON" && event.key === "Enter")) return;
+      if (event.target.tagName === "BUTTON" && [" ", "Enter"].includes(event.key) && event.repeat) return event.preventDefault();
+      if (!bound) return;
       event.preventDefault();
-      act(bound[2]);
+      act(bound[2], event);
     }
   }
 
@@ -427,7 +554,7 @@ function render({ model, el }) {
   const onChange = (content) => {
     if (!content.changed || content.changed === line.view) return;
     clearTimeout(changing);
-    changing = setTimeout(() => enqueue(catchUp), REST_MS); // a cell may decide in a loop
+    changing = setTimeout(() => attempt(catchUp), REST_MS); // a cell may decide in a loop
   };
   model.on("msg:custom", onChange);
   attempt(settle);

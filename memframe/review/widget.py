@@ -2,15 +2,17 @@
 
 Texts of memories travel as custom messages only and are never state of the widget, which a notebook may save. The
 page sends ``{ask, view, to, ...}``, and gets ``{view, to, answer}`` or ``{view, to, error}``; ``{changed}`` goes to all
-pages, and names the one that made the change.
+pages, and names the one that made the change. A decision names the proposal that was on the screen, and with ``seen``
+what it consisted of: one that was grouped anew since then is not decided on unseen.
 """
 
 from __future__ import annotations
 
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -24,11 +26,11 @@ from memframe.display import escape_invisible, number_of, printable
 from memframe.errors import MemframeError, PlanError
 from memframe.plan import Plan
 from memframe.plan.change import FIELDS, Value
-from memframe.report import words_of
+from memframe.report.words import words_of
 from memframe.review.desk import MAX_QUEUE_CHARS, Review
-from memframe.review.detail import Detail, Piece, show_proposal, shown_ids
+from memframe.review.detail import Piece, show_proposal, shown_ids
 from memframe.review.progress import THRESHOLD
-from memframe.review.proposals import Proposal
+from memframe.review.proposals import Point, Proposal
 
 MAX_CHARS = 5_000
 """Characters of a field that are shown before somebody asks for the whole."""
@@ -45,16 +47,14 @@ N_SEARCHED = 20
 MAX_VIEWS = 20
 """Pages that are remembered: each reload is a new one."""
 
-ASKS = (
-    *("settle", "summary", "page", "show", "fields"),
-    *("accept", "reject", "later", "reset", "edit", "split", "undo", "accept_rest"),
-)
-"""Requests of a page: each is a method of the desk."""
+ASKS_OF_LIST = ("settle", "summary", "page", "show", "undo", "accept_rest")
+"""Requests about the list of a page: each is a method of the desk."""
+
+ASKS_OF_PROPOSAL = ("describe", "fields", "accept", "reject", "later", "reset", "edit", "split")
+"""Requests about the proposal on the screen: likewise."""
 
 STATES = {"": "open", "accepted": "accepted", "edited": "edited", "rejected": "rejected", "later": "later"}
 """Values of the facet of decisions."""
-
-_DONE = {"accept": "Accepted.", "reject": "Rejected.", "later": "Put off.", "reset": "Open again."}
 
 _logger = logging.getLogger(__name__)
 
@@ -122,14 +122,30 @@ class Desk(AnyWidget):
     def _answer(self, content: Mapping[str, Any]) -> Any:
         details = {name: value for name, value in content.items() if name not in ("ask", "view", "to")}
         self.catch_up()
-        ask = content.get("ask")
-        if ask not in ASKS:
-            raise PlanError(f"the desk cannot answer {printable(str(ask))!r}: reload the page")
-        self._asked_by = str(content["view"])
+        ask, self._asked_by = content.get("ask"), str(content["view"])
         try:
-            return getattr(self, f"_{ask}")(self._asked_by, **details)
+            if ask in ASKS_OF_LIST:
+                return getattr(self, f"_{ask}")(self._asked_by, **details)
+            if ask in ASKS_OF_PROPOSAL:
+                return getattr(self, f"_{ask}")(
+                    self._find(details.pop("proposal"), details.pop("seen")), **details
+                )
         finally:
             self._asked_by = ""
+        raise PlanError(f"the desk cannot answer {printable(str(ask))!r}: reload the page")
+
+    def _find(self, proposal: str, seen: str) -> Proposal:
+        """Return a proposal as it was seen.
+
+        Raises
+        ------
+        PlanError
+            It has other members now.
+        """
+        one = self._review.find(proposal)
+        if _digest(one) != seen:
+            raise PlanError("its group has changed since it was shown: look at it again")
+        return one
 
     def follows(self, path: Path) -> bool:
         """Return True if decisions are read from this file."""
@@ -183,6 +199,8 @@ class Desk(AnyWidget):
     ) -> dict[str, Any]:
         review = self._review
         counts = Counter(review.state(one) for one in review.proposals_by_id.values())
+        places = (place for place, one in enumerate(self._lists[view]) if one.id == proposal)
+        place = next(places, None)
         n_total = counts.total()
         n_decided = n_total - counts[""] - counts["later"]
         said = [
@@ -192,10 +210,11 @@ class Desk(AnyWidget):
             "n_total": n_total,
             "n_decided": n_decided,
             "n_shown": len(self._lists[view]),
+            "place": place,
             "progress": f"{n_decided:,} of {n_total:,} decided" + (f": {', '.join(said)}" if said else ""),
             "preview": [self._preview()],
             "facets": self._count_values(filter, search.casefold().split()),
-            **self._bound(proposal),
+            **self._bound(None if place is None else self._lists[view][place].first),
         }
 
     def _preview(self) -> str:
@@ -216,9 +235,8 @@ class Desk(AnyWidget):
             if not pd.isna(bound)
         }
 
-    def _bound(self, proposal: str) -> dict[str, Any]:
+    def _bound(self, item: Point | None) -> dict[str, Any]:
         """Tell how many of the kind of a proposal can be wrong, and offer the rest of it once these are few."""
-        item = self._review.find(proposal).first if proposal else None
         bound = self._progress.get((item.check, item.kind)) if item else None
         if item is None or bound is None:
             return {"bound": "", "offer": None}
@@ -331,26 +349,28 @@ class Desk(AnyWidget):
             "decision": self._review.state(one),
         }
 
-    def _show(self, view: str, place: int, *, reveal: bool = False, whole: bool = False) -> dict[str, Any]:
+    def _show(self, view: str, place: int) -> dict[str, Any]:
         listed = self._lists[view]
         one = listed[place]
         following = (i for each in listed[place : place + N_SEARCHED] for i in shown_ids(each))
         self._review.hidden_of(shown_ids(one), following=following)
-        return self._describe(one, show_proposal(self._review, one.id, reveal=reveal), whole)
+        return self._describe(one)
 
-    def _describe(self, one: Proposal, shown: Detail, whole: bool) -> dict[str, Any]:
+    def _describe(self, one: Proposal, *, reveal: bool = False, whole: bool = False) -> dict[str, Any]:
+        shown = show_proposal(self._review, one.id, reveal=reveal)
         is_bound = isinstance(self._review.origin, Plan) and one.first.group is not None
-        said = {"": "", "later": "Put off."}.get(shown.decision, f"You have {shown.decision} this.")
         return {
             "id": shown.id,
+            "seen": _digest(one),
             "heading": shown.heading,
             "reason": shown.reason,
             "accepting": shown.accepting,
-            "decision": said,
+            "decision": shown.decision,
             "note": shown.note,
             "others": [*([f"And {shown.n_more:,} more memories."] if shown.n_more else []),
                        *(f"Also: {other}" for other in shown.others)],
             "has_secrets": shown.has_secrets,
+            "can_accept": one.action != "none",
             "can_edit": bool(shown.editable),
             "can_split": len(one.ids) > 1 and not is_bound,
             "members": [
@@ -367,42 +387,40 @@ class Desk(AnyWidget):
             ],
         }  # fmt: skip
 
-    def _fields(self, view: str, place: int) -> dict[str, Any]:
+    def _fields(self, one: Proposal) -> dict[str, Any]:
         """Return the fields that an edit would write, as texts: one tag on a line."""
-        shown = show_proposal(self._review, self._lists[view][place].id)
+        shown = show_proposal(self._review, one.id)
         values = {name: value for name, value in shown.editable.items() if name in FIELDS}
         return {"fields": [{"name": name, "value": _write(value)} for name, value in values.items()]}
 
     # ---- decisions
 
-    def _accept(self, view: str, place: int, note: str) -> dict[str, Any]:
-        return self._decide(view, place, "accept", lambda one: self._review.accept(one, note))
+    def _accept(self, one: Proposal, note: str) -> dict[str, Any]:
+        self._review.accept(one.id, note)
+        return {"row": self._row(one)}
 
-    def _reject(self, view: str, place: int, note: str) -> dict[str, Any]:
-        return self._decide(view, place, "reject", lambda one: self._review.reject(one, note))
+    def _reject(self, one: Proposal, note: str) -> dict[str, Any]:
+        self._review.reject(one.id, note)
+        return {"row": self._row(one)}
 
-    def _later(self, view: str, place: int, note: str) -> dict[str, Any]:
-        return self._decide(view, place, "later", lambda one: self._review.later(one, note))
+    def _later(self, one: Proposal, note: str) -> dict[str, Any]:
+        self._review.later(one.id, note)
+        return {"row": self._row(one)}
 
-    def _reset(self, view: str, place: int, note: str) -> dict[str, Any]:  # noqa: ARG002 - all take a note
-        return self._decide(view, place, "reset", self._review.reset)
+    def _reset(self, one: Proposal) -> dict[str, Any]:
+        self._review.reset(one.id)
+        return {"row": self._row(one)}
 
-    def _decide(self, view: str, place: int, what: str, call: Callable[[str], None]) -> dict[str, Any]:
-        one = self._lists[view][place]
-        call(one.id)
-        return {"sentence": _DONE[what], "moves": what != "reset", "row": self._row(one)}
-
-    def _edit(self, view: str, place: int, note: str, values: Mapping[str, str]) -> dict[str, Any]:
-        one = self._lists[view][place]
+    def _edit(self, one: Proposal, note: str, values: Mapping[str, str]) -> dict[str, Any]:
         fields: dict[str, Any] = {name: _read(name, text) for name, text in values.items()}
         self._review.edit(one.id, note=note, **fields)
-        return {"sentence": "Edited and accepted.", "moves": True, "row": self._row(one)}
+        return {"row": self._row(one)}
 
-    def _split(self, view: str, place: int, note: str, memory: str | None = None) -> dict[str, Any]:  # noqa: ARG002 - all take a note
-        self._review.split(self._lists[view][place].id, memory)
-        return self._regrouped(view, "Taken out." if memory else "Opened: decide on each memory.")
+    def _split(self, one: Proposal, memory: str | None = None) -> dict[str, Any]:
+        self._review.split(one.id, memory)
+        return self._regrouped(self._asked_by, "Taken out." if memory else "Opened: decide on each memory.")
 
-    def _undo(self, view: str, note: str) -> dict[str, Any]:  # noqa: ARG002 - all take a note
+    def _undo(self, view: str) -> dict[str, Any]:
         taken_back = {*self._review.undo()}
         found = next((n for n, one in enumerate(self._lists[view]) if one.id in taken_back), None)
         return self._regrouped(view, "Undone: the last decision.") | {"place": found}
@@ -415,7 +433,12 @@ class Desk(AnyWidget):
         return self._regrouped(view, f"Accepted {len(rest):,}.")
 
     def _regrouped(self, view: str, sentence: str) -> dict[str, Any]:
-        return {"sentence": sentence, "moves": False, "row": None, "n": len(self._lists[view])}
+        return {"sentence": sentence, "n": len(self._lists[view])}
+
+
+def _digest(one: Proposal) -> str:
+    """Name what a proposal consists of, and what accepting does."""
+    return sha256(" ".join([one.action, *one.keeps, *sorted(one.keys)]).encode()).hexdigest()[:32]
 
 
 def fold_pieces(pieces: Sequence[Piece], max_chars: int | None) -> dict[str, Any]:

@@ -36,7 +36,11 @@ def ask(review):
         sent.clear()
         return back.get("answer") or back["error"]
 
-    make.desk = desk
+    def make_about(what, place=0, **details):
+        shown = make("show", place=place)
+        return make(what, proposal=shown["id"], seen=shown["seen"], **details)
+
+    make.desk, make.about = desk, make_about
     make("settle", filter={}, search="")
     return make
 
@@ -47,7 +51,7 @@ def test_what_accepting_does_is_said_of_every_action():
 
 def test_a_list_keeps_its_order_until_it_is_settled(review, ask):
     rows = ask("page", start=0, n=50)["rows"]
-    ask("accept", place=0, note="")
+    ask.about("accept", note="")
     again = ask("page", start=0, n=50)["rows"]
     assert [row["id"] for row in again] == [row["id"] for row in rows]
     assert again[0]["decision"] == "accepted"
@@ -58,7 +62,7 @@ def test_a_list_keeps_its_order_until_it_is_settled(review, ask):
 def test_a_group_that_is_opened_takes_its_place_in_the_list(review, ask):
     rows = ask("page", start=0, n=50)["rows"]
     place = next(n for n, row in enumerate(rows) if "2 memories" in row["label"])
-    assert ask("split", place=place, note="")["n"] == len(rows) + 1
+    assert ask.about("split", place)["n"] == len(rows) + 1
     again = ask("page", start=0, n=50)["rows"]
     assert [row["label"][-8:] for row in again[place : place + 2]] == ["1 memory"] * 2
 
@@ -74,10 +78,10 @@ def test_filters_and_words_find_and_count(ask):
 def test_secrets_are_masked_until_they_are_asked_for_and_texts_are_no_state(ask):
     ask("settle", filter={"check": ["secret"]}, search="")
     assert "2580" not in str(ask("show", place=0))
-    assert "2580" in str(ask("show", place=0, reveal=True))
+    assert "2580" in str(ask.about("describe", reveal=True))
     assert CANARY not in str(ask.desk.get_state())
 
 
 def test_errors_are_sentences(ask):
-    assert "nothing to undo" in ask("undo", note="")
+    assert "nothing to undo" in ask("undo")
     assert "reload the page" in ask("dance")
