@@ -2,16 +2,22 @@
 
     python benchmarks/nights.py --page nights.html
     python benchmarks/nights.py --users 100 --nights 3 --changed 0.01 --leaving 0
+    python benchmarks/nights.py --check secret --snapshots
 
 The service is a process of its own, and the days are made. Each night some users get a secret, a new fact, another
 wording, a copy of a memory, or lose one; a few revoke their approval, and a few are erased. A user with a new finding
 of severity high is an alarm: it is missed if that user was given a secret and there is none, and false if there is one
 and none was given. Of those who revoked or were erased no folder of results may be left.
+
+With ``--snapshots`` each user also has two archives that keep their states, one all of them and one by a retention.
+They are not sealed, so that all of their bytes can be searched: at the end for what was planted for users who are gone,
+and, once `forget_memories` was called, for the ids of memories that others have deleted.
 """
 
 import argparse
 import os
 import random
+import resource
 import sys
 import tempfile
 import time
@@ -21,6 +27,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from string import ascii_letters, digits
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import requests
 from fleet import counts
 from servers import Nights, serving, user_id
@@ -29,10 +37,13 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import memframe as mf
 from benchmarks.pairs.corpus import corpus
+from memframe.fleet.run import forget_revoked
 
 FIRST_NIGHT = datetime(2026, 11, 2, 2, tzinfo=UTC)
 ACTS = {"secret": 4, "fact": 6, "wording": 3, "copy": 3, "deletion": 4}
 """How often each happens, relative to the others."""
+
+RETENTION = {"daily": 7, "weekly": 4, "monthly": 12}
 
 TOKEN = ascii_letters + digits
 SECRETS = (
@@ -70,7 +81,9 @@ class Fleet:
             corpus(4_000, seed=seed + 1, half="develop", copies=0, changes=0).memories["content"]
         )
         self.planted = Counter()
-        self.gone = []
+        self.texts = {}
+        """Texts that were planted, by user."""
+        self.gone, self.erased = [], []
 
     def change(self, share, n_leaving):
         """Change the memories of a share of the users; return the secrets by the users who were given one."""
@@ -101,10 +114,72 @@ class Fleet:
             self.planted[status] += 1
             self.users.remove(user)
             self.gone.append(user_id(user))
+            self.erased += [user_id(user)] if status == "erased" else []
         return with_secret
 
     def _act(self, user, **what):
+        self.texts.setdefault(user_id(user), []).extend([what["add"]] if "add" in what else [])
         requests.post(self._url, json={"user": user, **what}).raise_for_status()
+
+
+class Archives:
+    """Archives of all users, not sealed, which keep their states."""
+
+    def __init__(self, client, path, keep):
+        self._client, self._keep = client, keep
+        self.folder = mf.export_fleet(client, path, sealed=False, progress=False)
+        self._deleted = {}
+        """Ids of memories that are gone, by user."""
+        self._n_held = 0
+        """Users who are gone in whose archives something of theirs was found before."""
+
+    def refresh(self, fleet):
+        """Refresh all archives, and delete those of users who are gone."""
+        for user in fleet.gone:
+            self._deleted.pop(user, None)
+            self._n_held += bool(search(self.folder.archive(user), fleet.texts.get(user, [])))
+        forget_revoked(self._client, self.folder.path)
+        for request in self._client.access_requests():
+            if request.status == "approved":
+                access = mf.open_access(self._client, request.id)
+                archive = self.folder.archive(request.user_id)
+                changes = mf.refresh_archive(access, archive, keep=self._keep, progress=False)
+                self._deleted.setdefault(request.user_id, []).extend(changes.gone)
+
+    @property
+    def size(self):
+        files = [one.stat().st_size for one in self.folder.path.rglob("*") if one.is_file()]
+        return f"{sum(files) / 1e6:6.2f} MB in {len(files):5,} files"
+
+    def check_erasure(self, fleet):
+        """Search for what users who are gone had, and for memories that others have deleted once they are forgotten."""
+        texts = [text for user in fleet.gone for text in fleet.texts.get(user, [])]
+        texts += fleet.erased
+        n_left = len(search(self.folder.path, texts))
+        n_forgotten, n_found = 0, [0, 0]
+        for user, ids in self._deleted.items():
+            archive = self.folder.archive(user)
+            n_found[0] += len(search(archive, ids))
+            n_forgotten += mf.forget_memories(archive, ids) if ids else 0
+            n_found[1] += len(search(archive, ids))
+        print(
+            f"  of {len(fleet.gone)} users who are gone, of {self._n_held} of whom it had texts: "
+            f"{n_left} of {len(texts)} ids and texts left; of memories that others deleted: {n_found[0]} ids, and "
+            f"{n_found[1]} after {n_forgotten} rows were forgotten"
+        )
+        assert n_left == n_found[1] == 0
+
+
+def search(path, texts):
+    """Return the texts that are in any byte or name of a folder; pages of Parquet are unpacked."""
+    found = set()
+    for file in filter(Path.is_file, path.rglob("*")) if texts else ():
+        data = file.read_bytes()
+        if data.startswith(b"PAR1"):
+            data += repr(pq.read_table(pa.BufferReader(data)).to_pydict()).encode()
+        data += str(file.relative_to(path)).encode()
+        found |= {text for text in texts if text.encode() in data}
+    return found
 
 
 def left_of(path, user_ids):
@@ -128,6 +203,7 @@ def worked_s():
 def simulate(options, base_url, path):
     fleet = Fleet(base_url, options.users, options.memories, options.seed)
     raised = missed = false = 0
+    kept = []
     with mf.connect(base_url, api_key="mf_benchmark") as client:
         for number in range(options.nights):
             with_secret = fleet.change(options.changed, options.leaving) if number else {}
@@ -159,17 +235,34 @@ def simulate(options, base_url, path):
                 f"{len(alarms)} alarms ({len(with_secret)} expected)",
                 flush=True,
             )
+            if options.snapshots and not number:
+                kept = [
+                    Archives(client, path.with_name(name), keep)
+                    for name, keep in (("all states", True), ("retention", RETENTION))
+                ]
+            for archives in kept:
+                began = time.perf_counter()
+                archives.refresh(fleet)
+                print(
+                    f"  {archives.folder.path.name}: {archives.size}, {time.perf_counter() - began:.1f} s",
+                    flush=True,
+                )
             if options.verbose:
                 show_wrong(
                     compared.new,
                     alarms - with_secret.keys(),
                     [with_secret[one] for one in with_secret.keys() - alarms],
                 )
+        for archives in kept:
+            archives.check_erasure(fleet)
         if options.page:
             folder.to_html(options.page)
     n_bytes = sum(one.stat().st_size for one in path.rglob("*") if one.is_file())
     print(f"planted: {', '.join(f'{n:,} {kind}' for kind, n in sorted(fleet.planted.items()))}")
     print(f"alarms: {raised} raised, {missed} missed, {false} false; {n_bytes / 1e6:.1f} MB in the folder")
+    print(
+        f"at most {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB of memory in this process"
+    )
 
 
 def main():
@@ -182,6 +275,7 @@ def main():
     parser.add_argument("--check", nargs="+", help="run only these checks")
     parser.add_argument("--scheduler", choices=("threads", "processes"), default="threads")
     parser.add_argument("--archives", action="store_true", help="keep sealed archives, too")
+    parser.add_argument("--snapshots", action="store_true", help="keep archives with their states, too")
     parser.add_argument("--verbose", action="store_true", help="show false alarms")
     parser.add_argument("--page", help="write the page of the last night")
     options = parser.parse_args()

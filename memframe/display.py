@@ -71,6 +71,27 @@ def number_of(n_things: int, one: str, many: str) -> str:
     return f"{n_things:,} {one if n_things == 1 else many}"
 
 
+def format_memories(n: int) -> str:
+    """Write a count of memories.
+
+    >>> format_memories(1), format_memories(1200)
+    ('1 memory', '1,200 memories')
+    """
+    return number_of(n, "memory", "memories")
+
+
+def format_share(part: int, whole: int) -> str:
+    """Write a share in per cent; 0 % and 100 % mean none and all.
+
+    >>> format_share(1, 1000), format_share(999, 1000), format_share(1, 4), format_share(0, 0)
+    ('under 1 %', 'over 99 %', '25 %', '0 %')
+    """
+    per_cent = 100 * part / whole if whole else 0.0
+    if 0 < per_cent < 1:
+        return "under 1 %"
+    return "over 99 %" if 99 < per_cent < 100 else f"{per_cent:.0f} %"
+
+
 def format_time(at: datetime) -> str:
     """Write a time in words, in UTC.
 

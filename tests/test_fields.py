@@ -25,8 +25,7 @@ from memframe.errors import FrameError
 from memframe.fields import COLUMNS_VERSION, MEMORY_FIELDS, TEXT_FIELDS
 from memframe.frames import MEMORY_KINDS
 from memframe.plan.change import FIELDS, same_value
-from memframe.report import CHECKS as CHECK_WORDS
-from memframe.report import PROPOSALS as PROPOSAL_WORDS
+from memframe.report.words import CHECK_WORDS, PROPOSAL_WORDS
 from memframe.service.importing import ForeignMemory
 from memframe.service.openapi import BODY_BOUNDS, NULLABLE
 from memframe.service.store.schema import REVISION

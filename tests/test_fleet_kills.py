@@ -34,6 +34,6 @@ def test_a_few_kills():
 
 @pytest.mark.campaign
 def test_many_kills():
-    found = killed(users=40, client_kills=120, service_kills=30)
+    found = killed(users=20, client_kills=120, service_kills=30)
     assert_whole(found)
     assert found["client_kills"] >= 60

@@ -3,6 +3,7 @@
 import json
 import os
 
+import pyarrow.parquet as pq
 import pytest
 import requests
 
@@ -12,6 +13,7 @@ from memframe import wire
 from memframe.cli.options import FOUND
 from memframe.errors import FrameError
 from memframe.fleet import FleetFolder
+from memframe.fleet.run import forget_revoked
 from tests.cli.conftest import invoke
 from tests.faults import changed
 from tests.test_fleet_audit import NOW, nightly
@@ -194,9 +196,21 @@ def test_nothing_is_kept_of_a_user_who_was_erased(nightly):
     assert sorted(folder.findings.user_id.unique()) == sorted(others)
     left = [path for path in nightly.path.rglob("*") if gone in str(path)]
     assert left == []
-    files = (path.read_bytes() for path in nightly.path.rglob("*") if path.is_file())
-    assert not any(gone.encode() in data for data in files)
+    assert not holds(nightly.path, gone)
     assert folder.compare().counts["gone"] == 0
+    nightly.local._deployment.erase_user(others[0])
+    assert forget_revoked(nightly._client, nightly.path).forgotten == [others[0]]
+    assert not holds(nightly.path, others[0])
+    assert nightly.audit().n_before == 1
+
+
+def holds(path, text):
+    """Search for a text in all bytes of a folder, as they are stored and unpacked."""
+    tables = map(pq.read_table, path.rglob("*.parquet"))
+    files = (one.read_bytes() for one in path.rglob("*") if one.is_file())
+    return any(text in repr(table.to_pylist()) for table in tables) or any(
+        text.encode() in data for data in files
+    )
 
 
 def test_another_account_deletes_nothing(nightly):

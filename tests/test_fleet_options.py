@@ -12,6 +12,7 @@ from memframe.errors import ConfigError
 from tests.chat_stub import ChatStub, said
 from tests.cli.conftest import invoke
 from tests.test_fleet_audit import nightly
+from tests.test_fleet_nights import WHOLE, reject
 
 __all__ = ["nightly"]
 
@@ -67,6 +68,25 @@ def test_a_policy_for_nobody_is_said(nightly, tmp_path):
     empty.mkdir()
     with pytest.raises(ConfigError, match="has no policy: put"):
         nightly.audit(policy=empty)
+
+
+def test_a_folder_of_decisions_has_those_of_all_and_others_for_some(nightly, tmp_path):
+    """Both files about one user would hide what one of them rejects, so that user fails."""
+    folder = tmp_path / "decisions"
+    folder.mkdir()
+    for n, name in enumerate(("memframe", nightly.user_ids[1])):
+        nightly.write(n, **WHOLE)
+        reject(nightly, n, folder / f"{name}.decisions", "secret")
+    options = {"decisions": folder, "checks": ["secret"]}
+    found = nightly.audit(**options).findings
+    assert not {*nightly.user_ids[:2]} & {*found.user_id[found.check == "secret"]}
+    reject(nightly, 1, folder / "memframe.decisions", "secret")
+    outcomes = nightly.audit(**options).outcomes.set_index("user_id")
+    assert outcomes.status[[*nightly.user_ids]].tolist() == ["done", "failed", "done"]
+    assert "both decide about memories of this user" in outcomes.error[nightly.user_ids[1]]
+    (folder / "memframe.decisions").rename(folder / "b7e0c9b1-0000-4000-8000-00000000000a.decisions")
+    with pytest.warns(UserWarning, match="000a.decisions counts for nobody"):
+        nightly.audit(**options)
 
 
 class Judge:

@@ -148,16 +148,19 @@ def test_what_the_policy_allows_no_more_is_not_applied(town):
 
 
 def test_what_a_person_rejected_is_not_planned(town):
-    decisions = town.path.parent / "ilka.decisions"
+    """As a file of all users says, or a folder with one of that user."""
+    decisions = town.path.parent / "decisions" / f"{town.people[0].user_id}.decisions"
+    decisions.parent.mkdir()
     access = town.access(0)
     audit = mf.audit_memories(mf.load_memories(access, progress=False), tags=mf.load_tags(access))
     desk = mf.review(audit, decisions=decisions)
     desk.reject(desk.queue.proposal[desk.queue.check == "exact_duplicate"].tolist())
-    plans = town.plan(decisions=decisions)
-    assert dict(zip(plans.outcomes.user_id, plans.outcomes.n_changes, strict=True)) == {
-        town.people[0].user_id: 0,
-        town.people[1].user_id: 1,
-    }
+    for given in (decisions, decisions.parent):
+        plans = town.plan(decisions=given)
+        assert dict(zip(plans.outcomes.user_id, plans.outcomes.n_changes, strict=True)) == {
+            town.people[0].user_id: 0,
+            town.people[1].user_id: 1,
+        }
 
 
 def test_who_revoked_is_left_alone_and_the_plan_is_deleted(town):

@@ -25,7 +25,7 @@ from memframe.frames import read_names, read_numbers, read_texts
 
 Scores = NDArray[np.float64]
 
-_SEVERITIES: dict[str, Severity] = {
+_MISSING_SEVERITIES: dict[str, Severity] = {
     field.name: field.if_missing for field in MEMORY_FIELDS if field.if_missing
 }
 """Fields that may be missing, each with the severity of that."""
@@ -57,7 +57,7 @@ def find_missing(memories: pd.DataFrame) -> pd.DataFrame:
     1   tags  m1      low
     """
     found = []
-    for field, severity in _SEVERITIES.items():
+    for field, severity in _MISSING_SEVERITIES.items():
         if field not in memories.columns:
             continue
         if field in NAMES_FIELDS:

@@ -35,7 +35,9 @@ from memframe.display import html_card, number_of
 from memframe.errors import ConfigError, FrameError, Hint, JournalError, check_kind
 from memframe.files import expand_path, raise_os_errors_as, write_own_file
 from memframe.keystore import DataKey, open_local_cipher
-from memframe.report import Count, brief_html, counts_of, proposals, sources_of, verdict_of, worst_of
+from memframe.report.overview import Overview, describe_proposals, describe_subject, overview_html
+from memframe.report.verdict import Count, count_proposals, counts_of, sources_of, verdict_of, worst_of
+from memframe.report.words import none_found
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -274,7 +276,7 @@ class Audit:
     @property
     def proposals(self) -> list[str]:
         """Describe what the cleanup would do, counting each memory once."""
-        return proposals(self.by_memory)
+        return count_proposals(self.by_memory)
 
     @property
     def verdict(self) -> list[str]:
@@ -417,12 +419,26 @@ class Audit:
 
     def html(self) -> str:
         """Return the page that `to_html` writes."""
-        from memframe.report.page import MAX_SHOWN, MAX_WORST, page_html  # noqa: PLC0415 - an audit does not need matplotlib
+        from memframe.report.page import MAX_SHOWN, MAX_WORST, PageFindings, page_html  # noqa: PLC0415 - an audit does not need matplotlib
 
-        listed = self.listed
-        shown = pd.concat([listed.groupby("check", sort=False).head(MAX_SHOWN), self.worst(MAX_WORST)])
+        findings = PageFindings(self.findings, self.listed, self.worst(MAX_WORST), self.by_source)
+        shown = pd.concat([self.listed.groupby("check", sort=False).head(MAX_SHOWN), findings.worst])
         ids = {one for ids in shown["ids"] for one in ids[:MAX_SHOWN]}
-        return page_html(self, labels=labels_of(self.memories, ids | {*shown["related_id"]}))
+        labels = labels_of(self.memories, ids | {*shown["related_id"]})
+        return page_html(self._overview(), findings, self.memories, labels=labels)
+
+    def _overview(self) -> Overview:
+        return Overview(
+            n_memories=len(self.memories),
+            subject=describe_subject(self.memories, self.made_at),
+            verdict=self.verdict,
+            proposed=describe_proposals(self.proposals, is_stored=self.is_stored),
+            counts=self.counts,
+            none_found=none_found(self.findings, self.checks),
+            figures=self.figures["evidence"].tolist(),
+            by_judge=self.by_judge,
+            not_checked=self.not_checked,
+        )
 
     @property
     def figures(self) -> pd.DataFrame:
@@ -478,7 +494,7 @@ class Audit:
         return TextDigests(key.id.hex(), texts)
 
     def _repr_html_(self) -> str:
-        return brief_html(self)
+        return overview_html(self._overview())
 
     @property
     def _names(self) -> list[str]:

@@ -22,7 +22,7 @@ from memframe.audit.evidence import FINDERS, is_sensitive
 from memframe.audit.identity import ROLES
 from memframe.display import printable
 from memframe.frames import READ
-from memframe.report import PROPOSALS, words_of
+from memframe.report.words import PROPOSAL_WORDS, words_of
 
 if TYPE_CHECKING:
     from memframe.audit.result import Audit
@@ -106,7 +106,7 @@ def _message_of(finding: Mapping[Any, Any]) -> str:
     """Describe a finding without its evidence, which may quote words."""
     what = printable(str(finding["kind"] or "finding").replace("_", " "))
     field = f" in {printable(finding['field'])}" if finding["field"] else ""
-    proposed = PROPOSALS.get(finding["action"])
+    proposed = PROPOSAL_WORDS.get(finding["action"])
     return (
         f"{words_of(finding['check']).title}: {what}{field}.{f' Proposed: {proposed}.' if proposed else ''}"
     )

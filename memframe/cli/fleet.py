@@ -52,9 +52,9 @@ from memframe.fleet import (
     export_fleet,
     plan_fleet,
 )
-from memframe.fleet.policies import read_policies
+from memframe.fleet.per_user import read_policies
 from memframe.fleet.run import dask_client_at, forget_revoked
-from memframe.report import words_of
+from memframe.report.words import words_of
 from memframe.secret import Secret
 
 SOME_FAILED = 1
@@ -114,8 +114,9 @@ fleet_options = combine(
 @checks_option
 @click.option(
     "--decisions",
-    type=LocalPath(exists=True, dir_okay=False),
-    help="Only count findings of any user that `memframe review` settled in this file.",
+    type=LocalPath(exists=True),
+    help="Only count findings that `memframe review` settled in this file, of any user; or in a folder with "
+    "memframe.decisions for all users and USER_ID.decisions in its place for some.",
 )
 @click.option(
     "--policy",
@@ -267,8 +268,8 @@ _allow_option = click.option(
 @_allow_option
 @click.option(
     "--decisions",
-    type=LocalPath(exists=True, dir_okay=False),
-    help="Leave out what `memframe review` rejected in this file, for any user.",
+    type=LocalPath(exists=True),
+    help="Leave out what `memframe review` rejected in this file, of any user; or in a folder as for `fleet audit`.",
 )
 @_workers_option
 @as_json

@@ -17,7 +17,7 @@ from memframe.cli.options import LocalPath, as_json, combine, example, key_file_
 from memframe.display import number_of, printable
 from memframe.history import find_changes, frame_of_changes, trace_memory
 from memframe.plan.render import render_diff
-from memframe.report import name_source
+from memframe.report.words import name_source
 from memframe.secret import Secret
 from memframe.snapshots import format_moment, list_snapshots
 

@@ -38,22 +38,14 @@ from memframe.cli.options import (
     show,
     wants_json,
 )
-from memframe.display import number_of, printable
+from memframe.display import format_memories, format_share, number_of, printable
 from memframe.errors import FrameError
 from memframe.files import OwnKind, check_replaceable, is_own, raise_os_errors_as, write_own_file
 from memframe.frames import READ
 from memframe.load import load_memories, load_tags
 from memframe.readers import join_reads, read_memories
-from memframe.report import (
-    describe_proposals,
-    describe_times,
-    format_share,
-    memories,
-    name_source,
-    none_found,
-    subject_of,
-    words_of,
-)
+from memframe.report.overview import describe_proposals, describe_subject
+from memframe.report.words import describe_times, name_source, none_found, words_of
 from memframe.secret import Secret
 from memframe.snapshots import PERIODS, Keep
 
@@ -350,7 +342,7 @@ def _add_comparison(audit: Audit, compared: Comparison, earlier: Path | None) ->
 def _lines_of(audit: Audit) -> Iterator[str]:
     """Yield the audit in words for a terminal, without text of memories."""
     n, counts = len(audit.memories), audit.counts
-    yield f"{memories(n)} {subject_of(audit)}".strip() + "."
+    yield f"{format_memories(n)} {describe_subject(audit.memories, audit.made_at)}".strip() + "."
     yield from audit.verdict
     if len(worst := audit.worst(MAX_WORST)):
         yield "\nTo decide first:"
@@ -363,8 +355,8 @@ def _lines_of(audit: Audit) -> Iterator[str]:
         yield f"{words_of(count.check).title:<18} {f'{count.n_memories:,}':>7} {part:>10}   {severities}"
     if clean := none_found(audit.findings, audit.checks):
         yield f"None found: {clean}."
-    if said := describe_proposals(audit):
-        yield said
+    if proposed := describe_proposals(audit.proposals, is_stored=audit.is_stored):
+        yield proposed
     if len(audit.by_source) > 1:
         yield from _lines_of_sources(audit.by_source)
     for title, sentences in (
@@ -479,7 +471,7 @@ def export_command(
             words = ", ".join(f"{n:,} {name}" for name, n in counts.items())
         else:
             counts = {"n_rows": export_memories(access, path, sealed=sealed, format=form)}
-            words = memories(counts["n_rows"])
+            words = format_memories(counts["n_rows"])
     for one in warned:  # a snapshot is damaged
         remark(str(one.message))
     show({"path": str(path), **counts}, f"{words} in {path}, readable only by you")

@@ -47,7 +47,14 @@ KEYS = {
     "?": "explain the keys",
 }
 
-COLORS = {"removed": "red", "added": "green", "masked": "yellow", "invisible": "magenta", "same": None}
+COLORS = {
+    "same": None,
+    "moved": "cyan",
+    "removed": "red",
+    "added": "green",
+    "masked": "yellow",
+    "invisible": "magenta",
+}
 
 MAX_WIDTH, INDENT = 120, "    "
 

@@ -24,11 +24,10 @@ from memframe.audit.judge import JUDGE_LIMIT, JudgeFunction
 from memframe.audit.policy import PolicyOption
 from memframe.audit.run import OwnCheck
 from memframe.client import Client
-from memframe.decisions import DecisionsByMemory
 from memframe.display import html_card, number_of
 from memframe.errors import ConfigError, check_kind
+from memframe.fleet.per_user import read_fleet_decisions, read_policies
 from memframe.fleet.plans import FleetPlans, FleetRun, apply_fleet, plan_fleet
-from memframe.fleet.policies import read_policies
 from memframe.fleet.run import FleetFolder, deduplicate, describe_outcomes, fill_folder, process_users
 from memframe.fleet.work import Work, approved_and_revoked, concat_tables, outcomes_frame, revoked_result
 from memframe.progress import ProgressOption
@@ -161,7 +160,8 @@ def audit_fleet(
     checks : sequence of str or callable, optional
         A check of one's own is known again by its text; use ``full`` after a change of what it calls.
     decisions : str or path, optional
-        One file, with decisions about the memories of any users. What was rejected is counted, in ``settled``.
+        One file, with decisions about the memories of any users; or a folder with ``memframe.decisions`` for all users
+        and ``USER_ID.decisions`` in its place for some. What was rejected is counted, in ``settled``.
     policy : Policy, path or None
         Its rules run as the check ``policy``. The path of a folder means ``memframe.toml`` in it for all users, and
         ``USER_ID.toml`` in its place for some.
@@ -210,7 +210,7 @@ def audit_fleet(
         archive="sealed" if archives else None,
         findings=True,
         checks=None if checks is None else tuple(checks),
-        decisions=None if decisions is None else DecisionsByMemory.read(decisions),
+        decisions=read_fleet_decisions(decisions),
         policies=policies,
         judge=judge,
         judge_limit=judge_limit,

@@ -172,9 +172,6 @@ def compare_findings(later: FindingsOfUser, earlier: FindingsOfUser) -> tuple[pd
     return split_by_keys(later.frame, later.keys, earlier.frame, earlier.keys, rejected)
 
 
-NO_FINDINGS = FindingsOfUser(findings_frame(id=[]), [], [])
-
-
 # -- of many users
 
 

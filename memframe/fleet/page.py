@@ -15,8 +15,8 @@ from memframe.display import Markup, format_time, number_of, table, tag
 from memframe.fleet.nights import Night
 from memframe.plot.axes import inline_svg
 from memframe.plot.columns import stacked_columns
-from memframe.report import SEVERITIES, words_of
 from memframe.report.page import document_html
+from memframe.report.words import WORST_FIRST, words_of
 
 if TYPE_CHECKING:
     from memframe.fleet.run import NightChanges
@@ -26,7 +26,7 @@ MAX_ROWS = 30
 
 MAX_NIGHTS_DRAWN = 60
 
-_RANK = {severity: place for place, severity in enumerate(SEVERITIES)}
+_RANK = {severity: place for place, severity in enumerate(WORST_FIRST)}
 
 
 def page_html(
@@ -72,14 +72,14 @@ def _head(
         yield tag("p", f"{changes.note}.", class_="more soft")
     yield tag("p", "Users by their worst finding", class_="soft tally")
     worst = _worst_of(tally).value_counts()
-    tiles = (tag("li", tag("b", f"{worst.get(name, 0):,}"), name, class_=name) for name in SEVERITIES)
+    tiles = (tag("li", tag("b", f"{worst.get(name, 0):,}"), name, class_=name) for name in WORST_FIRST)
     yield tag("ul", *tiles, class_="tiles")
 
 
 def _worst_of(tally: pd.DataFrame) -> pd.Series[str]:
     """Return the worst severity of each user."""
     ranks = tally["severity"].map(_RANK).groupby(tally["user_id"]).min()
-    return ranks.map(dict(enumerate(SEVERITIES)))
+    return ranks.map(dict(enumerate(WORST_FIRST)))
 
 
 def _changed(title: str, anchor: str, found: pd.DataFrame) -> Iterator[Markup]:
@@ -116,19 +116,19 @@ def _count_more(n_rows: int, noun: str) -> Iterator[Markup]:
 def _by_severity(tally: pd.DataFrame, by: str) -> pd.DataFrame:
     """Count findings by something and severity, the worst first."""
     counted = tally.pivot_table("n", by, "severity", "sum", fill_value=0)
-    counted = counted.reindex(columns=[*SEVERITIES], fill_value=0).astype("int64")
-    return counted.sort_values([*SEVERITIES], ascending=False)
+    counted = counted.reindex(columns=[*WORST_FIRST], fill_value=0).astype("int64")
+    return counted.sort_values([*WORST_FIRST], ascending=False)
 
 
 def _numbers(row: pd.Series[int]) -> list[Markup]:
     return [
         tag("td", f"{row[name]:,}", class_=f"n {name}") if row[name] else tag("td", class_="n")
-        for name in SEVERITIES
+        for name in WORST_FIRST
     ]
 
 
 def _heads(first: str) -> list[object]:
-    return [first, *(tag("th", name, class_="n") for name in SEVERITIES)]
+    return [first, *(tag("th", name, class_="n") for name in WORST_FIRST)]
 
 
 def _users(tally: pd.DataFrame) -> Iterator[Markup]:
@@ -153,7 +153,7 @@ def _over_time(nights: Sequence[Night]) -> Iterator[Markup]:
     if len(drawn) > 1:
         words = "Findings of each night by severity"
         days = [one.night[:10] for one in drawn]
-        parts = {name: [one.count(name) for one in drawn] for name in SEVERITIES}
+        parts = {name: [one.count(name) for one in drawn] for name in WORST_FIRST}
         added = [one.new if one is not nights[0] else 0 for one in drawn]  # of the first night all are
         svg = inline_svg(
             lambda ax: stacked_columns(ax, "Findings by night, and how many are new", days, parts, added),

@@ -34,7 +34,7 @@ from memframe.decisions import DecisionsByMemory
 from memframe.display import html_card, number_of
 from memframe.errors import ConfigError, FrameError, JournalError, MemframeError, PlanError, check_kind
 from memframe.files import private_folder, process_lock
-from memframe.fleet.policies import Policies, read_policies
+from memframe.fleet.per_user import PerUser, decisions_of, read_fleet_decisions, read_policies
 from memframe.fleet.run import FleetFolder, list_users, process_in_threads
 from memframe.fleet.work import (
     FINDINGS,
@@ -198,14 +198,14 @@ def plan_fleet(
     check_kind("client", client, Client)
     check_count("workers", workers, 1)
     rules, folder = _read_rules(policy), FleetFolder(path)
-    decided = None if decisions is None else DecisionsByMemory.read(decisions)
+    decided = read_fleet_decisions(decisions)
     if not folder.folders(FINDINGS):
         raise FrameError(
             f"{folder.path} holds no audit of a fleet: check the path, or run audit_fleet first."
         )
     with _locked(folder):
         places = [place for place in folder.folders(FINDINGS) if _has_work(folder, place, rules)]
-        due = _approved(client, folder, places, rules)
+        due = _approved(client, folder, places, rules, decided)
         plan = partial(_plan_user, client, folder=folder, rules=rules, decisions=decided)
         return FleetPlans(_in_order(client, due, plan, workers, progress))
 
@@ -272,9 +272,9 @@ def apply_fleet(
         return FleetRun(_in_order(client, due, apply, workers, progress))
 
 
-def _read_rules(policy: PolicyOption) -> Policies:
+def _read_rules(policy: PolicyOption) -> PerUser[Policy]:
     rules = read_policies(policy)
-    if not any(one and one.allow.actions for one in (rules.common, *rules.of_user.values())):
+    if not any(one and one.allow.actions for one in (rules.common, *rules.own.values())):
         raise ConfigError(
             "policy: plans of a fleet hold what [allow] of a policy names, and it names nothing: "
             'add actions = ["delete"] or others there'
@@ -293,11 +293,11 @@ def _locked(folder: FleetFolder) -> Iterator[None]:
 
 
 def _approved(
-    client: Client, folder: FleetFolder, places: Iterable[Path], rules: Policies
+    client: Client, folder: FleetFolder, places: Iterable[Path], *per_user: PerUser[Any]
 ) -> list[FleetUser]:
     """Return the users of folders; delete what is of those who revoked. Without an approval there is no request."""
     wanted = [folder.user_of(place) for place in places]
-    approved, _ = list_users(client, folder, rules)
+    approved, _ = list_users(client, folder, *per_user)
     by_id = {canonical_id(user.user_id): user for user in approved if user.user_id}
     return [by_id.get(user_id) or FleetUser("", user_id) for user_id in wanted]
 
@@ -314,7 +314,7 @@ def _in_order(
     return sorted(rows, key=lambda row: row.user_id)
 
 
-def _has_work(folder: FleetFolder, place: Path, rules: Policies) -> bool:
+def _has_work(folder: FleetFolder, place: Path, rules: PerUser[Policy]) -> bool:
     """Return True if a user has findings that may become changes, or a former plan; most have not, and stay unread."""
     user_id = folder.user_of(place)
     allow = (rules.of(user_id) or Policy()).allow
@@ -341,8 +341,8 @@ def _plan_user(
     user: FleetUser,
     *,
     folder: FleetFolder,
-    rules: Policies,
-    decisions: DecisionsByMemory | None,
+    rules: PerUser[Policy],
+    decisions: PerUser[DecisionsByMemory],
 ) -> UserPlan:
     row = partial(UserPlan, str(user.user_id), user.request_id)
     if not user.request_id:
@@ -365,13 +365,13 @@ def _plan_user(
     return with_access(client, user, make, lambda failure, error: row(failure, error=error))
 
 
-def _plan_allowed(access: Access, rules: Policy, decisions: DecisionsByMemory | None) -> Plan:
+def _plan_allowed(access: Access, rules: Policy, decisions: PerUser[DecisionsByMemory]) -> Plan:
     """Plan what an audit of this moment proposes and the policy allows; limits are of what is left of it."""
     memories = load_memories(access, progress=False)
     audit = audit_memories(
         memories,
         tags=load_tags(access),
-        decisions=None if decisions is None else decisions.of(memories["id"].tolist()),
+        decisions=decisions_of(decisions, access.user_id, memories["id"].tolist()),
     )
     within = replace(rules, limits=Limits())
     share = rules.limits.delete_share
@@ -397,7 +397,7 @@ def _count_states(client: Client, note: RunNote) -> dict[str, Any]:
 
 
 def _apply_user(
-    client: Client, user: FleetUser, *, folder: FleetFolder, rules: Policies, settle_s: float
+    client: Client, user: FleetUser, *, folder: FleetFolder, rules: PerUser[Policy], settle_s: float
 ) -> UserRun | None:
     """Begin, resume or count the run of one user; None if there is no plan that counts."""
     row = partial(UserRun, str(user.user_id), user.request_id)

@@ -25,7 +25,7 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from datetime import UTC, datetime
 from functools import partial
 from importlib import import_module
@@ -54,7 +54,6 @@ from memframe.errors import ConfigError, FrameError, MemframeError, NotFoundErro
 from memframe.files import atomic_file, atomic_folder, expand_path, process_lock, write_own_file
 from memframe.fleet.nights import (
     NIGHTS,
-    NO_FINDINGS,
     Night,
     compare_findings,
     count_findings,
@@ -68,7 +67,7 @@ from memframe.fleet.nights import (
     read_nights,
     write_night,
 )
-from memframe.fleet.policies import Policies
+from memframe.fleet.per_user import PerUser
 from memframe.fleet.processes import worker_processes
 from memframe.fleet.work import (
     BEFORE,
@@ -283,21 +282,26 @@ class FleetFolder:
                 f"{self.path} holds no audit of a fleet: check the path, or run audit_fleet first."
             )
         parts: list[list[tuple[str, pd.DataFrame]]] = [[], [], [], []]
-        unchanged, n_skipped = [], 0
+        unchanged, first, n_skipped = [], [], 0
         for place in places:
             user_id = self.user_of(place)
+            before = self.place(BEFORE, user_id)
             if night_of(place) < since:
                 unchanged.append((user_id, place))
-                continue
-            before = self.place(BEFORE, user_id)
-            earlier = read_findings(before) if before.is_dir() else NO_FINDINGS
-            n_skipped += before.is_dir() and night_of(before) >= since
-            for part, frame in zip(parts, compare_findings(read_findings(place), earlier), strict=True):
-                part.append((user_id, frame))
+            elif not before.is_dir():
+                first.append((user_id, place))
+            else:
+                n_skipped += night_of(before) >= since
+                changed = compare_findings(read_findings(place), read_findings(before))
+                for part, frame in zip(parts, changed, strict=True):
+                    part.append((user_id, frame))
         skipped = number_of(n_skipped, "user was", "users were")
         note = f"{skipped} audited several times since: only the last two audits of each are kept"
         new, gone, stayed, settled = map(join_users, parts)
-        return NightChanges(new, gone, stayed, settled, unchanged, len(parts[0]), note if n_skipped else "")
+        if first:  # all is new: there may be many, and nothing has to be compared
+            new = pd.concat([new, read_all_findings(first)], ignore_index=True)
+        n_audited = len(parts[0]) + len(first)
+        return NightChanges(new, gone, stayed, settled, unchanged, n_audited, note if n_skipped else "")
 
     def to_html(self, path: str | PathLike[str], night: datetime | str | None = None) -> None:
         """Write one page: what is new first, users by their worst findings, checks over time, sources. No texts.
@@ -381,6 +385,10 @@ class FleetFolder:
 
     # -- for runs
 
+    def lock_run(self) -> AbstractContextManager[None]:
+        """Let one process work in the folder."""
+        return process_lock(self.path / ".run.lock", what=f"the folder {self.path}")
+
     def prepare(self) -> None:
         """Create the folder, private to its owner; refuse one that holds other files."""
         if not self.path.parent.is_dir():
@@ -447,6 +455,15 @@ class FleetFolder:
         metadata = {**(table.schema.metadata or {}), NIGHT: night.encode(), _STATE: state}
         with atomic_file(self.path / _OUTCOMES) as file:
             pq.write_table(table.replace_schema_metadata(metadata), file)
+
+    def drop_outcomes(self, user_ids: Iterable[str]) -> None:
+        """Remove the rows of users from the table of outcomes."""
+        outcomes = self.outcomes
+        is_named = outcomes["user_id"].fillna("").map(canonical_id).isin({*user_ids})
+        if is_named.any():
+            about = self._about_run
+            night, state = about.get(NIGHT, b"").decode(), about.get(_STATE, _ENDED)
+            self.write_outcomes(outcomes[~is_named].reset_index(drop=True), night, state)
 
     def record_night(self, results: Iterable[UserResult], night: str, seconds: float) -> None:
         """Add the numbers of a run that came to its end; without any audit there are none."""
@@ -532,8 +549,8 @@ def fill_folder(
     begun_at = client.runtime.clock()
     with raise_write_errors(folder.path), ExitStack() as locked:
         folder.prepare()
-        locked.enter_context(process_lock(folder.path / ".run.lock", what=f"the folder {folder.path}"))
-        approved, gone = list_users(client, folder, work.policies)
+        locked.enter_context(folder.lock_run())
+        approved, gone = list_users(client, folder, work.policies, work.decisions)
         folder.check_form(work)
         night = folder.begin_night(client.runtime.now())
         if work.findings:
@@ -570,7 +587,7 @@ def _save(folder: FleetFolder, result: UserResult) -> UserResult:
 
 
 def list_users(
-    client: Client, folder: FleetFolder, policies: Policies | None = None
+    client: Client, folder: FleetFolder, *per_user: PerUser[Any]
 ) -> tuple[list[FleetUser], list[FleetUser]]:
     """Return users who approved, and users who revoked; delete what a folder holds of the latter, and of erased users.
 
@@ -581,8 +598,8 @@ def list_users(
         were erased.
     """
     requests = client.access_requests()
-    if policies is not None:
-        policies.warn_of_strangers(requests)
+    for files in per_user:
+        files.warn_of_strangers(requests)
     approved, gone = approved_and_revoked(requests)
     erased = _find_erased(client, folder, requests)
     folder.forgotten = folder.forget([*(user.user_id for user in gone if user.user_id), *erased])
@@ -622,6 +639,8 @@ def _is_unknown(client: Client, request_id: str) -> bool:
 def forget_revoked(client: Client, path: str | PathLike[str]) -> FleetFolder:
     """Delete from a folder what is of users who revoked their approval or were erased; nothing is loaded.
 
+    The table of outcomes keeps its rows of users who revoked, and has none any more of those who were erased.
+
     Parameters
     ----------
     client : Client
@@ -637,6 +656,8 @@ def forget_revoked(client: Client, path: str | PathLike[str]) -> FleetFolder:
     ------
     FrameError
         There is no folder of a fleet, something in it cannot be deleted, or the account knows none of its users.
+    JournalError
+        Another process works in this folder.
 
     Examples
     --------
@@ -650,8 +671,9 @@ def forget_revoked(client: Client, path: str | PathLike[str]) -> FleetFolder:
         raise FrameError(
             f"{folder.path} is not a folder of a fleet, as it has no {_OUTCOMES}: check the path."
         )
-    with raise_write_errors(folder.path):
-        list_users(client, folder)
+    with raise_write_errors(folder.path), folder.lock_run():
+        _, gone = list_users(client, folder)
+        folder.drop_outcomes({*folder.forgotten} - {canonical_id(user.user_id or "") for user in gone})
     return folder
 
 

@@ -30,6 +30,7 @@ from memframe.audit import audit_memories
 from memframe.audit.findings import Check
 from memframe.audit.identity import digest_text, keys_of, texts_judged
 from memframe.audit.judge import JUDGE_LIMIT, JudgeFunction
+from memframe.audit.policy import Policy
 from memframe.audit.run import OwnCheck
 from memframe.audit.stale import find_stale
 from memframe.audit.text import with_all_columns
@@ -38,7 +39,7 @@ from memframe.client.responses import canonical_id
 from memframe.decisions import DecisionsByMemory
 from memframe.display import number_of
 from memframe.errors import AccessError, MemframeError
-from memframe.fleet.policies import Policies
+from memframe.fleet.per_user import PerUser, decisions_of
 from memframe.load import load_tags
 from memframe.versions import package_version
 from memframe.wire import AccessRequest, Status
@@ -180,8 +181,8 @@ class Work(Struct, frozen=True):
     findings: bool = False
     """Audit them by `checks`, as of `now`."""
     checks: tuple[Check | OwnCheck, ...] | None = None
-    decisions: DecisionsByMemory | None = None
-    policies: Policies = Policies()
+    decisions: PerUser[DecisionsByMemory] = PerUser()
+    policies: PerUser[Policy] = PerUser()
     judge: JudgeFunction | None = None
     judge_limit: int = JUDGE_LIMIT
     now: datetime | None = None
@@ -287,10 +288,12 @@ def digest_listing(
     if work.looks_for_stale:
         each = find_stale(without_undated(memories, dated), now=pd.Timestamp(work.now or datetime.now(UTC)))
         stale = list(zip(each["kind"], each["id"], each["start"].fillna(-1).tolist(), strict=True))
-    ids, at = memories["id"].to_pylist(), datetime.now(UTC)
+    decisions, at = (
+        decisions_of(work.decisions, access.user_id, memories["id"].to_pylist()),
+        datetime.now(UTC),
+    )
     decided = [
-        (one.key, one.decision, one.holds(at))
-        for one in (work.decisions.of(ids).last.values() if work.decisions else ())
+        (one.key, one.decision, one.holds(at)) for one in (decisions.last.values() if decisions else ())
     ]
     policy = work.policies.of(access.user_id)
     listed = [
@@ -346,7 +349,7 @@ def _findings_file(access: Access, table: pa.Table, tags: pd.DataFrame, work: Wo
         tags=tags,
         checks=work.checks,
         now=work.now,
-        decisions=None if work.decisions is None else work.decisions.of(table["id"].to_pylist()),
+        decisions=decisions_of(work.decisions, access.user_id, table["id"].to_pylist()),
         policy=work.policies.of(access.user_id),
         judge=work.judge,
         judge_limit=work.judge_limit,

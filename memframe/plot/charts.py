@@ -210,7 +210,7 @@ def _date_numbers(dates: NDArray[np.datetime64]) -> NDArray[np.float64]:
     return numbers
 
 
-SEVERITIES = {"high": VERMILION, "medium": SERIES[1], "low": BLUE, "info": GREY}
+SEVERITY_COLOURS = {"high": VERMILION, "medium": SERIES[1], "low": BLUE, "info": GREY}
 """Colours of severities, the worst first."""
 
 _DUPLICATES = {"exact_duplicate": BLUE, "near_duplicate": SERIES[1], "version": VERMILION}
@@ -288,7 +288,7 @@ def _draw_by_source(by_source: pd.DataFrame, ax: Axes | None) -> Axes:
         f"{n_found:,} of {n_memories:,}"
         for n_found, n_memories in zip(shown["n_found"], shown["n_memories"], strict=True)
     ]
-    table = shown[list(SEVERITIES)]
+    table = shown[list(SEVERITY_COLOURS)]
     ax = _draw_severities(
         ax, title, shown["source"].fillna(_NO_SOURCE).tolist(), table.loc[:, table.any()], totals
     )
@@ -301,8 +301,8 @@ def _draw_severities(
 ) -> Axes:
     """Draw a bar for each row of a table, stacked by the severities that are its columns."""
     ax = prepare(ax, title)
-    shown = [name for name in SEVERITIES if name in table.columns]
-    parts = [(table[severity].tolist(), SEVERITIES[severity]) for severity in shown]
+    shown = [name for name in SEVERITY_COLOURS if name in table.columns]
+    parts = [(table[severity].tolist(), SEVERITY_COLOURS[severity]) for severity in shown]
     legend(ax, ranked_bars(ax, names, parts, values), shown)
     return ax
 
@@ -355,16 +355,18 @@ def _findings_of(audit: DrawnAudit | pd.DataFrame, *names: str) -> pd.DataFrame:
         raise FrameError("the frame contains no findings: pass an Audit from audit_memories(memories)")
     for name in names:
         require_column(frame, name, of="audit.findings has them")
-    if "severity" in names and len(wrong := frame["severity"][~frame["severity"].isin(list(SEVERITIES))]):
+    if "severity" in names and len(
+        wrong := frame["severity"][~frame["severity"].isin(list(SEVERITY_COLOURS))]
+    ):
         raise FrameError(
-            f"the findings have the severity {wrong.iloc[0]!r:.60}: there is {', '.join(SEVERITIES)}"
+            f"the findings have the severity {wrong.iloc[0]!r:.60}: there is {', '.join(SEVERITY_COLOURS)}"
         )
     return frame
 
 
 def _worst_by_check(frame: pd.DataFrame) -> pd.DataFrame:
     """Count memories by check and worst severity, the checks with the worst first."""
-    order = list(SEVERITIES)
+    order = list(SEVERITY_COLOURS)
     ranks = read_texts(frame, "severity").map({name: rank for rank, name in enumerate(order)})
     worst = ranks.groupby([frame["check"], frame["id"]]).min()
     table: pd.DataFrame = worst.groupby(level=0).value_counts().unstack(fill_value=0)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from matplotlib.axes import Axes
 
 from memframe.plot.axes import SMALL, label, legend, prepare
-from memframe.plot.charts import SEVERITIES
+from memframe.plot.charts import SEVERITY_COLOURS
 
 MAX_NAMED = 10
 """Columns with a name below them, and at most three times as many with a number above."""
@@ -33,7 +33,7 @@ def stacked_columns(
     shown = [name for name, heights in parts.items() if any(heights)]
     handles = []
     for name in shown:
-        handles.append(ax.bar(places, parts[name], 0.7, bottom=tops, color=SEVERITIES[name]))
+        handles.append(ax.bar(places, parts[name], 0.7, bottom=tops, color=SEVERITY_COLOURS[name]))
         tops = [top + height for top, height in zip(tops, parts[name], strict=True)]
     for place, top, n in zip(places, tops, added, strict=True):
         if n and len(names) <= 3 * MAX_NAMED:

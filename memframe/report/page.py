@@ -11,24 +11,13 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from memframe import plot
-from memframe.display import Markup, join, number_of, table, tag
+from memframe.display import Markup, format_memories, join, number_of, table, tag
 from memframe.files import REPORT_MARK
 from memframe.frames import read_times
 from memframe.plot.axes import inline_svg
-from memframe.report import (
-    PROPOSALS,
-    SEVERITIES,
-    ReportedAudit,
-    describe_proposals,
-    describe_times,
-    figures_table,
-    memories,
-    none_found,
-    sources_table,
-    subject_of,
-    words_of,
-    worst_of,
-)
+from memframe.report.overview import Overview, figures_table, sources_table
+from memframe.report.verdict import worst_of
+from memframe.report.words import PROPOSAL_WORDS, WORST_FIRST, describe_times, words_of
 
 MAX_SHOWN, MAX_WORST = 20, 10
 """Rows of a check that are listed, and rows to begin with; the other findings are counted."""
@@ -49,34 +38,51 @@ class _Names(NamedTuple):
         return join([words, " ", tag("code", memory_id)])
 
 
-def page_html(audit: ReportedAudit, *, labels: Mapping[str, str]) -> str:
+class PageFindings(NamedTuple):
+    """Findings of an audit as the page shows them, with masked evidence."""
+
+    all: pd.DataFrame
+    """One row each, with figures."""
+    listed: pd.DataFrame
+    """Each value once, without figures."""
+    worst: pd.DataFrame
+    """The first of ``listed`` about which something is to be decided."""
+    by_source: pd.DataFrame
+
+
+def page_html(
+    overview: Overview, findings: PageFindings, memories: pd.DataFrame, *, labels: Mapping[str, str]
+) -> str:
     """Return the report of an audit: first what is to be decided, then all of it by check, figures last.
 
     Parameters
     ----------
-    audit : ReportedAudit
-        With masked evidence.
+    overview : Overview
+    findings : PageFindings
+    memories : DataFrame
+        The memories that were audited, for their number and times.
     labels : mapping of str to str
         Labels of memories, by id; apart from these and the evidence none of their texts is shown.
     """
-    counts, names = audit.counts, _Names(labels, _days(audit.memories))
+    names = _Names(labels, _days(memories))
+    listed = findings.listed
     sections = (
         part
-        for count in counts
-        for part in _section(audit.listed[audit.listed["check"] == count.check], count.check, names)
+        for count in overview.counts
+        for part in _section(listed[listed["check"] == count.check], count.check, names)
     )
     body = [
-        *_head(audit),
-        *_worst(audit, names),
-        _open_points("Not looked for", audit.not_checked),
-        _open_points("Judged", audit.by_judge),
-        *_contents(audit),
-        _pictures(audit),
+        *_head(overview, findings.all, names.days),
+        *_worst(findings, names),
+        _open_points("Not looked for", overview.not_checked),
+        _open_points("Judged", overview.by_judge),
+        *_contents(overview, findings.by_source),
+        _pictures(findings.all, memories),
         *sections,
-        *_figures(audit),
+        *_figures(overview.figures),
         tag("footer", "Written by memframe on the machine that loaded the memories. Evidence is masked."),
     ]
-    return document_html(f"Audit of {memories(len(audit.memories))}", body)
+    return document_html(f"Audit of {format_memories(overview.n_memories)}", body)
 
 
 def document_html(title: str, body: Sequence[Markup | None]) -> str:
@@ -97,41 +103,39 @@ def document_html(title: str, body: Sequence[Markup | None]) -> str:
     return f"<!DOCTYPE html>\n{REPORT_MARK}\n{tag('html', head, tag('body', *body), lang='en')}\n"
 
 
-def _head(audit: ReportedAudit) -> Iterator[Markup]:
-    yield tag("h1", f"Audit of {memories(len(audit.memories))}")
-    days = _days(audit.memories).values()
-    span = f"memories from {min(days)} to {max(days)}" if days else ""
-    if subject := ", ".join(filter(None, [subject_of(audit), span])):
+def _head(overview: Overview, findings: pd.DataFrame, days: Mapping[str, str]) -> Iterator[Markup]:
+    yield tag("h1", f"Audit of {format_memories(overview.n_memories)}")
+    span = f"memories from {min(days.values())} to {max(days.values())}" if days else ""
+    if subject := ", ".join(filter(None, [overview.subject, span])):
         yield tag("p", subject[:1].upper() + subject[1:], class_="soft subject")
-    first, *others = audit.verdict
+    first, *others = overview.verdict
     yield tag("p", first, class_="verdict")
     yield from (tag("p", sentence, class_="more") for sentence in others)
-    if sentence := describe_proposals(audit):
-        yield tag("p", sentence, class_="more soft")
+    if overview.proposed:
+        yield tag("p", overview.proposed, class_="more soft")
     yield tag("p", "Memories by their worst finding", class_="soft tally")
-    worst = worst_of(audit.findings)  # without figures, of which most stores are full
-    tiles = (tag("li", tag("b", f"{worst.get(name, 0):,}"), name, class_=name) for name in SEVERITIES)
+    worst = worst_of(findings)  # without the memories of figures: most memories of most stores have one
+    tiles = (tag("li", tag("b", f"{worst.get(name, 0):,}"), name, class_=name) for name in WORST_FIRST)
     yield tag("ul", *tiles, class_="tiles")
 
 
-def _worst(audit: ReportedAudit, names: _Names) -> Iterator[Markup]:
+def _worst(findings: PageFindings, names: _Names) -> Iterator[Markup]:
     """Yield the findings to begin with, unless they are all that there is."""
-    worst = audit.worst(MAX_WORST)
-    if 0 < len(worst) < len(audit.listed):
+    if 0 < len(findings.worst) < len(findings.listed):
         yield tag("h2", "To decide first")
-        yield _table(worst, names, title=_title_and_kind)
+        yield _table(findings.worst, names, title=_title_and_kind)
 
 
 def _title_and_kind(finding: dict[Hashable, Any]) -> str:
     return f"{words_of(str(finding['check'])).title}: {finding['kind']}".replace("_", " ")
 
 
-def _days(audited: pd.DataFrame) -> dict[str, str]:
+def _days(memories: pd.DataFrame) -> dict[str, str]:
     """Map ids of memories to their days."""
-    if "created_at" not in audited.columns:
+    if "created_at" not in memories.columns:
         return {}
-    moments = pd.Series(read_times(audited, "created_at"))
-    days = zip(audited["id"], moments.dt.strftime("%Y-%m-%d"), strict=True)
+    moments = pd.Series(read_times(memories, "created_at"))
+    days = zip(memories["id"], moments.dt.strftime("%Y-%m-%d"), strict=True)
     return {memory_id: day for memory_id, day in days if isinstance(day, str) and isinstance(memory_id, str)}
 
 
@@ -140,16 +144,15 @@ def _open_points(title: str, sentences: Sequence[str]) -> Markup | None:
     return tag("div", tag("h2", title), items, class_="open") if sentences else None
 
 
-def _contents(audit: ReportedAudit) -> Iterator[Markup]:
+def _contents(overview: Overview, by_source: pd.DataFrame) -> Iterator[Markup]:
     """Yield the figures of all checks, each with a link to its findings."""
     yield tag("h2", "Contents")
-    if audit.counts:
+    if overview.counts:
         about = "Memories by check, each counted at its worst severity. The names link to the findings."
         yield tag("p", about, class_="about")
-        yield tag("nav", figures_table(audit.counts, len(audit.memories), has_links=True))
-    if clean := none_found(audit.findings, audit.checks):
-        yield tag("p", f"No findings: {clean}.", class_="soft")
-    by_source = audit.by_source
+        yield tag("nav", figures_table(overview.counts, overview.n_memories, has_links=True))
+    if overview.none_found:
+        yield tag("p", f"No findings: {overview.none_found}.", class_="soft")
     if len(by_source) > 1 and by_source["n_found"].any():
         yield tag("h3", "By source")
         yield tag("p", "Memories of each source, counted at their worst severity.", class_="about")
@@ -158,16 +161,17 @@ def _contents(audit: ReportedAudit) -> Iterator[Markup]:
             yield tag("p", f"and {number_of(n_more, 'more source', 'more sources')}", class_="soft")
 
 
-def _pictures(audit: ReportedAudit) -> Markup:
+def _pictures(findings: pd.DataFrame, memories: pd.DataFrame) -> Markup:
     """Draw the findings, and the store over time, in the ink of the page."""
-    audited = audit.memories
     drawn = [
-        inline_svg(lambda ax: plot.findings(audit.findings, ax=ax), words="Memories by check", **_HALF),
-        inline_svg(lambda ax: plot.duplicates(audit, ax=ax), words="Clusters of duplicates by size", **_HALF),
+        inline_svg(lambda ax: plot.findings(findings, ax=ax), words="Memories by check", **_HALF),
+        inline_svg(
+            lambda ax: plot.duplicates(findings, ax=ax), words="Clusters of duplicates by size", **_HALF
+        ),
     ]
     pictures = [tag("div", svg) for svg in drawn]
-    if {"created_at", "source"} <= set(audited.columns):
-        svg = inline_svg(lambda ax: plot.timeline(audited, ax=ax), words="Memories over time", **_WHOLE)
+    if {"created_at", "source"} <= set(memories.columns):
+        svg = inline_svg(lambda ax: plot.timeline(memories, ax=ax), words="Memories over time", **_WHOLE)
         pictures.append(tag("div", svg, class_="wide"))
     return tag("div", *pictures, class_="pictures")
 
@@ -183,13 +187,13 @@ def _section(listed: pd.DataFrame, check: str, names: _Names) -> Iterator[Markup
         yield tag("p", f"and {more} more: ", json, " and ", command, " write all of them", class_="soft")
 
 
-def _figures(audit: ReportedAudit) -> Iterator[Markup]:
+def _figures(sentences: Sequence[str]) -> Iterator[Markup]:
     """Yield what is counted only."""
-    if len(audit.figures):
+    if sentences:
         yield tag("h2", "Counted")
         about = "Nothing is to be decided about the single memory; the methods of the audit list them."
         yield tag("p", about, class_="about")
-        yield tag("ul", *(tag("li", sentence) for sentence in audit.figures["evidence"]))
+        yield tag("ul", *(tag("li", sentence) for sentence in sentences))
 
 
 def _table(listed: pd.DataFrame, names: _Names, *, title: Callable[[dict[Hashable, Any]], str]) -> Markup:
@@ -219,5 +223,5 @@ def _row(finding: dict[Hashable, Any], names: _Names, title: str) -> Markup:
         tag(
             "td", finding["evidence"], tag("div", times, class_="soft") if times else None, class_="evidence"
         ),
-        tag("td", PROPOSALS.get(action, "")),
+        tag("td", PROPOSAL_WORDS.get(action, "")),
     )

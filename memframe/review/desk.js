@@ -84,9 +84,9 @@ function makeLine(model, onLate) {
   return { ask, close, view };
 }
 
-/** Show a text in pieces: what is the same, removed, added, masked, or invisible. */
+/** Show a text in pieces: what is the same, elsewhere in the text that stays, removed, added, masked, or invisible. */
 function showPieces(pieces) {
-  const tags = { removed: "del", added: "ins", masked: "span", invisible: "span", same: "span" };
+  const tags = { removed: "del", added: "ins", moved: "span", masked: "span", invisible: "span", same: "span" };
   return pieces.map(({ text, as }) => make(tags[as] ?? "span", { class: `mf-${as}` }, text));
 }
 
@@ -106,6 +106,7 @@ function render({ model, el }) {
     shown: null, // the proposal on the screen, about which keys decide; null while there is none
     seenAt: 0, // when it was painted, in milliseconds of the page: a key that is older was not about it
     drawn: "", // the id of the last proposal that was drawn
+    dropped: "", // said of keys that came too early, until it was read out
     failed: new Map(), // why a decision was not made, by proposal
     pending: new Set(), // decisions that Python has not confirmed
     editing: null,
@@ -144,7 +145,13 @@ function render({ model, el }) {
     button.addEventListener("click", (event) => act(action, event));
     buttons.append(button);
   }
-  help.append(make("b", {}, "Keys"), ...KEYS.map(([key, label]) => make("div", {}, make("kbd", {}, key), ` ${label}`)));
+  const legend = [["is missing in the text that stays", "removed"], ["stands elsewhere in it", "moved"], ["is written", "added"]];
+  help.append(
+    make("b", {}, "Keys"),
+    ...KEYS.map(([key, label]) => make("div", {}, make("kbd", {}, key), ` ${label}`)),
+    make("b", {}, "Colours"),
+    ...legend.map(([text, as]) => make("div", {}, ...showPieces([{ text, as }]))),
+  );
 
   function say(sentence) {
     status.textContent = sentence;
@@ -346,8 +353,9 @@ function render({ model, el }) {
         if (state.shown !== shown) return;
         state.seenAt = performance.now();
         const why = state.failed.has(shown.id) ? `Not decided: ${state.failed.get(shown.id)}` : "";
-        const parts = [why || sentence, `${state.at + 1} of ${state.n}: ${shown.heading}.`, shown.accepting, SAID[shown.decision]];
+        const parts = [why || sentence, state.dropped, `${state.at + 1} of ${state.n}: ${shown.heading}.`, shown.accepting, SAID[shown.decision]];
         say(parts.filter(Boolean).join(" "));
+        state.dropped = "";
       }),
     );
   }
@@ -504,7 +512,10 @@ function render({ model, el }) {
     if (event.repeat && !["next", "previous"].includes(action)) return say("Press the key once for each proposal.");
     if (!ANY_TIME.includes(action)) {
       if (state.editing) return say("Save or cancel the edit first.");
-      if (!state.shown || event.timeStamp < state.seenAt) return say("Nothing was done: the key came before the proposal was on the screen.");
+      if (!state.shown || event.timeStamp < state.seenAt) {
+        state.dropped = "Nothing was done: a key came before the proposal was on the screen.";
+        return say(state.dropped);
+      }
     }
     return attempt(ACTIONS[action]);
   }

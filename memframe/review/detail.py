@@ -1,14 +1,17 @@
 """Show one proposal: all that a decision needs, as plain data from which every desk draws.
 
-Texts come in pieces: ``same``, ``removed``, ``added``, ``masked`` or ``invisible``. Characters that cannot be seen are
-spelled out; a secret is masked unless the caller reveals it.
+Texts come in pieces: ``same``, ``moved``, ``removed``, ``added``, ``masked`` or ``invisible``. Characters that cannot
+be seen are spelled out; a secret is masked unless the caller reveals it.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -17,7 +20,7 @@ from memframe.audit.text import redaction_mark
 from memframe.display import escape_invisible, number_of
 from memframe.plan import Plan
 from memframe.plan.change import Value, mask
-from memframe.report import words_of
+from memframe.report.words import words_of
 from memframe.review.desk import Review
 from memframe.review.proposals import LAST_EFFECTS, Proposal
 from memframe.secret import MASK
@@ -44,10 +47,10 @@ ACCEPTING = {
 
 
 class Piece(Struct, frozen=True):
-    """Point of a text, and how to show it."""
+    """Point of a text, and how to show it; ``moved`` is what stands elsewhere in the text that stays."""
 
     text: str
-    kind: Literal["same", "removed", "added", "masked", "invisible"] = "same"
+    kind: Literal["same", "moved", "removed", "added", "masked", "invisible"] = "same"
 
 
 class ShownField(Struct, frozen=True):
@@ -117,11 +120,12 @@ def show_proposal(review: Review, proposal: str, *, reveal: bool = False) -> Det
     if members is None:
         members = _show_memories(review, one, shown_ids(one), {} if reveal else hidden)
     names = {*one.ids}
-    others = tuple(
+    said = Counter(
         f"{other.first.check} ({other.first.kind}): {escape_invisible(other.first.reason)}"
         for other in review.proposals_of(names)
         if other.id != one.id
     )
+    others = tuple(sentence if n == 1 else f"{sentence} ({n:,} times)" for sentence, n in said.items())
     targets = one.keeps if one.action in LAST_EFFECTS and one.keeps else one.ids
     fields = review.fields_of(targets[0]) if len(targets) == 1 else {}
     return Detail(
@@ -163,10 +167,20 @@ def _show_memories(
         tags = fields.get("tags")
         facts = [
             memory_id,
-            *(str(fields[name]) for name in ("source", "created_at", "updated_at") if fields.get(name)),
+            *([str(fields["source"])] if fields.get("source") else []),
+            *_show_times(fields.get("created_at"), fields.get("updated_at")),
             *([f"tags: {', '.join(map(str, tags))}"] if isinstance(tags, tuple) and tags else []),
         ]
         yield ShownMemory(memory_id, role, tuple(map(escape_invisible, facts)), tuple(shown))
+
+
+def _show_times(created_at: Value, updated_at: Value) -> Iterator[str]:
+    """Yield when a memory was created, and when it was changed if it was."""
+    created, updated = (str(at)[:16] if at else "" for at in (created_at, updated_at))
+    if created:
+        yield created
+    if updated and updated != created:
+        yield f"changed {updated}"
 
 
 def _show_changes(plan: Plan, one: Proposal, reveal: bool) -> Iterator[ShownMemory]:
@@ -188,18 +202,39 @@ def _show_changes(plan: Plan, one: Proposal, reveal: bool) -> Iterator[ShownMemo
             )
 
 
-_WORDS = re.compile(r"\s+|\S+")
+_WORDS = re.compile(r"(\S+)(\s*)")
+_EDGES = re.compile(r"^[\"'“‘«(\[]+|[.,;:!?…\"'”’»)\]]+$")
+"""Punctuation around a word; signs and units before and after a number are part of it."""
+
+_RUN = 3
+"""Words in a row that another text has elsewhere: fewer may stand in both by chance."""
 
 
 def _compare(text: str, other: str) -> list[Piece]:
-    """Mark the words of a text that another one lacks."""
-    mine, theirs = _WORDS.findall(text), _WORDS.findall(other)
-    matched = SequenceMatcher(None, mine, theirs, autojunk=len(mine) > 2_000).get_opcodes()
-    return [
-        Piece("".join(mine[start:end]), "same" if tag == "equal" else "removed")
-        for tag, start, end, _, _ in matched
-        if end > start
-    ]
+    """Mark the words of a text that another one lacks, whatever their case and the punctuation around them.
+
+    >>> [(piece.text, piece.kind) for piece in _compare("LIKES tea, and rain.", "likes  tea")]
+    [('LIKES tea, ', 'same'), ('and rain.', 'removed')]
+    >>> [piece.kind for piece in _compare("Ada rows on Sundays. Ben likes tea", "Ben likes tea. Ada rows on Sundays")]
+    ['same', 'moved']
+    """
+    found = _WORDS.findall(text)
+    mine, theirs = [_fold(word) for word, _ in found], [_fold(word) for word, _ in _WORDS.findall(other)]
+    elsewhere = {tuple(theirs[place : place + _RUN]) for place in range(len(theirs) - _RUN + 1)}
+    kinds: list[Any] = ["removed"] * len(mine)
+    for place in range(len(mine) - _RUN + 1):
+        if tuple(mine[place : place + _RUN]) in elsewhere:
+            kinds[place : place + _RUN] = ["moved"] * _RUN
+    matcher = SequenceMatcher(None, mine, theirs, autojunk=len(mine) > 2_000)
+    for start, _, n in matcher.get_matching_blocks():
+        kinds[start : start + n] = ["same"] * n
+    before = [Piece(text[: len(text) - len(text.lstrip())])] if text[:1].isspace() else []
+    runs = groupby(zip(kinds, found, strict=True), key=itemgetter(0))
+    return before + [Piece("".join(word + blank for _, (word, blank) in run), kind) for kind, run in runs]
+
+
+def _fold(word: str) -> str:
+    return _EDGES.sub("", word).casefold() or word
 
 
 def _redact(piece: Piece, values: Mapping[str, str]) -> Iterator[Piece]:

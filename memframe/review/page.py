@@ -12,7 +12,7 @@ import pandas as pd
 from memframe.decisions import Decision
 from memframe.display import Markup, format_time, join, number_of, table, tag
 from memframe.files import REPORT_MARK
-from memframe.report import words_of
+from memframe.report.words import words_of
 from memframe.review.proposals import ORIGIN_PLAN, Proposal
 
 MAX_DECIDED = 2_000

@@ -7,12 +7,13 @@ one cluster, value or text become one proposal. What several checks say against 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 import msgspec
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from memframe.audit import Audit
 from memframe.audit.findings import Check, are_figures
@@ -48,6 +49,9 @@ COSMETIC = frozenset({"retag", "rescale", "none"})
 
 ORIGIN_PLAN = "plan"
 """The check of proposals that are changes of a plan."""
+
+_REPEATS = ("repeated", "near_repeat")
+"""Kinds of junk that are many equal memories."""
 
 MIN_ID = 8
 """Characters of the shortest id of a proposal."""
@@ -114,7 +118,8 @@ class Proposal(Struct, frozen=True):
             alone = () if first.id is None else (first.id,)
             kept = (first.keeps,) if first.keeps and first.keeps != first.id else ()
             return Proposal(proposal, (first,), alone, kept, first.action)
-        ids = tuple(dict.fromkeys(item.id for item in items if item.id is not None))
+        acting = [item for item in items if item.action != "none"] or items
+        ids = tuple(dict.fromkeys(item.id for item in acting if item.id is not None))
         own = {*ids}
         keeps = tuple(dict.fromkeys(item.keeps for item in items if item.keeps and item.keeps not in own))
         is_merge = any(item.action == "merge" for item in items)
@@ -146,7 +151,7 @@ def items_of_audit(audit: Audit, decisions: Decisions) -> list[Point]:
     keys, texts = decision_keys(chosen, audit.memories, audit.counted, decisions, is_stored=audit.is_stored)
     names = ("check", "kind", "action", "id", "related_id", "group", "evidence", "severity")
     columns = [chosen[name].astype(object).where(chosen[name].notna(), None).tolist() for name in names]
-    return [
+    points = [
         Point(
             row, key, check, kind or "", action, effect_of(check, action), memory_id, related, text,
             None if group is None else int(group), evidence or "", severity,
@@ -155,6 +160,21 @@ def items_of_audit(audit: Audit, decisions: Decisions) -> list[Point]:
             rows.tolist(), keys, texts, *columns, strict=True
         )
     ]  # fmt: skip
+    return list(_keep_first(points))
+
+
+def _keep_first(points: Sequence[Point]) -> Iterator[Point]:
+    """Let one of equal memories stay: the first one, with which the others are merged.
+
+    It is a finding as well, and copies have another keeper: together they would delete all of them.
+    """
+    first_of = {item.id: item.keeps for item in points if item.kind in _REPEATS and item.keeps}
+    firsts = {*first_of.values()}
+    for item in points:
+        is_equal = item.kind in _REPEATS or item.check == "exact_duplicate"
+        is_first = item.id in firsts
+        is_asked = item.check == "exact_duplicate" and item.id in first_of
+        yield replace(item, action="none", keeps=None) if is_equal and (is_first or is_asked) else item
 
 
 def items_of_plan(plan: Plan, decisions: Decisions) -> list[Point]:
@@ -212,9 +232,11 @@ def _join_questions(items: Sequence[Point]) -> tuple[list[Point], Mapping[int, l
     besides: defaultdict[int, list[Point]] = defaultdict(list)
     main: list[Point] = []
     gone: list[Point] = []
+    kept: list[Point] = []
     for item in items:
         is_gone = item.action in LAST_EFFECTS and item.check != ORIGIN_PLAN and item.id is not None
-        (gone if is_gone else main).append(item)
+        is_kept = item.action == "none" and effect_of(item.check, item.proposed) != "none"
+        (gone if is_gone else kept if is_kept else main).append(item)
 
     def rank(item: Point) -> tuple[float, str]:
         return -PRECISION.get((item.check, item.proposed), UNMEASURED), item.key
@@ -229,4 +251,11 @@ def _join_questions(items: Sequence[Point]) -> tuple[list[Point], Mapping[int, l
             main.append(item)
         else:
             besides[found.row].append(item)
+    settles = {item.keeps: item.row for item in reversed(main) if item.kind in _REPEATS}
+    for item in kept:
+        row = first[item.id].row if item.id in first else settles.get(item.id)
+        if row is None:
+            main.append(item)
+        else:
+            besides[row].append(item)
     return sorted(main, key=lambda item: item.row), besides

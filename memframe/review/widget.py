@@ -26,7 +26,7 @@ from memframe.display import escape_invisible, number_of, printable
 from memframe.errors import MemframeError, PlanError
 from memframe.plan import Plan
 from memframe.plan.change import FIELDS, Value
-from memframe.report import words_of
+from memframe.report.words import words_of
 from memframe.review.desk import MAX_QUEUE_CHARS, Review
 from memframe.review.detail import Piece, show_proposal, shown_ids
 from memframe.review.progress import THRESHOLD

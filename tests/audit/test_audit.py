@@ -27,7 +27,7 @@ from memframe.audit.findings import DTYPES
 from memframe.cli import main
 from memframe.errors import ConfigError, FrameError
 from memframe.frames import MEMORY_KINDS, FrameBuilder
-from memframe.report import CHECKS as WORDS
+from memframe.report.words import CHECK_WORDS
 from tests.rows import sample_frame
 
 
@@ -184,7 +184,7 @@ def test_what_was_not_looked_for_is_said():
 
 def numbers_of(text, pattern):
     """The numbers that a text gives, by check."""
-    titles = {words.title: check for check, words in WORDS.items()}
+    titles = {words.title: check for check, words in CHECK_WORDS.items()}
     found = re.findall(pattern, text)
     return {titles[title]: int(n.replace(",", "")) for title, n in found if title in titles}
 
@@ -206,7 +206,7 @@ def test_every_output_gives_the_same_number_of_memories_for_a_check(audit, files
     said = {}
     for sentence in audit.verdict:
         n, words = re.match(r"([\d,]+) memor\w+ \([^)]*\) ([^:]*?)[:.]", sentence).groups()
-        said |= {check: int(n) for check, one in WORDS.items() if words in (one.one, one.many)}
+        said |= {check: int(n) for check, one in CHECK_WORDS.items() if words in (one.one, one.many)}
     assert len(said) == len(audit.verdict) > 5
     assert said.items() <= n_of.items()
 

@@ -477,12 +477,25 @@ def test_a_date_is_not_masked_however_it_is_written():
     assert sent == {f"The launch of the Alpine boat is {day}" for day in days}
 
 
-def test_pairs_with_a_cue_and_similar_ones_take_turns():
-    cued = [f"Ada no longer keeps {what} at the mill" for what in ("bees", "hens", "goats", "ducks", "geese")]
-    alike = ["Ben climbs in the Alps with Mia and Tom", "Ben climbs in the Alps with Mia and Tom and Zoe"]
+def test_pairs_and_texts_that_may_be_worthless_take_turns():
+    vague = ["What else shall we talk about?", "I really do not like to read.", "need to be adjusted."]
     asked = scripted()
-    mf.audit_memories(frame_of([*cued, *alike]), judge=asked, judge_limit=3)
-    assert any("Alps" in one.newer for one in asked.asked)
+    audit = mf.audit_memories(frame_of([*TEXTS, *vague]), judge=asked, judge_limit=4)
+    assert audit.judged["question"].tolist() == ["relation", "worth", "relation", "worth"]
+    assert set(audit.judged["newer"]) == {"m1", "m3", "m4", "m6"}  # what somebody likes holds for long
+
+
+def test_texts_of_one_moment_are_asked_about_when_nothing_else_is_left():
+    texts = [f"Ben climbs in the Alps with Mia and Tom and {name}" for name in ("Zoe", "Ida", "Kim", "Lea")]
+    memories = frame_of([*texts, *TEXTS])
+    later = pd.to_datetime([memories["created_at"].iloc[0]] * 4 + memories["created_at"].iloc[4:].tolist())
+    together = memories.assign(created_at=later)
+    newest = [
+        mf.audit_memories(one, checks=[], judge=scripted(), judge_limit=1).judged["newer"].iloc[0]
+        for one in (memories, together)
+    ]
+    assert newest[0] in {"m1", "m2", "m3"}
+    assert newest[1] == "m5"
 
 
 def test_a_vague_text_that_no_rule_finds_can_be_judged_worthless():

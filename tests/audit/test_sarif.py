@@ -11,7 +11,7 @@ import pytest
 import memframe as mf
 from memframe.audit.sarif import LEVELS
 from memframe.errors import FrameError
-from memframe.report import CHECKS
+from memframe.report.words import CHECK_WORDS
 
 KEY = "sk-proj-Ab12Cd34Ef56Gh78Ij90Kl12Mn34Op56Qr78St90"
 NOTE = f"# Rules\n\n- Likes green tea\n- The api key of the build is {KEY}\n- Likes green tea\n"
@@ -102,7 +102,7 @@ def test_every_severity_has_its_level_and_every_rule_its_words(note):
     assert LEVELS.keys() == {"high", "medium", "low", "info"}
     audit = mf.audit_memories(mf.read_memories(note))
     rules = json.loads(audit.sarif())["runs"][0]["tool"]["driver"]["rules"]
-    assert {rule["id"]: rule["shortDescription"]["text"] for rule in rules} == {check: words.title for check, words in CHECKS.items()}  # fmt: skip
+    assert {rule["id"]: rule["shortDescription"]["text"] for rule in rules} == {check: words.title for check, words in CHECK_WORDS.items()}  # fmt: skip
 
 
 def test_a_finding_is_known_again_at_another_line_and_a_second_one_is_another(note):

@@ -60,6 +60,7 @@ def written(plan):
     return {change.id: change.action for change in plan.records}
 
 
+NAMES = ("Ada", "Ben", "Cleo", "Dora", "Emil", "Fritz", "Gita", "Hugo")
 STATES = {"accept": "accepted", "reject": "rejected", "later": "later", "reset": ""}
 
 
@@ -477,3 +478,27 @@ def test_a_plan_is_cut_to_what_was_accepted(loaded):
     assert set(written(desk.plan())) == set(first.ids)
     desk.accept(desk.queue)
     assert desk.plan() == whole
+
+
+def test_of_equal_memories_one_stays_and_is_shown(user):
+    texts = ["What are my options?"] * 6 + [f"Rows on lake {n} with {name}" for n, name in enumerate(NAMES)]
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    times = [str(start + timedelta(days=9 * n)) for n in range(len(texts))]
+    user.service.import_memories(
+        user.user_id,
+        [
+            {"content": text, "created_at": at, "updated_at": at}
+            for text, at in zip(texts, times, strict=True)
+        ],
+    )
+    access = user.access()
+    memories = mf.load_memories(access, progress=False)
+    desk = mf.review(mf.audit_memories(memories, now=NOW), now=NOW)
+    groups = [one for one in desk.proposals if len(one.ids) > 1]
+    assert [len(one.ids) for one in groups] == [5]
+    assert all(one.keeps for one in groups if one.action == "merge")
+    desk.accept(desk.queue)
+    plan = desk.plan(access)
+    gone = {change.id for change in plan.records if change.action == "delete"}
+    assert len(gone & {*memories.id[memories.content == texts[0]]}) == 5
+    assert desk.count_effects().n_deleted == 5
