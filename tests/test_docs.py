@@ -40,7 +40,7 @@ def asked(own_user, monkeypatch, tmp_path):
     """A user who has approved a request, and settings and folder of a developer who knows it."""
     for name in ("base_url", "auth_url", "api_key", "client_id", "client_secret", "redirect_uri"):
         monkeypatch.setenv(f"MEMFRAME_{name.upper()}", getattr(own_user.service, name))
-    own_user.service.import_memories(own_user.user_id, load_sample()[:30], load_sample_tags())
+    own_user.service.import_memories(own_user.user_id, load_sample()[:60], load_sample_tags())
     monkeypatch.chdir(tmp_path)
     yield own_user
     logging.getLogger("memframe").setLevel(logging.NOTSET)  # one page shows how to see the log
