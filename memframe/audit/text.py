@@ -33,7 +33,7 @@ Rows = NDArray[np.int64]
 Made = TypeVar("Made")
 
 FEW = 1_000
-"""Memories whose texts are searched all at once."""
+"""Up to this many memories, the three text columns are searched as one."""
 
 MAX_CHARACTERS = 100_000
 """Characters of a field that a check reads; whoever writes a memory does not decide how long an audit takes."""
