@@ -29,7 +29,10 @@ SERVER_ERROR = 500
 
 
 def read_retry() -> Retry:
-    """Make the policy for refused reads: 5 retries at most, as Retry-After says, else after 0.3 s to 20 s."""
+    """Make the policy for refused reads: at most 5 retries.
+
+    Waits as Retry-After says, else 0.3 s, doubled each time up to 20 s.
+    """
     return Retry(
         total=5,
         status_forcelist={TOO_MANY, 502, 503, 504},

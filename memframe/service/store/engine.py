@@ -31,7 +31,7 @@ from msgspec import Struct
 from sqlalchemy import Connection, Engine, Select, event
 from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError, NoSuchModuleError, OperationalError
 
-from memframe.errors import ConfigError
+from memframe.errors import ConfigError, describe_install
 from memframe.service.clock import Clock
 from memframe.service.store.schema import REVISION, alembic_version, meta, metadata
 
@@ -82,9 +82,9 @@ def _create_engine(url: str) -> Engine:
             max_overflow=-1,  # bounded by the threads of the web framework
         )
     except ModuleNotFoundError as error:
-        install = "'memframe[postgres]'" if error.name == "psycopg" else error.name
+        install = describe_install("postgres") if error.name == "psycopg" else f"pip install {error.name}"
         raise ConfigError(
-            f"the database address needs the library {error.name}, which is not installed: pip install {install}"
+            f"the database address needs the library {error.name}, which is not installed: {install}"
         ) from None
     except (ArgumentError, NoSuchModuleError) as error:
         raise ConfigError(
@@ -355,8 +355,8 @@ def insert_into(table: sa.Table) -> SqlStatement:
 class Queries:
     """Run statements on one connection.
 
-    With `caches`, repeated reads are answered from memory: only within a transaction that holds the lock. It is
-    `broken` once the connection was lost.
+    With ``caches=True``, repeated reads are answered from memory: only in a transaction that holds the lock. `broken`
+    is True once the connection was lost.
     """
 
     def __init__(self, connection: Connection, *, caches: bool = False) -> None:
