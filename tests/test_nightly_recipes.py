@@ -64,7 +64,7 @@ def installed(nightly, listener, tmp_path):
 def run_as_cron(installed, home):
     """Run the command of the line with the few variables that cron sets."""
     script, settings = installed
-    (line,) = blocks(PAGE, "cron")
+    (line,) = blocks(PAGE, "text")
     when, command = re.fullmatch(r"((?:[\d*,/-]+ ){5})(.*)\n", line).groups()
     assert when == "30 2 * * * "
     command = command.replace(INSTALLED, str(script)).replace("/etc/memframe/nightly.env", str(settings))

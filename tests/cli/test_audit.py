@@ -254,6 +254,11 @@ def test_the_former_command_names_the_new_one(call, export):
     assert "is now `memframe audit --html PATH`" in refused.stderr
 
 
+@pytest.mark.parametrize(("wrong", "nearest"), [(["audt"], "audit"), (["service", "lst"], "list")])
+def test_an_unknown_command_is_refused_with_the_nearest(call, wrong, nearest):
+    assert f"There is no command '{wrong[-1]}'. The nearest is '{nearest}'." in call(*wrong, code=2).stderr
+
+
 def test_sources_are_listed_where_there_are_several(call, folder):
     def lines_of(*sources):
         rows = [{"memory": f"Door code: 258{n}#", "source": source} for n, source in enumerate(sources)]
