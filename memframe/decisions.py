@@ -189,7 +189,7 @@ class Decisions:
         with self._os_errors("written"):
             if not path.parent.is_dir():
                 raise JournalError(
-                    f"{path} cannot be written: there is no folder {path.parent}; make it first"
+                    f"{path} cannot be written: there is no folder {path.parent}; create it first"
                 )
             with process_lock(lock, what=f"{path}", wait_s=LOCK_S):
                 self._append(made)

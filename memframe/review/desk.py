@@ -448,7 +448,8 @@ class Review:
         idle = [one.id for one in chosen if one.action == "none"]
         if idle:
             raise PlanError(
-                f"accepting {list_some(idle)} would do nothing, as only a person knows what is right: edit or reject"
+                f"accepting {list_some(idle)} would do nothing, because only a person knows what is right: "
+                "edit or reject"
             )
         self._decide(chosen, "accepted", note, until)
 
@@ -564,7 +565,7 @@ class Review:
             queue = self.proposals
             if len(which) != len(queue):
                 raise PlanError(
-                    f"the mask has {len(which):,} rows, review.queue {len(queue):,}: make it anew"
+                    f"the mask has {len(which):,} rows, review.queue {len(queue):,}: make a new mask"
                 )
             return [queue[place] for place in np.flatnonzero(np.asarray(which, bool))]
         if not isinstance(which, Iterable):

@@ -61,8 +61,8 @@ def review_html(
         tag("div", _progress(progress), class_="wide"),
         tag(
             "p",
-            "Right and wrong are of the proposals that were decided one by one; what was decided together says nothing "
-            "about its kind. The bound is of the share of wrong proposals at 95 %; it is no bound of the harm.",
+            "Right and wrong are counted among the proposals that were decided one by one; what was decided together says "
+            "nothing about its kind. At most the share shown is wrong, with 95 % confidence; how much harm one does is open.",
             class_="soft",
         ),
     ]

@@ -73,7 +73,7 @@ def test_keys_decide_and_never_reach_the_notebook(notebook, open_desk):
     desk.press("a", "Accepted. 2 of 6")
     desk.press("r", "Rejected. 3 of 6")
     desk.press("l", "Put off. 4 of 6")
-    desk.press("u", "Took back")
+    desk.press("u", "Undone")
     desk.press("j", "4 of 6")
     desk.press("k", "3 of 6")
     assert sorted(filter(None, told(notebook, "review.queue.decision.tolist()"))) == ["accepted", "rejected"]
