@@ -79,8 +79,8 @@ def test_an_alarm_is_sent_when_something_high_is_new_and_only_then(nightly, inst
     _, posted = listener
     home = tmp_path / "home"
     home.mkdir()
-    run_as_cron(installed, home)  # in the first night everything is new
-    posted.clear()
+    nightly.path = home / "nightly"
+    nightly.audit(checks=None)  # the first night, in which everything is new
     quiet = run_as_cron(installed, home)
     assert (quiet.returncode, quiet.stdout, posted) == (0, "", []), quiet.stderr
     nightly.write(0, content=["The wifi password is Tr0ub4dor&3x."])

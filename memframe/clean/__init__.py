@@ -12,6 +12,7 @@ from pathlib import Path
 import pandas as pd
 from msgspec.structs import replace
 
+from memframe.archive import is_sealed
 from memframe.archive.formats import is_archive
 from memframe.audit import Audit, audit_memories
 from memframe.audit.evidence import values_of
@@ -40,6 +41,7 @@ from memframe.readers.formats import FORMATS
 from memframe.readers.rows import Collector, read_zone
 from memframe.readers.source import open_path
 from memframe.review import review
+from memframe.snapshots import SNAPSHOTS
 
 __all__ = ["CleanedFile", "FileToClean", "clean_file", "open_file", "write_plan"]
 
@@ -130,7 +132,8 @@ def clean_file(
     Parameters
     ----------
     path : str or Path
-        Markdown, JSON or JSON Lines, as `read_memories` reads them; or a folder of them.
+        Markdown, JSON, JSON Lines, CSV or Parquet, as `read_memories` reads them, or a folder of them; also an archive
+        that is not sealed.
     out : str or Path, optional
         Where the clean copy is written; by default beside the file, as ``NAME.cleaned.EXT``.
     in_place : bool
@@ -205,9 +208,10 @@ def open_file(
     if format not in (*FORMATS, "auto"):
         raise ConfigError(f"format={format!r:.60}: there is 'auto', {', '.join(map(repr, FORMATS))}")
     source, known, now = expand_path(path), read_zone(zone), datetime.now(UTC)
-    if format == "auto" and is_archive(source):
+    if is_archive(source) and is_sealed(source):
         raise FrameError(
-            f"{source} is an archive of memframe: load_archive reads it, and its memories are cleaned in their service"
+            f"{source} is a sealed archive, which only a refresh writes again: clean what the service holds, and "
+            "refresh it"
         )
     reading = read_input(open_path(source), format, zone=known, now=now)
     if reason := explain_unwritable(reading):
@@ -254,6 +258,11 @@ def write_plan(
         if each.document.path
     }
     if in_place:
+        if (opened.path / SNAPSHOTS).is_dir():
+            raise FrameError(
+                f"{opened.path} keeps states of the past, which hold the old texts: write a copy, which has none of "
+                "them, or clean what the service holds, and refresh it"
+            )
         return CleanedFile(opened.path, plan, opened.path, replace_files(before, new), diff)
     beside = opened.path.with_name(f"{opened.path.stem}.cleaned{opened.path.suffix}")
     target = beside if out is None else expand_path(out)

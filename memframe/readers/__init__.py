@@ -183,8 +183,9 @@ def read_documents(source: Input, form: Format, documents: list[Document], rows:
 
 
 def _count_chars(documents: list[Document]) -> int:
-    """Return the size of documents; of those without an original, the one from which their growth is not bounded."""
-    return sum(len(each.original.text) if each.original else MAX_BYTES // MAX_RATIO for each in documents)
+    """Return the size of documents; of those that are no text, the one from which their growth is not bounded."""
+    texts = [each.original for each in documents if each.original and each.original.table is None]
+    return sum(len(each.text) for each in texts) + (len(documents) - len(texts)) * (MAX_BYTES // MAX_RATIO)
 
 
 def _too_deep(name: str) -> FrameError:

@@ -7,9 +7,11 @@ so threads of a process queue for a lock of this process, and only processes com
 PostgreSQL: a write locks the user's row first, so that writes of one user are serialized. Lock and network waits are
 bounded. Connections that the server has closed, because it was restarted, are replaced before they are used.
 
-The statements of every call are SQL that runs on the driver's cursor (`Queries`): executing through SQLAlchemy
-costs several times what SQLite takes to answer, as ``benchmarks/service.py`` shows in the rows "get" and
-"create". Rows are the driver's tuples then; errors are SQLAlchemy's, as everywhere.
+There are two ways to the data. Calls to the API read and write memories by SQL on the driver's cursor (`Queries`): by
+SQLAlchemy the same statements would take 1.3 times the processor's work of a whole "create" or "get" on SQLite, and 1.9
+times that of a "list of 100" (``benchmarks/service.py``). Accounts, requests and tokens, which are asked for rarely,
+are `Records` of SQLAlchemy; so is a new query, unless each call needs it. Rows of `Queries` are the driver's tuples;
+errors are SQLAlchemy's in both.
 """
 
 from __future__ import annotations
