@@ -1,6 +1,7 @@
 """`memframe clean`: from a person's file to a clean one, by a script, by a plan, in place and back."""
 
 import json
+import re
 import shutil
 import subprocess
 
@@ -77,7 +78,8 @@ def test_a_file_is_changed_in_place_and_taken_back(notes, folder):
 
 
 def test_a_saved_plan_is_carried_out_unless_the_file_changed(notes, folder):
-    invoke("review", "--file", "MEMORY.md", "--accept", "secret/access_code", "--out", "clean.plan")
+    done = invoke("review", "--file", "MEMORY.md", "--accept", "secret/access_code", "--out", "clean.plan")
+    assert re.search(r"To apply it: memframe clean \S*MEMORY.md --plan clean.plan\n", done.stdout)
     invoke("clean", "MEMORY.md", "--plan", "clean.plan")
     assert (folder / "MEMORY.cleaned.md").read_text() == NOTES.replace("2580#", "[redacted: access code]")
     notes.write_text(NOTES.replace("Door", "Cellar door"))
