@@ -330,7 +330,7 @@ class OAuthFlow:
         The page that asks the user; ``{auth_url}/oauth/authorize`` by default.
     pkce : bool
         Send a PKCE S256 challenge (RFC 7636). Disable it only if the server refuses it.
-    ca_bundle : str or path, optional
+    ca_bundle : str or Path, optional
         As in `connect`.
     transport : Transport, optional
         How requests travel, otherwise.

@@ -1,5 +1,7 @@
 """Places: each memory of a file knows the line and the characters that it came from, and notes are read by bullets."""
 
+import csv
+import io
 import json
 import warnings
 from pathlib import Path
@@ -11,12 +13,12 @@ from hypothesis import strategies as st
 
 import memframe as mf
 from memframe.readers import read_input
-from memframe.readers.places import Lines, Node, Original, find_spans
-from memframe.readers.source import open_path, open_text
+from memframe.readers.places import Lines, Node, Original, find_spans, read_cell
+from memframe.readers.source import decode, open_path, open_text
 from tests.test_readers import SHAPES, file_of
 
 PLACELESS = {"chatgpt", "mem0-markdown", "download"}
-"""Formats whose texts are put together, so that no span is theirs, and one file of tables."""
+"""Formats whose texts are put together, so that no span is theirs."""
 
 
 def read_at(given):
@@ -26,8 +28,8 @@ def read_at(given):
 def text_at(at, spans):
     if isinstance(at, Lines):
         return "\n".join(at.original.text[start:end] for start, end in at.spans)
-    start, end = spans[at.path]
-    return json.loads(at.original.text[start:end])
+    cell = at.original.text[slice(*spans[at.path])]
+    return read_cell(cell) if at.original.separator else json.loads(cell)
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=[shape[0] for shape in SHAPES])
@@ -46,10 +48,12 @@ def test_what_stands_at_a_place_is_the_text(tmp_path, shape):
         paths = [at.path for at in place.columns.values() if isinstance(at, Node)]
         spans = find_spans(place.original, paths) if paths else {}
         assert text_at(place.at, spans) == content
+        if place.original.table is not None:
+            assert line is pd.NA
+            continue
         start = spans[place.at.path][0] if paths else place.at.spans[0][0]
         assert line == 1 + place.original.text.count("\n", 0, start)
-    form, is_text = reading.form.name, reading.documents[:1] and reading.documents[0].form != "table"
-    if form not in PLACELESS and is_text and contents and not contents[-1].startswith("{"):
+    if reading.form.name not in PLACELESS and contents and not contents[-1].startswith("{"):
         assert n_placed == len(contents)
 
 
@@ -66,6 +70,28 @@ def paths_of(value, path=()):
     if isinstance(value, dict | list):
         for key, each in value.items() if isinstance(value, dict) else enumerate(value):
             yield from paths_of(each, (*path, key))
+
+
+CELLS = st.text(st.sampled_from('a,;"\r\n\t =\u2028'), max_size=5)
+
+
+@given(rows=st.lists(st.lists(CELLS, min_size=3, max_size=3), max_size=4), data=st.data())
+def test_every_cell_of_a_table_is_found_by_its_path(rows, data):
+    separator, end = data.draw(st.sampled_from(",;\t")), data.draw(st.sampled_from(["\n", "\r\n", "\r"]))
+    file = io.StringIO()
+    quoting = data.draw(st.sampled_from([csv.QUOTE_ALL, csv.QUOTE_MINIMAL]))
+    csv.writer(file, delimiter=separator, lineterminator=end, quoting=quoting).writerow(["content", "b", "c"])
+    for row in rows:
+        file.write(end * data.draw(st.integers(0, 1)))  # blank lines are no rows
+        csv.writer(file, delimiter=separator, lineterminator=end, quoting=quoting).writerow(row)
+    text = file.getvalue()[: -len(end) if rows and data.draw(st.booleans()) else None]
+    document = decode(text.encode(), "a.csv")
+    cells = {cell.at.path: cell for row in document.value if isinstance(row, dict) for cell in row.values()}
+    spans = find_spans(document.original, cells)
+    assert {path: text_at(cell.at, spans) for path, cell in cells.items()} == cells
+    is_quoted = end != "\r" and not any("\r" in cell for row in rows for cell in row)  # else `csv` may not
+    assert len(cells) == 3 * len(rows) or not is_quoted
+    assert all(text[spans[number,][0] - 1] in "\r\n" for number, _ in cells)
 
 
 @given(value=st.lists(JSONS) | st.dictionaries(st.text(max_size=4), JSONS), data=st.data())

@@ -724,7 +724,7 @@ def test_what_its_source_calls_outdated_is_marked_and_proposed_for_review(cells)
 def test_files_of_another_format_in_a_folder_are_named(tmp_path):
     (tmp_path / "a.json").write_text(json.dumps([TEA]))
     (tmp_path / "memory.jsonl").write_text(lines(*ENTITIES))
-    with pytest.warns(UserWarning, match=r"Not read, as of another format: a\.json; read each by itself"):
+    with pytest.warns(UserWarning, match=r"Not read, as of another format: a\.json; read each on its own"):
         frame = mf.read_memories(tmp_path)
     assert frame.attrs["memframe_read"]["unread_files"] == 1
 

@@ -329,7 +329,7 @@ class Engine:
                 self._refresh(others)
                 self._pending.write()
         except MemframeError as error:
-            why = f"it could not be found out whether it was written: {error}"
+            why = f"could not find out whether it was written: {error}"
             left = [self._log[op.n] for op in creates + others]
             self._log.write([replace(op, error=why) for op in left if op.state == "unknown"])
             if isinstance(error, AccessError | AuthError):

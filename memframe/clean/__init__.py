@@ -12,6 +12,7 @@ from pathlib import Path
 import pandas as pd
 from msgspec.structs import replace
 
+from memframe.archive import is_sealed
 from memframe.archive.formats import is_archive
 from memframe.audit import Audit, audit_memories
 from memframe.audit.evidence import values_of
@@ -40,6 +41,7 @@ from memframe.readers.formats import FORMATS
 from memframe.readers.rows import Collector, read_zone
 from memframe.readers.source import open_path
 from memframe.review import review
+from memframe.snapshots import SNAPSHOTS
 
 __all__ = ["CleanedFile", "FileToClean", "clean_file", "open_file", "write_plan"]
 
@@ -101,7 +103,7 @@ class CleanedFile:
         """
         if self.backup is None:
             raise PlanError(
-                "nothing was changed in place, so that there is nothing to undo: delete the copy instead"
+                "nothing was changed in place, so there is nothing to undo: delete the copy instead"
             )
         undo_files(self.backup)
 
@@ -129,9 +131,10 @@ def clean_file(
 
     Parameters
     ----------
-    path : str or path
-        Markdown, JSON or JSON Lines, as `read_memories` reads them; or a folder of them.
-    out : str or path, optional
+    path : str or Path
+        Markdown, JSON, JSON Lines, CSV or Parquet, as `read_memories` reads them, or a folder of them; also an archive
+        that is not sealed.
+    out : str or Path, optional
         Where the clean copy is written; by default beside the file, as ``NAME.cleaned.EXT``.
     in_place : bool
         Change the file itself. A sealed backup is kept for 30 days, from which `CleanedFile.undo` takes it back.
@@ -141,7 +144,7 @@ def clean_file(
         What to do instead, such as ``review(audit).plan()``, of an audit of this file.
     actions, max_share, policy
         As in `plan_cleanup`.
-    decisions : str or path, optional
+    decisions : str or Path, optional
         Do exactly what was accepted in this file of decisions.
     format, zone
         As in `read_memories`.
@@ -178,10 +181,10 @@ def clean_file(
         check_kind("plan", plan, Plan, error=PlanError)
         if any(given is not None for given in (actions, max_share, decisions, policy)):
             raise ConfigError(
-                "a plan says what to do: give it without actions, max_share, decisions and policy"
+                "give plan= without actions, max_share, decisions and policy: the plan is already decided"
             )
     if in_place and out is not None:
-        raise ConfigError("out= is for a copy, in_place=True for none: give one of them")
+        raise ConfigError("give out= for a copy or in_place=True for none, not both")
     opened = open_file(path, format=format, zone=zone)
     audit = audit_memories(opened.reading.frame, policy=policy)
     if plan is None and decisions is not None:
@@ -205,9 +208,10 @@ def open_file(
     if format not in (*FORMATS, "auto"):
         raise ConfigError(f"format={format!r:.60}: there is 'auto', {', '.join(map(repr, FORMATS))}")
     source, known, now = expand_path(path), read_zone(zone), datetime.now(UTC)
-    if format == "auto" and is_archive(source):
+    if is_archive(source) and is_sealed(source):
         raise FrameError(
-            f"{source} is an archive of memframe: load_archive reads it, and its memories are cleaned in their service"
+            f"{source} is a sealed archive, which only a refresh writes again: clean what the service holds, and "
+            "refresh it"
         )
     reading = read_input(open_path(source), format, zone=known, now=now)
     if reason := explain_unwritable(reading):
@@ -254,6 +258,11 @@ def write_plan(
         if each.document.path
     }
     if in_place:
+        if (opened.path / SNAPSHOTS).is_dir():
+            raise FrameError(
+                f"{opened.path} keeps states of the past, which hold the old texts: write a copy, which has none of "
+                "them, or clean what the service holds, and refresh it"
+            )
         return CleanedFile(opened.path, plan, opened.path, replace_files(before, new), diff)
     beside = opened.path.with_name(f"{opened.path.stem}.cleaned{opened.path.suffix}")
     target = beside if out is None else expand_path(out)

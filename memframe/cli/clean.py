@@ -73,7 +73,7 @@ def clean_command(
     zone: str | None,
     full: bool,
 ) -> None:
-    """Clean PATH in its own format: Markdown, JSON, JSON Lines, or a folder of notes.
+    """Clean PATH in its own format: Markdown, JSON, JSON Lines, CSV, Parquet, or a folder of them.
 
     Audits PATH and, in a terminal, asks about each proposal. A script applies what `memframe plan` would, or what
     --accept names, or what you accepted in --decisions. Only the text of those memories changes; what the format cannot

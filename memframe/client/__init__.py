@@ -388,7 +388,7 @@ def connect(
         Address of the OAuth server, which may differ.
     token_lifetime_s : int, optional
         Wished lifetime of tokens in seconds.
-    ca_bundle : str or path, optional
+    ca_bundle : str or Path, optional
         File or folder with the root certificates to trust instead of the usual ones, for organisations that
         sign their own. ``REQUESTS_CA_BUNDLE`` works too. Proxies are taken from ``HTTPS_PROXY`` and
         ``NO_PROXY``.

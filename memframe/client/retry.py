@@ -29,7 +29,10 @@ SERVER_ERROR = 500
 
 
 def read_retry() -> Retry:
-    """Make the policy for refused reads: at most 5 retries, after 0.3 s doubling to 20 s where no Retry-After says."""
+    """Make the policy for refused reads: at most 5 retries.
+
+    Waits as Retry-After says, else 0.3 s, doubled each time up to 20 s.
+    """
     return Retry(
         total=5,
         status_forcelist={TOO_MANY, 502, 503, 504},

@@ -52,7 +52,7 @@ def read_memories(
 
     Parameters
     ----------
-    path_or_text : str or path
+    path_or_text : str or Path
         A file, a folder, a zip archive, or the text itself: a ``str`` is treated as text if it contains a line
         end or begins with a bracket or brace. Pass such a path as a `Path`.
     format : str
@@ -128,7 +128,7 @@ def join_reads(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
     reports, named = [frame.attrs[READ] for frame in frames], []
     for frame, report in zip(frames, reports, strict=True):
         if report["format"] == "memframe":
-            raise FrameError(f"{report['file']} is an archive of memframe, and read by itself only.")
+            raise FrameError(f"{report['file']} is an archive of memframe: read it on its own.")
         files = [str(Path(report["file"], name if isinstance(name, str) else "")) for name in frame["file"]]
         named.append(frame.assign(file=pd.array(files, "str")))
     together = pd.concat(named, ignore_index=True)
@@ -183,8 +183,9 @@ def read_documents(source: Input, form: Format, documents: list[Document], rows:
 
 
 def _count_chars(documents: list[Document]) -> int:
-    """Return the size of documents; of those without an original, the one from which their growth is not bounded."""
-    return sum(len(each.original.text) if each.original else MAX_BYTES // MAX_RATIO for each in documents)
+    """Return the size of documents; of those that are no text, the one from which their growth is not bounded."""
+    texts = [each.original for each in documents if each.original and each.original.table is None]
+    return sum(len(each.text) for each in texts) + (len(documents) - len(texts)) * (MAX_BYTES // MAX_RATIO)
 
 
 def _too_deep(name: str) -> FrameError:

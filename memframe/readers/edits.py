@@ -7,18 +7,24 @@ again: a text that the format would take for something else, such as a heading, 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
-from bisect import bisect_left
+import re
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from itertools import accumulate
+from typing import Any, NamedTuple, cast
 
+import pyarrow as pa
+
+from memframe.archive.formats import write_parquet
 from memframe.archive.notes import digest_content
 from memframe.errors import FrameError
 from memframe.readers import Reading, read_documents
 from memframe.readers.entries import note_entries
 from memframe.readers.formats import FORMATS, GENERIC, first_path, get_path, top_object
-from memframe.readers.places import Lines, Node, Original, Path, Position, Span, find_spans
+from memframe.readers.places import Lines, Node, Original, Path, Position, Span, find_spans, read_cell
 from memframe.readers.rows import Collector, is_filled
 from memframe.readers.source import Document, Input, decode
 
@@ -46,6 +52,8 @@ class EditedDocument(NamedTuple):
     @property
     def data(self) -> bytes:
         """The new bytes of the file."""
+        if self.original.table is not None:
+            return _edit_parquet(self.original, self.edits)
         return self.document.begin + apply_edits(self.original.text, self.edits).encode()
 
 
@@ -70,7 +78,7 @@ def explain_unwritable(reading: Reading) -> str:
         if document.path is None:
             return f"{document.name} is packed"
         if document.original is None:
-            return f"{document.name} is a table that cannot be edited as a text"
+            return f"{document.name} is JSON that was encoded twice"
     return ""
 
 
@@ -120,19 +128,62 @@ def _iter_edits(
     paths += [path for found in digests.values() for path, _, _ in found]
     paths += [count] if count else []
     spans = find_spans(original, paths) if paths else {}
-    is_ascii = original.text.isascii() and "\\u" in original.text  # as it was written, so it goes on
     for row, texts in changed.items():
         for name, text in texts.items():
             place = places[row].columns[name]
             if isinstance(place, Lines):
                 yield from _edit_lines(place, text or "")
             else:
-                yield Splice(*spans[place.path], json.dumps(text, ensure_ascii=is_ascii))
+                yield Splice(*spans[place.path], _spell(original, spans[place.path], text))
         for path, _, digest in digests[row]:
-            yield Splice(*spans[path], json.dumps(digest))
+            yield Splice(*spans[path], _spell(original, spans[path], digest))
     yield from _iter_removals(original, [places[row].at for row in deleted], spans)
     if count:
         yield Splice(*spans[count], str(get_path(document.value, ".".join(map(str, count))) - len(deleted)))
+
+
+_LIVE = re.compile(r"[=+\-@\t\r\n＝＋－＠]")  # noqa: RUF001 - spreadsheets obey the full-width ones too
+
+
+def _spell(original: Original, span: Span, text: str | None) -> str:
+    """Write a text as the file does: of CSV with quotes where there were some or must be, else of JSON.
+
+    A cell that would become a formula of a spreadsheet gets an apostrophe, so that it is read as something else, and
+    left out.
+    """
+    if not original.separator:  # as it was written, so it goes on
+        return json.dumps(text, ensure_ascii=original.text.isascii() and "\\u" in original.text)
+    was, now = original.text[slice(*span)], text or ""
+    if _LIVE.match(now) and not _LIVE.match(read_cell(was)):
+        now = f"'{now}"
+    is_quoted = was.startswith('"') or any(sign in now for sign in (original.separator, '"', "\r", "\n"))
+    return '"{}"'.format(now.replace('"', '""')) if is_quoted else now
+
+
+def _edit_parquet(original: Original, edits: Sequence[Splice]) -> bytes:
+    """Change cells of a table of Parquet, or take rows out, as the edits of its text say."""
+    table, lines = cast("pa.Table", original.table), re.findall(r"[^\n]*\n", original.text)
+    starts = [0, *accumulate(map(len, lines))]
+    of_line: defaultdict[int, list[Splice]] = defaultdict(list)
+    for edit in edits:
+        for row in range(bisect_right(starts, edit.start) - 1, bisect_left(starts, edit.end)):
+            start, end = max(edit.start, starts[row]), min(edit.end, starts[row + 1])
+            of_line[row].append(Splice(start - starts[row], end - starts[row], edit.text))
+    new = {row: apply_edits(lines[row], found) for row, found in of_line.items()}
+    changed: defaultdict[str, dict[int, str]] = defaultdict(dict)
+    for row, line in new.items():
+        old = json.loads(lines[row])
+        for name, cell in json.loads(line or "{}").items():
+            if cell != old[name]:
+                changed[name][row] = cell
+    for name, cells in changed.items():
+        column, number = table[name].to_pylist(), table.column_names.index(name)
+        column = [cells.get(row, cell) for row, cell in enumerate(column)]
+        table = table.set_column(number, table.schema.field(number), pa.array(column, table[name].type))
+    is_left = pa.array([new.get(row) != "" for row in range(len(table))])
+    buffer = io.BytesIO()
+    write_parquet(buffer, table.schema, [table.filter(is_left)])
+    return buffer.getvalue()
 
 
 def _iter_removals(
@@ -197,6 +248,8 @@ def _remove(original: Original, path: Path, spans: Mapping[Path, Span], *, is_le
     """Take an element out of its list, with one comma; of JSON Lines the whole line."""
     start, end = spans[path]
     *parents, number = path
+    if original.separator:
+        return Splice(start, end)
     if original.is_lines and not parents:
         return _remove_line(original.text, start, end)
     if not is_leading:

@@ -8,26 +8,35 @@ the rows that came out of it matter.
 from __future__ import annotations
 
 import json
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate, chain
 from typing import Any, NamedTuple, Self
+
+import pyarrow as pa
 
 Span = tuple[int, int]
 """Characters of the text of a file, up to and without the second."""
 
 Path = tuple[str | int, ...]
 """Keys and positions from the value of a JSON file to one within; of JSON Lines, the first is the number of the line
-from 0."""
+from 0, of a table that of the row, without its head and blank lines."""
 
 
 class Original:
-    """The text of a file, without a byte-order mark; ``is_lines`` for JSON Lines."""
+    """The text of a file, without a byte-order mark; ``is_lines`` for JSON Lines.
 
-    __slots__ = ("is_lines", "text")
+    CSV has the ``separator`` of its cells. A table of Parquet is no text: ``table`` holds it, and the text is its rows
+    as JSON Lines, without the cells that are no texts.
+    """
 
-    def __init__(self, text: str, *, is_lines: bool = False) -> None:
-        self.text, self.is_lines = text, is_lines
+    __slots__ = ("is_lines", "separator", "table", "text")
+
+    def __init__(
+        self, text: str, *, is_lines: bool = False, separator: str = "", table: pa.Table | None = None
+    ) -> None:
+        self.text, self.is_lines, self.separator, self.table = text, is_lines, separator, table
 
 
 class Lines(NamedTuple):
@@ -137,6 +146,8 @@ def find_spans(original: Original, paths: Iterable[Path]) -> dict[Path, Span]:
         for key in path:
             branch = branch.setdefault(key, {})
     text, found = original.text, dict[Path, Span]()
+    if original.separator:
+        return dict(_find_cells(original, wanted))
     members = _lines_of(text) if original.is_lines else _members_of(text, _skip(text, 0))
     inner: list[tuple[Path, Iterator[tuple[str | int, int, int]], Any]] = [((), members, wanted)]
     while inner:
@@ -154,6 +165,51 @@ def _lines_of(text: str) -> Iterator[tuple[int, int, int]]:
         start = at + len(line) - len(line.lstrip())
         yield number, start, max(start, at + len(line.rstrip()))
         at += len(line) + 1
+
+
+def _find_cells(original: Original, wanted: Mapping[Any, Any]) -> Iterator[tuple[Path, Span]]:
+    """Find the wanted cells of a table, and the rows around them with their line ends."""
+    rows = iter_rows(original.text, original.separator)
+    (_, names), number = next(rows, ((0, 0), ())), 0
+    header = [read_cell(original.text[start:end]) for start, end in names]
+    for row, cells in rows:
+        if len(cells) > 1 or cells[0][0] < cells[0][1]:  # a blank line is no row
+            if number in wanted:
+                yield (number,), row
+                yield from (
+                    ((number, name), span)
+                    for name, span in zip(header, cells, strict=False)
+                    if name in wanted[number]
+                )
+            number += 1
+
+
+def iter_rows(text: str, separator: str) -> Iterator[tuple[Span, list[Span]]]:
+    r"""Yield the span of each row of CSV with its line end, and those of its cells with their quotes.
+
+    >>> [*iter_rows('a,b\n"x,\n",y', ",")]
+    [((0, 4), [(0, 1), (2, 3)]), ((4, 11), [(4, 9), (10, 11)])]
+    """
+    divider = re.escape(separator)
+    cell = re.compile(rf'("[^"]*(?:""[^"]*)*"|[^{divider}\r\n]*)({divider}|\r\n|[\r\n]|\Z)')
+    start, spans = 0, list[Span]()
+    while start < len(text) or spans:
+        found = cell.match(text, spans[-1][1] + 1 if spans else start)
+        if found is None:
+            raise ValueError("no CSV")  # never of what `csv` has read before
+        spans.append(found.span(1))
+        if found[2] != separator:
+            yield (start, found.end()), spans
+            start, spans = found.end(), []
+
+
+def read_cell(cell: str) -> str:
+    """Return the text of a cell of CSV.
+
+    >>> read_cell('"say ""x"" now"'), read_cell("x")
+    ('say "x" now', 'x')
+    """
+    return cell[1:-1].replace('""', '"') if cell.startswith('"') else cell
 
 
 _DECODER = json.JSONDecoder()
@@ -212,7 +268,11 @@ def lines_of(places: Iterable[Position]) -> list[int | None]:
     places = [*places]
     starts: dict[int, list[int]] = {}
     spans: dict[int, dict[Path, Span]] = {}
-    originals = {id(place.original): place.original for place in places if place.original is not None}
+    originals = {
+        id(place.original): place.original
+        for place in places
+        if place.original is not None and place.original.table is None
+    }
     for key, original in originals.items():
         ends = (len(line) + 1 for line in original.text.split("\n"))
         starts[key] = [*accumulate(chain([0], ends))]
@@ -222,7 +282,7 @@ def lines_of(places: Iterable[Position]) -> list[int | None]:
     lines: list[int | None] = []
     for place in places:
         key, at = id(place.original), place.at
-        if at is None:
+        if at is None or key not in originals:
             lines.append(None)
         else:
             start = spans[key][at.path][0] if isinstance(at, Node) else at.spans[0][0]

@@ -181,7 +181,7 @@ class Collector:
             raise FrameError(f"{place} is out of the range of times: correct it, or leave it out.") from None
 
     def _tags(self, value: Any) -> tuple[str, ...]:
-        value = value.split(",") if isinstance(value, str) else value
+        value = _names_in(value) if isinstance(value, str) else value
         given = value if isinstance(value, list | tuple) else [value]
         texts = [text.strip() for text in map(text_of, given) if text and text.strip()]
         names = [part.strip()[:MAX_TAG_CHARS].strip() for text in texts for part in text.split(",")]
@@ -273,7 +273,7 @@ class Collector:
             shown = ", ".join(readable[:3]) + (
                 f" and {len(readable) - 3:,} more" if len(readable) > 3 else ""
             )
-            yield f"Not read, as of another format: {shown}; read each by itself."
+            yield f"Not read, as of another format: {shown}; read each on its own."
         if n := report["unread_files"] - len(readable):
             yield f"Not opened: {number_of(n, 'other file', 'other files')}."
         if note:
@@ -353,6 +353,15 @@ def text_of(value: Any) -> str | None:
     if isinstance(value, dict | list | tuple):
         return json.dumps(value, ensure_ascii=False, default=str) if value else None
     return str(value)
+
+
+def _names_in(text: str) -> list[Any]:
+    """Return the names of a text that is a list of JSON, as in cells of CSV, or has commas between them."""
+    try:
+        found = json.loads(text) if text.startswith("[") else None
+    except (ValueError, RecursionError):
+        found = None
+    return found if isinstance(found, list) else text.split(",")
 
 
 def read_time(value: Any) -> datetime | None:

@@ -22,6 +22,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, NamedTuple
 
+import pyarrow as pa
+
 from memframe.archive.bounds import (
     MAX_BYTES,
     RATIO_BYTES,
@@ -75,7 +77,7 @@ class Document(NamedTuple):
     numbers : list of int
         Of the lines, where form is "lines".
     original : Original, optional
-        The text of the file, to which the places of its memories refer; None where it cannot be edited as a text.
+        The text of the file, to which the places of its memories refer; None for JSON that was encoded twice.
     begin : bytes
         A byte-order mark before the text.
     path : Path, optional
@@ -255,7 +257,7 @@ def decode(data: bytes, name: str) -> Document:
     except UnicodeDecodeError as error:
         if b"\0" in data[:_SAMPLE_BYTES]:
             raise FrameError(
-                f"{name} is no text: pass the export itself, in a format such as JSON or CSV."
+                f"{name} is not text: pass the export itself, in a format such as JSON or CSV."
             ) from None
         raise FrameError(f"{name} is not UTF-8 text at byte {error.start:,}: save it as UTF-8.") from None
 
@@ -302,16 +304,20 @@ def _unpack_gzip(data: bytes, name: str, limit: int) -> bytes:
 
 
 def _decode_parquet(data: bytes, name: str) -> Document:
-    rows: list[Any] = []
     try:
-        for table in read_groups(io.BytesIO(data), len(data), name):
-            table.validate(full=True)
-            rows += table.to_pylist()
+        table = pa.concat_tables(read_groups(io.BytesIO(data), len(data), name))
+        table.validate(full=True)
+        rows = table.to_pylist()
     except FrameError:
         raise
     except DAMAGE:
         raise FrameError(f"{name} is a damaged Parquet file: write it again.") from None
-    return Document(name, "table", rows, [*range(1, len(rows) + 1)])
+    texts = [{key: cell for key, cell in row.items() if isinstance(cell, str)} for row in rows]
+    lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in texts)
+    original = Original(lines, is_lines=True, table=table)
+    located = (locate_values(row, Node(original, number)) for number, row in enumerate(texts))
+    cells = [row | found for row, found in zip(rows, located, strict=True)]
+    return Document(name, "table", cells, [*range(1, len(rows) + 1)], original)
 
 
 def _decode_text(text: str, name: str) -> Document:
@@ -404,11 +410,14 @@ def _decode_table(text: str, name: str) -> Document | None:
         csv.field_size_limit(limit)
     if len({*header}) < len(header):
         raise FrameError(f"{name} has several columns with the same name: rename them.")
+    original = Original(text, separator=separator)
     cells = [
-        dict(zip(header, row, strict=True)) if len(row) == len(header) else Damage("row of another length")
-        for _, row in numbered
+        locate_values(dict(zip(header, row, strict=True)), Node(original, number))
+        if len(row) == len(header)
+        else Damage("row of another length")
+        for number, (_, row) in enumerate(numbered)
     ]
-    return Document(name, "table", cells, [number for number, _ in numbered])
+    return Document(name, "table", cells, [number for number, _ in numbered], original)
 
 
 def _separator_of(text: str) -> str:

@@ -59,7 +59,8 @@ def review_html(
         tag("div", _progress(progress), class_="wide"),
         tag(
             "p",
-            "The bound is of the share of wrong proposals at 95 %; it is no bound of the harm.",
+            "Right and wrong are counted among the proposals that were decided one by one; what was decided together says "
+            "nothing about its kind. At most the share shown is wrong, with 95 % confidence; how much harm one does is open.",
             class_="soft",
         ),
     ]
@@ -96,7 +97,7 @@ def _progress(progress: pd.DataFrame) -> Markup:
         counts = [
             row[name] or "" for name in ("proposals", "left", "accepted", "edited", "rejected", "later")
         ]
-        right = row["accepted"] / n if (n := row["accepted"] + row["edited"] + row["rejected"]) else None
+        right = row["right"] / row["judged"] if row["judged"] else None
         cells = [
             *counts,
             "" if right is None else f"{100 * right:.0f} %",

@@ -164,4 +164,4 @@ def test_undo_is_about_the_decision_before_it_and_no_key_decides_meanwhile(kerne
     kernel.answer()
     assert kernel.decided == {}
     assert kernel.on_screen == first
-    assert "Took back" in kernel.status
+    assert "Undone" in kernel.status

@@ -8,6 +8,7 @@ import pytest
 
 import memframe as mf
 from tests.cli.conftest import invoke
+from tests.rows import assert_same, memories_of
 
 NOTES = """\
 # Ada
@@ -37,7 +38,7 @@ def test_a_copy_is_written_beside_and_the_file_stays(notes, folder):
     assert copy.stat().st_mode & 0o777 == 0o640
     assert "Clean copy: MEMORY.cleaned.md" in done.stdout
     assert "2580" not in done.output
-    assert "is there already" in invoke("clean", "MEMORY.md", code=1).stderr
+    assert "already exists" in invoke("clean", "MEMORY.md", code=1).stderr
     invoke("clean", "MEMORY.md", "--force")
     invoke("clean", "MEMORY.md", "--out", "clean.md", "--accept", "exact_duplicate")
     assert (folder / "clean.md").read_text() == CLEAN.replace("[redacted: access code]", "2580#")
@@ -94,12 +95,12 @@ def test_a_saved_plan_is_carried_out_unless_the_file_changed(notes, folder):
         (("MEMORY.md", "--in-place", "--out", "x"), 2, "Give --out for a copy or --in-place"),
         (("MEMORY.md", "--plan", "x", "--accept", "secret"), 2, "Give --plan without --accept"),
         (("MEMORY.md", "--out", "MEMORY.md"), 1, "is the file itself"),
-        (("a.csv",), 1, "is a table that cannot be edited as a text"),
+        (("a.json",), 1, "is JSON that was encoded twice"),
         (("link.md", "--in-place"), 1, "is a link"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_refused_by_name(notes, folder, arguments, code, words):
-    (folder / "a.csv").write_text("content\nLikes tea\n")
+    (folder / "a.json").write_text(json.dumps('[{"content": "Likes tea"}]'))
     (folder / "link.md").symlink_to("MEMORY.md")
     assert words in invoke("clean", *arguments, code=code).output
     assert notes.read_text() == NOTES
@@ -137,6 +138,32 @@ def test_an_export_that_nothing_reads_again_gets_a_list_of_changes(call, folder)
     assert "4711" not in (folder / "a.csv").read_text() + (folder / "a.json").read_text() + listed.output
     call("clean", "agent.af", "--changes", "agent.af", code=1)
     call("clean", "agent.af", "--changes", "b.csv", "--diff", code=2)
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json", "a.csv", "a.parquet", "folder", "notes.md"])
+def test_an_archive_of_memframe_is_cleaned_as_what_it_is(folder, name):
+    texts = ["Door code: 2580#", "Likes tea, and soup", "=x;'=y", None, "Likes tea, and soup"]
+    rows = [
+        {"id": f"m{n}", "user_id": "u", "content": text, "tags": [f"a{n}"][: n % 4]}
+        for n, text in enumerate(texts)
+    ]
+    memories = memories_of([row | {"title": "=1", "created_at": "2026-01-02T03:04:05Z"} for row in rows])
+    mf.export_memories(memories, folder / name)
+    clean = mf.clean_file(folder / name)
+    assert clean.plan.counts == {"patch": 1, "delete": 1}
+    wanted = memories[:-1].copy()
+    wanted.loc[0, "content"] = "Door code: [redacted: access code]"
+    assert_same(mf.load_archive(clean.out), wanted)
+    (folder / "folder" / "_history").mkdir(parents=True)
+    if name == "folder":
+        with pytest.raises(mf.FrameError, match="keeps states of the past"):
+            mf.clean_file(folder / name, in_place=True)
+
+
+def test_a_sealed_archive_is_cleaned_at_its_service(folder, access):
+    mf.export_memories(access, folder / "sealed.parquet", sealed=True)
+    with pytest.raises(mf.FrameError, match="clean what the service holds, and refresh it"):
+        mf.clean_file(folder / "sealed.parquet")
 
 
 def test_a_folder_of_notes_is_cleaned_as_one(folder):
