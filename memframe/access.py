@@ -175,7 +175,7 @@ def _fetch(client: Client, request_id: str) -> Credentials:
 
 _NEXT_STEP = {
     "pending": "the user has not decided yet",
-    "rejected": "the user declined; a new request with a better reason may be asked",
+    "rejected": "the user declined; you can ask again, with a better reason",
     "revoked": "the user revoked the approval, so nothing can be read: ask again with a new request",
     "approved": "the service still refuses it; ask the operator of the service",
 }

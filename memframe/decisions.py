@@ -68,6 +68,8 @@ class Decision(Struct, frozen=True, kw_only=True, omit_defaults=True):
     note : str
     edited : str or None
         The fields that were edited, sealed with the local data key, in base64.
+    n_together : int
+        Proposals that the same call decided: of several it does not say which were looked at.
     """
 
     key: str
@@ -80,6 +82,7 @@ class Decision(Struct, frozen=True, kw_only=True, omit_defaults=True):
     until: datetime | None = None
     note: str = ""
     edited: str | None = None
+    n_together: int = 1
 
     def holds(self, now: datetime) -> bool:
         """Return True until the decision ends."""
@@ -186,7 +189,7 @@ class Decisions:
         with self._os_errors("written"):
             if not path.parent.is_dir():
                 raise JournalError(
-                    f"{path} cannot be written: there is no folder {path.parent}; make it first"
+                    f"{path} cannot be written: there is no folder {path.parent}; create it first"
                 )
             with process_lock(lock, what=f"{path}", wait_s=LOCK_S):
                 self._append(made)

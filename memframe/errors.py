@@ -76,6 +76,15 @@ def resume_hint(journal: object) -> Hint:
     )
 
 
+def describe_install(extra: str) -> str:
+    """Return how to install an extra: from a clone, because no package index has memframe.
+
+    >>> describe_install("service")
+    "pip install '.[service]' in a clone of memframe"
+    """
+    return f"pip install '.[{extra}]' in a clone of memframe"
+
+
 class MemframeError(Exception):
     """Base class of all errors that memframe raises on purpose.
 
@@ -264,14 +273,14 @@ def check_kind(name: str, value: object, *kinds: type, error: type[MemframeError
     --------
     >>> check_kind("edited", [{"id": "m1"}], type("DataFrame", (), {}))
     Traceback (most recent call last):
-    memframe.errors.ConfigError: edited is a list, not a pandas DataFrame: pd.DataFrame(records) makes one of records
+    memframe.errors.ConfigError: edited is a list, not a pandas DataFrame: pd.DataFrame(records) makes one
     """
     if isinstance(value, kinds):
         return
     wanted, usual_way = _WANTED[kinds[0].__name__]
     way = _WAYS.get((kinds[0].__name__, type(value).__name__), usual_way)
     if kinds[0].__name__ == "DataFrame" and hasattr(value, "to_pandas"):  # of Polars, Arrow, Dask
-        way = ".to_pandas() makes one of it"
+        way = ".to_pandas() converts it"
     raise error(f"{name} is {kind_of(value)}, not {wanted}: {way}")
 
 
@@ -290,16 +299,16 @@ _WANTED = {
 
 _FILE, _RECORDS, _CHOSEN = (
     "load_archive(path) reads one from a file",
-    "pd.DataFrame(records) makes one of records",
-    "choose rows with memories[mask], and columns with memories[[name]]",
+    "pd.DataFrame(records) makes one",
+    "select rows with memories[mask], and columns with memories[[name]]",
 )
 _WAYS = {
     **dict.fromkeys([("DataFrame", kind) for kind in ("str", "PosixPath", "WindowsPath")], _FILE),
     **dict.fromkeys([("DataFrame", kind) for kind in ("list", "tuple", "dict", "generator")], _RECORDS),
     ("DataFrame", "Series"): _CHOSEN,
-    ("DataFrame", "Audit"): "audit.memories and audit.findings are two",
-    ("DataFrame", "Run"): "run.outcomes is one",
-    ("DataFrame", "Plan"): "plan.changes is one, to look at; apply_plan(access, plan) carries the plan out",
+    ("DataFrame", "Audit"): "pass audit.memories or audit.findings",
+    ("DataFrame", "Run"): "pass run.outcomes",
+    ("DataFrame", "Plan"): "plan.changes shows the plan as one; apply_plan(access, plan) applies it",
     ("Plan", "PosixPath"): "Plan.load(path) reads one from a file",
     ("Plan", "WindowsPath"): "Plan.load(path) reads one from a file",
     ("Plan", "str"): "Plan.load(path) reads one from a file",

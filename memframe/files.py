@@ -278,7 +278,7 @@ def process_lock(path: Path, *, what: str, wait_s: float = 0) -> Iterator[None]:
     >>> with process_lock(path, what="the run"), process_lock(path, what="the run"):  # doctest: +ELLIPSIS
     ...     pass
     Traceback (most recent call last):
-    memframe.errors.JournalError: the run is in use by process ... Wait until that is done, or end it
+    memframe.errors.JournalError: the run is in use by process ... Wait until it is done, or end it
     """
     try:
         path.touch(mode=0o600)
@@ -319,4 +319,4 @@ def _refusal(lock: sqlite3.Connection, what: str, path: Path, fault: sqlite3.Err
         holder = str(LockHolder(*lock.execute("SELECT pid, host, since FROM holder").fetchone()))
     except (sqlite3.Error, TypeError):  # its holder has not written its name yet
         holder = f"another process, see the lock {path}"
-    return JournalError(f"{what} is in use by {holder}. Wait until that is done, or end it")
+    return JournalError(f"{what} is in use by {holder}. Wait until it is done, or end it")

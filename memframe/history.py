@@ -47,7 +47,7 @@ def diff_archives(
 
     Parameters
     ----------
-    path : str or path
+    path : str or Path
         The folder of an archive.
     since, until : str, datetime or date
         Moments, as in `load_archive`; the later one is by default the present.

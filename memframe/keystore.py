@@ -94,7 +94,7 @@ class LocalCipher:
         head, nonce = sealed[:_HEAD_BYTES], sealed[_HEAD_BYTES : _HEAD_BYTES + _NONCE_BYTES]
         if not head.startswith(MARK):
             raise JournalError(
-                f"{associated_data}: what is stored is not of memframe, or damaged; restore a copy of it"
+                f"{associated_data}: memframe did not write it, or it is damaged; restore a copy"
             )
         key_id = head.removeprefix(MARK)
         key = next((key for key in self.keys if key.id == key_id), None)
@@ -112,7 +112,7 @@ class LocalCipher:
             )
         except (InvalidTag, ValueError):
             raise JournalError(
-                f"{associated_data}: what is stored was changed, or belongs elsewhere; restore a copy of it"
+                f"{associated_data}: it was changed, or belongs to something else; restore a copy"
             ) from None
 
 
@@ -157,8 +157,8 @@ def _search(folder: Path, open_keyring: Callable[[], KeyringBackend] | None) -> 
             keys += [] if text is None else [DataKey(text)]
         except ValueError:
             raise JournalError(
-                f"the data key in {place} is damaged: restore it from a backup. Without it nothing that was sealed "
-                "opens again; to start over, delete it"
+                f"the data key in {place} is damaged: restore it from a backup. Without it, nothing that it "
+                "sealed can be opened; to start over, delete it"
             ) from None
     keyring = "the OS keyring" + (f" (which did not open: {fault})" if fault else "")
     return LocalCipher(tuple(keys), f"{keyring} and {path}" if open_keyring else str(path))

@@ -250,8 +250,11 @@ class RedirectListener(HTTPServer):
             self.timeout = min(left_s, LOOK_EVERY_S)
             if left_s <= 0 or not is_wanted():
                 raise OAuthError(
-                    f"no answer within {self._timeout_s:g} s: open the address and decide, or raise timeout_s",
+                    f"no answer within {self._timeout_s:g} s",
                     code="no_answer",
+                    hint=Hint(
+                        "open the address and decide, or raise timeout_s", "try again, and open the address"
+                    ),
                 )
             self.handle_request()
         return self.answered
@@ -330,7 +333,7 @@ class OAuthFlow:
         The page that asks the user; ``{auth_url}/oauth/authorize`` by default.
     pkce : bool
         Send a PKCE S256 challenge (RFC 7636). Disable it only if the server refuses it.
-    ca_bundle : str or path, optional
+    ca_bundle : str or Path, optional
         As in `connect`.
     transport : Transport, optional
         How requests travel, otherwise.

@@ -52,7 +52,7 @@ def plan_restore(
     Parameters
     ----------
     access : Access
-    archive : path or DataFrame
+    archive : Path or DataFrame
         An archive from `export_memories`, sealed or not, or a frame of memories. It may come from another
         account: its memories are matched by content and get new ids.
     key : str, Secret, Credentials, Access, or dict of int to key, optional
@@ -101,14 +101,14 @@ def plan_restore(
     refuse_conflicts(filter(None, differing), on_conflict)
     n_left = {
         "as archived": found.n_same,
-        "under another id": found.n_renamed + len(asked) - len(changes),
-        "otherwise than archived": differing.count(None),
+        "with another id": found.n_renamed + len(asked) - len(changes),
+        "different from the archive": differing.count(None),
         "not in the archive": found.n_others,
     }
     left = [f"{number_of(n, 'memory', 'memories')} {what}" for what, n in n_left.items() if n]
     notes = [
         *_iter_notes(access, changes, frame.unknown),
-        *([f"Left alone: {', '.join(left)}."] if left else []),
+        *([f"Not changed: {', '.join(left)}."] if left else []),
     ]
     changes += filter(None, differing)
     return plan_of(access, hide_secrets(changes), notes=notes, created_at=now)
@@ -347,13 +347,13 @@ def _iter_notes(access: Access, changes: Iterable[Change], unknown: Sequence[str
     days = access.client.restore_days
     if any(change.restores for change in creates):
         yield (
-            f"A memory that was deleted within {number_of(days, 'day', 'days')} comes back with its id and dates, any "
-            "other with a new id and the date of the run."
+            f"A memory deleted within {number_of(days, 'day', 'days')} keeps its id and dates; any other "
+            "gets a new id and the date of the run."
             if days
             else "Memories are created with new ids and the date of the run: this service cannot restore them."
         )
     if not all(change.restores for change in creates):
-        yield "Memories without an id of this account get new ids and the date of the run."
+        yield "Memories with no id of this account get new ids and the date of the run."
     if unknown:
         yield f"Not written, as a memory has no such columns: {list_some(unknown)}"
 

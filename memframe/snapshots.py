@@ -182,7 +182,7 @@ def list_snapshots(path: str | PathLike[str]) -> pd.DataFrame:
 
     Parameters
     ----------
-    path : str or path
+    path : str or Path
         The folder of an archive.
 
     Returns

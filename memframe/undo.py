@@ -46,7 +46,7 @@ def plan_undo(access: Access, journal_or_run: StrPath | Run, *, rows: Iterable[o
     ----------
     access : Access
         To the same user's memories.
-    journal_or_run : path or Run
+    journal_or_run : Path or Run
         The journal of the run: ``run.journal``, or a path from `list_runs`.
     rows : iterable of labels, optional
         Labels of the rows to undo, as in ``run.outcomes.row``; by default all.

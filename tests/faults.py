@@ -84,6 +84,10 @@ def answered(status: int, body: Any = None, **headers: str) -> Fault:
     return lambda request, forward: Reply(status, {"Content-Type": "application/json", **named}, content)
 
 
+refused = answered(422, {"title": "out of order"})
+"""Some failure, where it does not matter which: one that nobody takes for passing and sends again."""
+
+
 def truncated(sent_bytes: int) -> Fault:
     """The answer breaks off in the middle of its body."""
     return lambda request, forward: forward(request)._replace(sent_bytes=sent_bytes)

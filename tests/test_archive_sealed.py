@@ -277,7 +277,7 @@ def test_columns_in_the_open_are_verified_with_the_key(tmp_path, sample_access):
 @pytest.mark.parametrize(
     ("is_sealed", "says"),
     [
-        (True, "has no authentication code: it was taken away, or memframe"),
+        (True, "has no authentication code: it was removed, or memframe"),
         (False, "is not sealed, and a key was given: leave the key out"),
     ],
 )

@@ -15,7 +15,7 @@ from memframe.envelope import Envelope
 from memframe.secret import Secret
 from tests.canaries import found_in
 from tests.cli.conftest import invoke
-from tests.faults import FaultProxy, answered, html
+from tests.faults import FaultProxy, answered, html, refused
 from tests.faults import changed as changed_always
 from tests.strangers import MEMORY, SECRETS, USER_ID, at_once
 
@@ -296,7 +296,7 @@ def test_each_fault_of_a_write_is_found_by_its_requirement(approved, proxy, name
 
 def test_what_cannot_be_deleted_is_named(approved, proxy):
     user, request_id = approved
-    proxy.always(wire.DELETE_MEMORY, answered(500))
+    proxy.always(wire.DELETE_MEMORY, refused)
     probe = probe_of(user, request_id, proxy.base_url, writes=True)
     check(probe)
     left = {each["id"] for each in store_of(user, request_id)[0] if "memframecheck" in each["title"]}

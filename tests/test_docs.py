@@ -151,7 +151,7 @@ def test_every_layout_of_sealed_content_is_listed_by_name():
 @pytest.mark.campaign  # ten seconds, and .ci/run runs it
 @pytest.mark.filterwarnings("ignore")  # of its libraries; what it says itself fails the build
 def test_the_site_builds_without_a_warning(tmp_path, monkeypatch, capsys):
-    build = pytest.importorskip("sphinx.cmd.build", reason="pip install 'memframe[docs]'")
+    build = pytest.importorskip("sphinx.cmd.build", reason="pip install '.[docs]'")
     monkeypatch.setattr("sys.path", [*sys.path])  # to which its configuration adds
     code = build.build_main(["-q", "-W", "--keep-going", str(ROOT / "docs"), str(tmp_path)])
     assert (code, capsys.readouterr().err) == (0, "")

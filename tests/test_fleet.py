@@ -15,7 +15,7 @@ from memframe.sample import load_sample
 from memframe.service import run_local
 from memframe.wire import AccessRequest
 from tests.conftest import CHEAP_HASHER, User
-from tests.faults import FaultProxy, answered, changed
+from tests.faults import FaultProxy, answered, changed, refused
 from tests.rows import assert_same
 from tests.strangers import REQUEST
 
@@ -155,7 +155,7 @@ def test_trouble_with_one_user_is_a_row_and_no_loss_to_others(proxied, approved)
     requests = by_user(load(proxied).outcomes).request_id
     revoke(proxied.proxy, requests[approved[0]])
     broken = wire.Endpoint("GET", f"/access-requests/{requests[approved[1]]}/credentials")
-    proxied.proxy.always(broken, answered(500, {"title": "out of order"}))
+    proxied.proxy.always(broken, refused)
     fleet = load(proxied)
     outcomes = by_user(fleet.outcomes)
     assert outcomes.loc[approved, "status"].tolist() == ["revoked", "failed", "done"]
@@ -219,7 +219,7 @@ def test_other_readers_take_the_user_from_the_folder(tmp_path, client, approved)
 def test_a_second_run_does_only_what_is_missing(tmp_path, proxied, approved):
     requests = by_user(load(proxied).outcomes).request_id
     broken = wire.Endpoint("GET", f"/access-requests/{requests[approved[1]]}/credentials")
-    proxied.proxy.script(broken, answered(500))
+    proxied.proxy.script(broken, refused)
     first = export(proxied, tmp_path / "fleet")
     assert by_user(first.outcomes).loc[approved, "status"].tolist() == ["done", "failed", "done"]
     before = [first.archive(user_id).stat().st_mtime_ns for user_id in (approved[0], approved[2])]

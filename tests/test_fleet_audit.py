@@ -21,7 +21,7 @@ from memframe.fleet.work import find_dated, without_undated
 from memframe.sample import load_sample
 from memframe.service import run_local
 from tests.conftest import CHEAP_HASHER, User
-from tests.faults import FaultProxy, answered
+from tests.faults import FaultProxy, refused
 from tests.strangers import REQUEST
 from tests.test_fleet import N_ROWS, access_of, by_user, client, decide, village
 
@@ -159,7 +159,7 @@ def test_other_checks_are_another_audit(nightly):
 
 
 def test_an_audit_that_failed_is_tried_again_and_one_that_was_cut_off_goes_on(nightly, monkeypatch):
-    nightly.proxy.script(wire.GET_CREDENTIALS, answered(500))
+    nightly.proxy.script(wire.GET_CREDENTIALS, refused)
     assert sorted(nightly.audit(workers=1).outcomes.status) == ["done", "done", "failed", "revoked"]
     assert nightly.audit().n_before == 2
     for n in (0, 1):

@@ -62,7 +62,7 @@ def test_a_folder_of_policies_has_one_for_all_and_others_for_some(nightly, tmp_p
 
 def test_a_policy_for_nobody_is_said(nightly, tmp_path):
     (tmp_path / "b7e0c9b1-0000-4000-8000-00000000000a.toml").write_text("[limits]\ndeletes = 0\n")
-    with pytest.warns(UserWarning, match="000a.toml counts for nobody"):
+    with pytest.warns(UserWarning, match="000a.toml applies to nobody"):
         nightly.audit(policy=tmp_path)
     empty = tmp_path / "empty"
     empty.mkdir()
@@ -85,7 +85,7 @@ def test_a_folder_of_decisions_has_those_of_all_and_others_for_some(nightly, tmp
     assert outcomes.status[[*nightly.user_ids]].tolist() == ["done", "failed", "done"]
     assert "both decide about memories of this user" in outcomes.error[nightly.user_ids[1]]
     (folder / "memframe.decisions").rename(folder / "b7e0c9b1-0000-4000-8000-00000000000a.decisions")
-    with pytest.warns(UserWarning, match="000a.decisions counts for nobody"):
+    with pytest.warns(UserWarning, match="000a.decisions applies to nobody"):
         nightly.audit(**options)
 
 

@@ -1,11 +1,9 @@
 """A fleet in processes of this machine: the same results, and no key where another program could read it."""
 
 import json
-import os
 import subprocess
 import sys
 import textwrap
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -13,29 +11,12 @@ import pytest
 import memframe as mf
 from memframe.errors import ConfigError
 from tests.cli.conftest import invoke
+from tests.own_checks import die, find_apart
 from tests.test_fleet_audit import nightly
 
 __all__ = ["nightly"]
 
-NOTHING = pd.DataFrame({"id": [], "kind": [], "evidence": []})
 APART = {"scheduler": "processes", "workers": 2}
-
-
-def find_apart(memories: pd.DataFrame) -> pd.DataFrame:
-    """A check of one's own, which prints, and writes down what its process can be seen by."""
-    print("this is no answer")  # noqa: T201
-    if "Dump" in "".join(memories.content.dropna()):
-        place = memories.content[memories.content.str.contains("Dump", na=False)].iloc[0].split()[1]
-        Path(place).write_text(
-            json.dumps({"arguments": Path("/proc/self/cmdline").read_text(), "environ": dict(os.environ)})
-        )
-    return NOTHING
-
-
-def die(memories: pd.DataFrame) -> pd.DataFrame:
-    if "Farewell" in "".join(memories.content.dropna()):
-        os._exit(5)
-    return NOTHING
 
 
 def test_processes_find_what_threads_find(nightly, tmp_path):
@@ -74,7 +55,7 @@ def test_a_process_that_dies_costs_its_user_alone(nightly):
 
 def test_what_cannot_be_sent_to_a_process_is_refused(nightly):
     def local(memories: pd.DataFrame) -> pd.DataFrame:
-        return NOTHING
+        return memories.head(0)[["id"]]
 
     with pytest.raises(ConfigError, match="put it into a module"):
         nightly.audit(checks=["secret", local], **APART)
@@ -88,11 +69,12 @@ def test_a_check_of_a_script_is_refused_by_name_and_the_script_is_not_run_again(
         print("started")
         def own(memories): return memories.head(0)[['id']]
         client = mf.connect({nightly.local.base_url!r}, api_key={nightly.local.api_key!r})
+        how = {{"scheduler": "processes", "workers": 1}}
         try:
-            mf.audit_fleet(client, {str(tmp_path / "fleet")!r}, checks=["secret", own], scheduler="processes")
+            mf.audit_fleet(client, {str(tmp_path / "fleet")!r}, checks=["secret", own], **how)
         except mf.ConfigError as error:
             print(error)
-        folder = mf.audit_fleet(client, {str(tmp_path / "fleet")!r}, checks=["secret"], scheduler="processes")
+        folder = mf.audit_fleet(client, {str(tmp_path / "fleet")!r}, checks=["secret"], **how)
         print(folder.outcomes.status.tolist())
         """)
     )

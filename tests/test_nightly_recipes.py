@@ -64,7 +64,7 @@ def installed(nightly, listener, tmp_path):
 def run_as_cron(installed, home):
     """Run the command of the line with the few variables that cron sets."""
     script, settings = installed
-    (line,) = blocks(PAGE, "cron")
+    (line,) = blocks(PAGE, "text")
     when, command = re.fullmatch(r"((?:[\d*,/-]+ ){5})(.*)\n", line).groups()
     assert when == "30 2 * * * "
     command = command.replace(INSTALLED, str(script)).replace("/etc/memframe/nightly.env", str(settings))
@@ -79,8 +79,8 @@ def test_an_alarm_is_sent_when_something_high_is_new_and_only_then(nightly, inst
     _, posted = listener
     home = tmp_path / "home"
     home.mkdir()
-    run_as_cron(installed, home)  # in the first night everything is new
-    posted.clear()
+    nightly.path = home / "nightly"
+    nightly.audit(checks=None)  # the first night, in which everything is new
     quiet = run_as_cron(installed, home)
     assert (quiet.returncode, quiet.stdout, posted) == (0, "", []), quiet.stderr
     nightly.write(0, content=["The wifi password is Tr0ub4dor&3x."])

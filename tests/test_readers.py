@@ -532,7 +532,7 @@ BAD = [
     ("conversations", [{"id": 1, "messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "x"}]}], "is a conversation"),
     ("a picture", b"\x89PNG\r\n\x1a\n\0\0", "is a picture, not a list of memories"),
     ("a database", b"SQLite format 3\0" + bytes(90), "is a database of SQLite"),
-    ("bytes", bytes(range(256)), "is no text"),
+    ("bytes", bytes(range(256)), "is not text"),
     ("csv without texts", "name,age\nAda,36\n", r"none of its columns \(name, age\).*Rename the one"),
     ("prose", "Once upon a time\nthere was tea.\n", "of no known format"),
     ("a manual", "User guide\nClick the button.\nThe light is green.\n", "of no known format"),
@@ -724,7 +724,7 @@ def test_what_its_source_calls_outdated_is_marked_and_proposed_for_review(cells)
 def test_files_of_another_format_in_a_folder_are_named(tmp_path):
     (tmp_path / "a.json").write_text(json.dumps([TEA]))
     (tmp_path / "memory.jsonl").write_text(lines(*ENTITIES))
-    with pytest.warns(UserWarning, match=r"Not read, as of another format: a\.json; read each by itself"):
+    with pytest.warns(UserWarning, match=r"Not read, as of another format: a\.json; read each on its own"):
         frame = mf.read_memories(tmp_path)
     assert frame.attrs["memframe_read"]["unread_files"] == 1
 

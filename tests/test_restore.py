@@ -65,12 +65,12 @@ def test_all_of_it_comes_back_as_it_was_and_only_once(access, memories, archive)
     plan = mf.plan_restore(access, archive)
     assert plan.counts == {"restore": 4}
     assert repr(plan) == "<memframe.Plan: 4 restores>"
-    assert "deleted within 30 days comes back with its id and dates" in notes(plan)
+    assert "deleted within 30 days keeps its id and dates" in notes(plan)
     run = applied(access, plan)
     pd.testing.assert_frame_equal(whole(access), before)
     again = mf.plan_restore(access, archive)
     assert len(again) == 0
-    assert "Left alone: 4 memories as archived." in again.notes
+    assert "Not changed: 4 memories as archived." in again.notes
     applied(access, mf.plan_undo(access, run))
     assert held(access) == []
 
@@ -115,7 +115,7 @@ def test_where_nothing_is_restored_ids_are_new_and_are_known_again(elsewhere, me
     assert not set(loaded.id) & set(memories.id)
     again = mf.plan_restore(elsewhere, backup)
     assert len(again) == 0
-    assert "4 memories under another id" in notes(again)
+    assert "4 memories with another id" in notes(again)
     mf.update_memories(elsewhere, loaded.iloc[1:2].assign(content="edited since"), **QUIET)
     assert len(mf.plan_restore(elsewhere, backup)) == 0, "it is known by the journal of the restore"
 
@@ -134,7 +134,7 @@ def test_an_archive_of_another_account_is_matched_by_what_it_says(
     plan = mf.plan_restore(foreign, path, key=key)
     assert plan.counts == {"create": 3}
     assert not any(change.restores for change in plan.records)
-    assert "without an id of this account get new ids" in notes(plan)
+    assert "with no id of this account get new ids" in notes(plan)
     applied(foreign, plan)
     assert held(foreign) == held(access)
     assert len(mf.plan_restore(foreign, path, key=key)) == 0

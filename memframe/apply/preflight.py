@@ -104,11 +104,13 @@ def refuse_elsewhere(access: Access, what: str, base_url: str, user_id: str) -> 
         )
     if not same_id(user_id, access.user_id):
         raise PlanError(
-            f"this {what} is for the user {user_id}, the access for {access.user_id}: open that one's access"
+            f"this {what} is for user {user_id}, and the access for user {access.user_id}: open the access "
+            "of the former"
         )
     if not same_service(base_url, access.client.base_url):
         raise PlanError(
-            f"this {what} is for the service {base_url}, the access for {access.client.base_url}: connect to that one"
+            f"this {what} is for the service {base_url}, and the access for {access.client.base_url}: "
+            "connect to the former"
         )
 
 
@@ -155,8 +157,8 @@ def _explain_absence(note: RunNote) -> str | None:
 def _forget_hint(note: RunNote) -> Hint:
     path = str(note.place)
     return Hint(
-        f"purge_runs(journals=[{path!r}]) gives that run up",
-        f"memframe runs --forget {shlex.quote(path)} gives that run up",
+        f"purge_runs(journals=[{path!r}]) forgets that run",
+        f"memframe runs --forget {shlex.quote(path)} forgets that run",
     )
 
 
@@ -172,7 +174,7 @@ def _unsettled_changes(note: RunNote, cipher: LocalCipher, plan: Plan) -> list[C
             hint=resume_hint("PATH")
             + "; "
             + _forget_hint(note)
-            + ", though what it has written may then be written twice",
+            + ", but what it wrote may then be written twice",
         )
         refusal.errno = fault.errno
         raise refusal from None
@@ -220,7 +222,9 @@ def read_service_state(access: Access, plan: Plan) -> tuple[Access, dict[str, Cu
     plan.refuse_stale(current)
     there = [f"memory {change.restores}" for change in plan.writes if change.restores in ids_before]
     if there:
-        raise StalePlanError(f"this plan restores what is there again: {list_some(there)}; make a new plan")
+        raise StalePlanError(
+            f"this plan restores memories that exist again: {list_some(there)}; make a new plan"
+        )
     return access, current, frozenset(ids_before)
 
 
@@ -263,8 +267,8 @@ def refuse_rekeyed(access: Access, key_version: int) -> None:
     present = access.credentials.key_version
     if present != key_version:
         raise StalePlanError(
-            f"the user's key is of version {present} by now, the plan of {key_version}: open the access again, load, "
-            "and make a new plan"
+            f"the user's key has version {present} now, and the plan version {key_version}: open the access "
+            "again, load, and make a new plan"
         )
 
 

@@ -69,9 +69,9 @@ class Verification(Struct, frozen=True, kw_only=True):
             return f"not read back: {self.failure}"
         found = {
             "missing": self.missing,
-            "reading back otherwise": self.unlike,
-            "undone since, as they were before the run": self.undone,
-            "there more than once": [" = ".join(ids) for ids in self.duplicates],
+            "read back differently": self.unlike,
+            "reverted since, to what they were before the run": self.undone,
+            "duplicated": [" = ".join(ids) for ids in self.duplicates],
         }
         parts = [f"{len(ids):,} {what} ({list_some(ids)})" for what, ids in found.items() if ids]
         return f"{self.n_checked:,} read back: {'; '.join(parts) or 'all as written'}"
@@ -152,7 +152,7 @@ class Run(Struct, frozen=True, kw_only=True):
     @property
     def _advice(self) -> Hint:
         if isinstance(self.stopped, StalePlanError) and self.verification.unlike:
-            keep = "what was still sealed with the former key only that one opens: keep it, "
+            keep = "only the former key opens what was sealed with it: keep it, "
             return Hint(
                 f"{keep}open the access again, and plan_reseal(access, old_keys=[former.credentials.encryption_key]) "
                 "seals it with the newest",

@@ -74,10 +74,10 @@ def apply_plan(
     confirm_losses : int, optional
         The number of values in ``plan.losses``. ``confirm`` includes what the deletes lose, and your own edits need
         no confirmation, so this is required only if an edited merge loses a value; a wrong number is always an error.
-    policy : Policy, path or None
+    policy : Policy, Path or None
         What may never happen, from a file such as ``memframe.toml``. It is checked against what the service holds at
         this moment; a plan that breaks it is refused before anything is sent.
-    journal : path, optional
+    journal : Path, optional
         Where to write the journal; by default in the user's state folder, where journals of finished runs older
         than 30 days are removed when a new run begins.
     workers : int
@@ -182,9 +182,9 @@ def resume_run(
     ----------
     access : Access
         To the same user's memories.
-    journal : path or Run
+    journal : Path or Run
         The journal of the run: ``run.journal``, or a path from `list_runs`.
-    policy : Policy, path or None
+    policy : Policy, Path or None
         As in `apply_plan`, of the changes that are not done yet; limits are of the whole run.
     workers, progress, settle_s
         As in `apply_plan`.

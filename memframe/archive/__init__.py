@@ -63,7 +63,7 @@ def export_memories(
     access_or_frame : Access or DataFrame
         For an access, all memories are loaded and written page by page, in bounded memory. A frame needs the
         columns of `load_memories` and may have more.
-    path : str or path
+    path : str or Path
         The extension selects the format: ``.parquet``, ``.jsonl``, ``.json``, ``.csv``, or ``.md`` for a folder
         of notes; without one, a folder with a Parquet dataset. An existing archive is replaced, any other file
         is not.
@@ -139,7 +139,7 @@ def load_archive(
 
     Parameters
     ----------
-    path : str or path
+    path : str or Path
         A file, or the folder of a Parquet dataset.
     key : str, Secret, Credentials, Access, or dict of int to key, optional
         The key to a sealed archive: the user's ``encryption_key``, an object that holds it, or several keys by

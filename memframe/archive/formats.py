@@ -94,8 +94,8 @@ def _open_json(rows_in: Callable[[Path], _Rows], path: Path) -> OpenedFile:
             if not row.keys() <= {*names}:
                 new = next(key for key in row if key not in names)
                 raise FrameError(
-                    f"Line {number} of {path} has the key {new!r:.60}, which the first line has not: give it to the "
-                    "first line, with null if need be, or load the lines that have it from a file of their own."
+                    f"Line {number} of {path} has the key {new!r:.60}, which the first line lacks: add it "
+                    "there, with null if need be, or load the lines that have it from another file."
                 )
             yield row
 

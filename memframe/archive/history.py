@@ -263,7 +263,7 @@ def forget_memories(path: str | PathLike[str], ids: Collection[str], *, access: 
 
     Parameters
     ----------
-    path : str or path
+    path : str or Path
         The folder of an archive.
     ids : collection of str
         Of the memories, such as those that a person deleted or from which a secret was redacted.

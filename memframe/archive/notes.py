@@ -151,7 +151,7 @@ def _row_of(path: Path) -> dict[str, Any]:
     try:
         head, body = split_frontmatter(read_whole(path, str(path)).decode())
     except UnicodeDecodeError as error:
-        raise FrameError(f"{path} is not UTF-8 text at byte {error.start:,}: mend it.") from None
+        raise FrameError(f"{path} is not UTF-8 text at byte {error.start:,}: correct it.") from None
     if _MARK not in head:
         raise FrameError(
             f"{path} is not a note of memframe, whose frontmatter has memframe: 1; read_memories reads it."

@@ -169,7 +169,7 @@ def refresh_archive(
     ----------
     access : Access
         To the user whose memories the archive holds.
-    path : str or path
+    path : str or Path
         What `export_memories` wrote.
     keep : bool or dict of str to int, optional
         Keep the states of the past inside the archive, as small files (`list_snapshots`): True for all, or the number
@@ -224,7 +224,7 @@ def _check_keep(path: Path, keep: Keep | None) -> None:
             f"{path} is one file, and states of the past are kept in a folder: export to a path without an extension."
         )
     if keep is False and (path / SNAPSHOTS).is_dir():
-        raise FrameError(f"{path} keeps snapshots: remove {path / SNAPSHOTS} yourself if it shall have none.")
+        raise FrameError(f"{path} keeps snapshots: remove {path / SNAPSHOTS} yourself if you want none.")
 
 
 def _refresh(

@@ -443,8 +443,8 @@ class _Opener:
         seal = folder / SEAL_FILE
         if not seal.exists() or self._mac_of(seal).parts != [self._mac_of(part).code for part in parts]:
             raise SealError(
-                f"The files in {folder} are not those that were sealed together: one was dropped, added, renamed or "
-                "exchanged. Take them from a copy, or export the archive again."
+                f"The files in {folder} are not those that were sealed together: one was deleted, added, "
+                "renamed or replaced. Take them from a copy, or export the archive again."
             )
 
     def verify(self, part: Path, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
@@ -465,7 +465,7 @@ class _Opener:
         mac = read_metadata(footer, _MAC, Mac)
         if mac is None:
             raise SealError(
-                f"{part} has no authentication code: it was taken away, or memframe did not seal it. Export the "
+                f"{part} has no authentication code: it was removed, or memframe did not seal the file. Export the "
                 "archive again."
             )
         is_whole = part.name == SEAL_FILE or mac.columns.keys() == {*schema.names}

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from memframe.audit.findings import Proposal, findings_frame
+from memframe.audit.evidence import SensitiveTexts, describe_difference
+from memframe.audit.findings import Finding, Proposal, list_findings
 from memframe.audit.keeper import FILLED, copies_of, oddness, precedence
 from memframe.audit.similarity.cluster import SimilarPairs, similar_pairs
 from memframe.audit.similarity.compare import Difference
+from memframe.audit.text import text_column
 
 # ---- the same text
 
@@ -51,22 +53,28 @@ def find_exact_duplicates(memories: pd.DataFrame) -> pd.DataFrame:
     ids = memories["id"].to_numpy(object)
     order = np.lexsort((rows, rows != keepers, keepers))
     rows, keepers = rows[order], keepers[order]
-    kept = rows == keepers
-    return findings_frame(
-        check="exact_duplicate",
-        kind=["keeper" if keep else "copy" for keep in kept],
-        severity=["info" if keep else "low" for keep in kept],
-        id=ids[rows].tolist(),
-        field="content",
-        related_id=[None if keep else ids[keeper] for keep, keeper in zip(kept, keepers, strict=True)],
-        group=(np.cumsum(kept) - 1).tolist(),
-        score=1.0,
-        evidence=[
-            f"kept: {n} memories have this text" if keep else f"one of {n} with the same text"
-            for keep, n in zip(kept, n_copies[keepers].tolist(), strict=True)
-        ],
-        action=_actions(memories, rows, keepers),
-    )
+    group, found = -1, []
+    actions = _actions(memories, rows, keepers)
+    for row, keeper, action in zip(rows.tolist(), keepers.tolist(), actions, strict=True):
+        is_kept, n = row == keeper, n_copies[keeper]
+        group += is_kept
+        found.append(
+            Finding(
+                check="exact_duplicate",
+                kind="keeper" if is_kept else "copy",
+                severity="info" if is_kept else "low",
+                id=ids[row],
+                field="content",
+                related_id=None if is_kept else ids[keeper],
+                group=group,
+                score=1.0,
+                evidence=f"kept: {n} memories have this text"
+                if is_kept
+                else f"one of {n} with the same text",
+                action=action,
+            )
+        )
+    return list_findings(found)
 
 
 def _actions(memories: pd.DataFrame, rows: NDArray[np.int64], keepers: NDArray[np.int64]) -> list[Proposal]:
@@ -155,21 +163,34 @@ def find_near_duplicates(memories: pd.DataFrame, *, pairs: SimilarPairs | None =
         [*copies, *_find_repetitions(copies, pairs)],
         key=lambda one: (rows[one.keeper], one.kind != "keeper", -one.score, rows[one.place]),
     )
-    kinds = [member.kind for member in members]
-    return findings_frame(
-        check="near_duplicate",
-        kind=kinds,
-        severity=["info" if kind == "keeper" else "low" for kind in kinds],
-        id=[ids[member.place] for member in members],
-        field="content",
-        related_id=[None if member.kind == "keeper" else ids[member.keeper] for member in members],
-        group=[n - 1 for n in accumulate(kind == "keeper" for kind in kinds)],
-        score=[member.score for member in members],
-        evidence=[_SAME[member.kind].format(n=member.n_members) for member in members],
-        action=[
-            "none" if kind == "keeper" else "review" if kind == "shortened" else "merge" for kind in kinds
-        ],
-    )
+    texts = pairs.comparer.words.of
+    sensitive = SensitiveTexts(text_column(memories, "content").take(pa.array(pairs.rows)))
+    group, found = -1, []
+    for member in members:
+        is_keeper = member.kind == "keeper"
+        evidence = _SAME[member.kind].format(n=member.n_members)
+        if member.kind == "shortened" and not sensitive.any_of(member.place, member.keeper):
+            evidence += describe_difference(texts(member.place), texts(member.keeper))
+        group += is_keeper
+        found.append(
+            Finding(
+                check="near_duplicate",
+                kind=member.kind,
+                severity="info" if is_keeper else "low",
+                id=ids[member.place],
+                field="content",
+                related_id=None if is_keeper else ids[member.keeper],
+                group=group,
+                score=member.score,
+                evidence=evidence,
+                action=_NEAR_ACTIONS.get(member.kind, "merge"),
+            )
+        )
+    return list_findings(found)
+
+
+_NEAR_ACTIONS: Mapping[str, Proposal] = {"keeper": "none", "shortened": "review"}
+"""Proposals for the kinds that are not merged."""
 
 
 def _find_members(memories: pd.DataFrame, pairs: SimilarPairs) -> Iterator[_Member]:

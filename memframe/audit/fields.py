@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from memframe.audit.findings import Proposal, Severity, findings_frame, join_findings
+from memframe.audit.findings import Finding, Proposal, Severity, findings_frame, join_findings, list_findings
 from memframe.audit.lexicon import without_accents
 from memframe.audit.secrets.keys import is_token_alone
 from memframe.audit.text import mask_text, texts_with
@@ -87,10 +87,11 @@ _Row = tuple[int, str, Severity, float, str, Proposal]
 
 
 def _make_findings(memories: pd.DataFrame, check: str, field: str, rows: Iterable[_Row]) -> pd.DataFrame:
-    places, *columns = zip(*rows, strict=True) if (rows := [*rows]) else [()] * 6
-    names = ("kind", "severity", "score", "evidence", "action")
-    values = {name: [*column] for name, column in zip(names, columns, strict=True)}
-    return findings_frame(check=check, field=field, id=memories["id"].iloc[[*places]].tolist(), **values)
+    ids = memories["id"].tolist()
+    return list_findings(
+        Finding(check, kind, severity, ids[row], field, score=score, evidence=evidence, action=action)
+        for row, kind, severity, score, evidence, action in rows
+    )
 
 
 HIGHEST = 5.0
@@ -276,21 +277,16 @@ def find_sealed(memories: pd.DataFrame) -> pd.DataFrame:
         for text in texts_with(memories, _DENSE, fields=["content"])
         if looks_sealed(text.text, among_sealed=False) and not is_token_alone(text.text)
     ]
+    parts = [_make_findings(memories, "sealed", "content", rows)]
     report = memories.attrs.get("memframe", {})
     n_plain, n_rows = report.get("n_plain", 0), report.get("n_rows", 0)
-    words = f"{n_plain:,} of {n_rows:,} memories stored unsealed among sealed ones"
-    ids = [None] * (0 < n_plain < n_rows)
-    plain = findings_frame(
-        check="sealed",
-        kind="plain",
-        severity="medium",
-        id=ids,
-        field="content",
-        score=1.0,
-        evidence=words,
-        action="review",
-    )
-    return join_findings([_make_findings(memories, "sealed", "content", rows), plain])
+    if 0 < n_plain < n_rows:
+        words = f"{n_plain:,} of {n_rows:,} memories stored unsealed among sealed ones"
+        plain = Finding(
+            "sealed", "plain", "medium", None, "content", score=1.0, evidence=words, action="review"
+        )
+        parts.append(list_findings([plain]))
+    return join_findings(parts)
 
 
 MIN_LETTERS = 6
@@ -345,7 +341,7 @@ def find_tags(memories: pd.DataFrame, tags: pd.DataFrame | None = None) -> pd.Da
     0  near_identical  m3  'Recipes' (1 memory) and 'recipe' (2 memories)  retag
     """
     if "tags" not in memories.columns:
-        return findings_frame(id=[])
+        return list_findings([])
     cells = [tuple(dict.fromkeys(cell)) for cell in read_names(memories, "tags")]
     counts = Counter(chain.from_iterable(cells))
     disabled = [] if tags is None else tags["name"][~tags["is_enabled"].astype(bool)].tolist()
@@ -378,10 +374,14 @@ def find_tags(memories: pd.DataFrame, tags: pd.DataFrame | None = None) -> pd.Da
     add("disabled", "low", "retag", {name: (1.0, evidence) for name, evidence in on.items()})
     unknown = {name: f"{name!r} is not among the user's tags" for name in counts.keys() - {*tags["name"]}}
     add("unknown", "medium", "review", {name: (1.0, evidence) for name, evidence in unknown.items()})
-    unused = [f"no memory carries {name!r}" for name in tags["name"].tolist() if name not in counts]
-    ids = [None] * len(unused)
-    words: dict[str, Any] = {"score": 1.0, "action": "none", "evidence": unused}
-    parts.append(findings_frame(check="tags", kind="unused", severity="info", id=ids, field="tags", **words))
+    unused = Finding("tags", "unused", "info", None, "tags", score=1.0, action="none")
+    parts.append(
+        list_findings(
+            unused._replace(evidence=f"no memory carries {name!r}")
+            for name in tags["name"].tolist()
+            if name not in counts
+        )
+    )
     return join_findings(parts)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import pandas as pd
 
@@ -59,6 +59,34 @@ one number for each cluster of a check. ``score`` is from 0 to 1. ``evidence`` i
 a secret in the open. ``action`` is what the cleanup will do, one of `PROPOSALS`. What concerns many memories alike is
 one row without an id, a figure (`are_figures`): its ``score`` is the share of memories, its ``evidence`` says how many.
 """
+
+
+class Finding(NamedTuple):
+    """One observation of a check: a row of findings; `DTYPES` says what its fields are."""
+
+    check: str
+    kind: str
+    severity: Severity
+    id: str | None
+    field: str | None = None
+    start: int | None = None
+    end: int | None = None
+    related_id: str | None = None
+    group: int | None = None
+    score: float | None = None
+    evidence: str | None = None
+    action: Proposal | None = None
+
+
+def list_findings(found: Iterable[Finding]) -> pd.DataFrame:
+    """Build a frame of findings from records, in their order.
+
+    >>> list_findings([Finding("junk", "empty", "low", "m1", action="delete")])[["check", "id", "action"]]
+      check  id  action
+    0  junk  m1  delete
+    """
+    columns = dict(zip(Finding._fields, map(list, zip(*found, strict=True)), strict=False))
+    return findings_frame(**(columns or {"id": []}))
 
 
 def findings_frame(**columns: Sequence[Any] | str | float | None) -> pd.DataFrame:

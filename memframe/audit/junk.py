@@ -10,6 +10,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
+from operator import itemgetter
 from typing import Any, NamedTuple
 from unicodedata import category
 
@@ -18,7 +19,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from memframe.audit.findings import Proposal, findings_frame
+from memframe.audit.findings import Finding, Proposal, list_findings
 from memframe.audit.forms import find_forms
 from memframe.audit.keeper import owners_of
 from memframe.audit.planted import with_hidden
@@ -80,22 +81,20 @@ def find_junk(memories: pd.DataFrame) -> pd.DataFrame:
         found.update((row, sign) for row in store.rows_of[number])
     found.update(_find_tool_words(store))
     ids = memories["id"].tolist()
-    rows = sorted(found)
-    signs = [found[row] for row in rows]
-    return findings_frame(
-        check="junk",
-        kind=[sign.kind for sign in signs],
-        severity=["low" if sign.kind in _LOW else "medium" for sign in signs],
-        id=[ids[row] for row in rows],
-        field="content",
-        related_id=[None if sign.related is None else ids[sign.related] for sign in signs],
-        group=[sign.group for sign in signs],
-        score=[sign.score for sign in signs],
-        evidence=[sign.evidence for sign in signs],
-        action=[
-            _choose_action(memories, row, sign, store.text_of(row))
-            for row, sign in zip(rows, signs, strict=True)
-        ],
+    return list_findings(
+        Finding(
+            check="junk",
+            kind=sign.kind,
+            severity="low" if sign.kind in _LOW else "medium",
+            id=ids[row],
+            field="content",
+            related_id=None if sign.related is None else ids[sign.related],
+            group=sign.group,
+            score=sign.score,
+            evidence=sign.evidence,
+            action=_choose_action(memories, row, sign, store.text_of(row)),
+        )
+        for row, sign in sorted(found.items(), key=itemgetter(0))
     )
 
 

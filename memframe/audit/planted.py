@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from memframe.audit.evidence import is_sensitive
-from memframe.audit.findings import Proposal, Severity, findings_frame
+from memframe.audit.findings import Finding, Proposal, Severity, list_findings
 from memframe.audit.rules import load_rules, prefilter_of
 from memframe.audit.text import BIDI, SELECTORS, TAGS, ZERO_WIDTH, mask_text, text_column, texts_with
 from memframe.display import number_of
@@ -185,24 +185,28 @@ def find_planted(memories: pd.DataFrame) -> pd.DataFrame:
     >>> find_planted(memories)[["kind", "id", "evidence"]].values.tolist()
     [['tag_characters', 'm1', '2 hidden characters (U+E0048 U+E0069): “Hi”']]
     """
-    rows: list[tuple[int, str, str, _Planted]] = []
     prefilter = "|".join([_MAY_HIDE, *(rule.prefilter for rule in _MARKS.rules), "[A-Za-z0-9+/]{24}"])
-    for text in texts_with(memories, prefilter, folded=False):
-        rows.extend((text.row, text.field, text.text, planted) for planted in _find_in(text.text))
     ids = memories["id"].tolist()
-    columns = [(ids[row], field, one, _choose_action(one, text)) for row, field, text, one in rows]
-    return findings_frame(
-        check="planted",
-        kind=[one.kind for _, _, one, _ in columns],
-        severity=[_KINDS[one.kind][0] for _, _, one, _ in columns],
-        id=[memory_id for memory_id, *_ in columns],
-        field=[field for _, field, _, _ in columns],
-        start=[one.start for _, _, one, _ in columns],
-        end=[one.end for _, _, one, _ in columns],
-        score=[_KINDS[one.kind][2] for _, _, one, _ in columns],
-        evidence=[one.evidence + why for _, _, one, (_, why) in columns],
-        action=[action for *_, (action, _) in columns],
-    )
+    found = []
+    for text in texts_with(memories, prefilter, folded=False):
+        for one in _find_in(text.text):
+            severity, _, score = _KINDS[one.kind]
+            action, why = _choose_action(one, text.text)
+            found.append(
+                Finding(
+                    check="planted",
+                    kind=one.kind,
+                    severity=severity,
+                    id=ids[text.row],
+                    field=text.field,
+                    start=one.start,
+                    end=one.end,
+                    score=score,
+                    evidence=one.evidence + why,
+                    action=action,
+                )
+            )
+    return list_findings(found)
 
 
 def _choose_action(one: _Planted, text: str) -> tuple[Proposal, str]:

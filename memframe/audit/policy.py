@@ -151,7 +151,9 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
             document = tomllib.loads(source.read_text("utf-8"))
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as fault:
             cause = getattr(fault, "strerror", None) or str(fault)
-            raise ConfigError(f"the policy {source} cannot be read: {cause}") from None
+            raise ConfigError(
+                f"the policy {source} cannot be read ({cause}): correct it, or give another path"
+            ) from None
         _refuse_unknown(document, Policy, source, "the file")
         for name, kind in _SECTIONS.items():
             rows = document.get(name, [])

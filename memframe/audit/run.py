@@ -105,10 +105,10 @@ def audit_memories(
         Maximum number of questions, the most promising first.
     embed : callable, optional
         Function from texts to vectors, for finding more candidates; it receives unmasked texts.
-    decisions : str, path or Decisions, optional
+    decisions : str, Path or Decisions, optional
         File of decisions that a `memframe.review` wrote. What was rejected is counted in ``settled`` instead of
         being listed, until its text changes or the decision ends. What was accepted is listed until it is applied.
-    policy : Policy, path or None
+    policy : Policy, Path or None
         A file such as ``memframe.toml``, whose rules run as the check ``policy``, also beside chosen ``checks``.
 
     Returns

@@ -19,7 +19,7 @@ import pandas as pd
 import pyarrow as pa
 
 from memframe.audit.declared import declared_outdated, declaring
-from memframe.audit.findings import findings_frame, join_findings
+from memframe.audit.findings import Finding, findings_frame, join_findings, list_findings
 from memframe.audit.lexicon import MONTHS, WEEKDAYS, without_accents
 from memframe.audit.rules import Rule, load_fragment, load_rules
 from memframe.audit.text import first_characters, text_column
@@ -125,7 +125,7 @@ def _find_expired(memories: pd.DataFrame, now: pd.Timestamp) -> pd.DataFrame:
     sentences = list(dict.fromkeys(mention.sentence for _, mention in mentions))
     groups = table.groups_in(pa.array(sentences, pa.large_string()), "recurs", "past", "ahead")
     said = dict(zip(sentences, groups, strict=True))
-    rows, found, evidence = [], [], []
+    ids, found = memories["id"].tolist(), []
     for place, of_text in groupby(mentions, key=itemgetter(0)):
         text = texts[place].as_py()
         passed = [
@@ -141,44 +141,45 @@ def _find_expired(memories: pd.DataFrame, now: pd.Timestamp) -> pd.DataFrame:
                 for least, days, unit in ((730, 365, "years"), (60, 30, "months"), (0, 1, "days"))
                 if n_days >= least
             )
-            rows.append(dated[place])
-            found.append(best)
-            evidence.append(
-                f"«{text[best.start : best.end]}» passed {n} {unit} ago ({best.until.isoformat()})"
+            words = f"«{text[best.start : best.end]}» passed {n} {unit} ago ({best.until.isoformat()})"
+            found.append(
+                Finding(
+                    check="stale",
+                    kind="expired",
+                    severity="low",
+                    id=ids[dated[place]],
+                    field="content",
+                    start=best.start,
+                    end=best.end,
+                    score=best.score,
+                    evidence=words,
+                    action="review",
+                )
             )
-    return findings_frame(
-        check="stale",
-        kind="expired",
-        severity="low",
-        id=memories["id"].iloc[rows].tolist(),
-        field="content",
-        start=[expiry.start for expiry in found],
-        end=[expiry.end for expiry in found],
-        score=[expiry.score for expiry in found],
-        evidence=evidence,
-        action="review",
-    )
+    return list_findings(found)
 
 
 def _find_declared(memories: pd.DataFrame, now: pd.Timestamp) -> pd.DataFrame:
     names = declaring(memories.columns)
     filled = memories[names].notna().any(axis=1) & memories["content"].notna()
-    rows, reasons = [], []
+    ids, found = memories["id"].tolist(), []
     for row in np.flatnonzero(filled).tolist() if names else ():
         cells = {name: memories[name].iloc[row] for name in names}
         if reason := declared_outdated(cells, now.to_pydatetime()):
-            rows.append(row)
-            reasons.append(f"its source says {reason}")
-    return findings_frame(
-        check="stale",
-        kind="declared",
-        severity="medium",
-        id=memories["id"].iloc[rows].tolist(),
-        field="content",
-        score=1.0,
-        evidence=reasons,
-        action="review",
-    )
+            words = f"its source says {reason}"
+            found.append(
+                Finding(
+                    "stale",
+                    "declared",
+                    "medium",
+                    ids[row],
+                    "content",
+                    score=1.0,
+                    evidence=words,
+                    action="review",
+                )
+            )
+    return list_findings(found)
 
 
 def _find_never_updated(memories: pd.DataFrame, now: pd.Timestamp, old_after_days: float) -> pd.DataFrame:

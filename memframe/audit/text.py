@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from memframe.audit.findings import Proposal, Severity, findings_frame
+from memframe.audit.findings import Finding, Proposal, Severity, list_findings
 from memframe.errors import FrameError
 from memframe.fields import NAMES_FIELDS, TEXT_FIELDS, TIME_FIELDS
 from memframe.frames import MEMORY_KINDS, FrameBuilder, read_times, replace_surrogates, require_column
@@ -33,7 +33,7 @@ Rows = NDArray[np.int64]
 Made = TypeVar("Made")
 
 FEW = 1_000
-"""Memories whose texts are searched all at once."""
+"""Up to this many memories, the three text columns are searched as one."""
 
 MAX_CHARACTERS = 100_000
 """Characters of a field that a check reads; whoever writes a memory does not decide how long an audit takes."""
@@ -412,30 +412,29 @@ def span_findings(
         Gives the rating of a span.
     """
     ids = memories["id"].tolist()
-    ratings = [rate(span) for _, span in found]
-    places = [
-        (None, None)
-        if text.field == "tags"
-        else (span.start, span.end)
-        if text.original is None
-        else fold(text.original).span(span.start, span.end)
-        for text, span in found
-    ]
-    return findings_frame(
-        check=check,
-        kind=[span.kind for _, span in found],
-        severity=[rating.severity for rating in ratings],
-        id=[ids[text.row] for text, _ in found],
-        field=[text.field for text, _ in found],
-        start=[start for start, _ in places],
-        end=[end for _, end in places],
-        score=[span.score for _, span in found],
-        evidence=[
-            f"{span.label}{': ' * bool(span.label)}{mask_text(text.text[span.start : span.end])}"
-            for text, span in found
-        ],
-        action=[rating.action for rating in ratings],
-    )
+    findings = []
+    for text, span in found:
+        rating = rate(span)
+        place: tuple[int | None, int | None] = span.start, span.end
+        if text.field == "tags":
+            place = None, None
+        elif text.original is not None:
+            place = fold(text.original).span(span.start, span.end)
+        findings.append(
+            Finding(
+                check=check,
+                kind=span.kind,
+                severity=rating.severity,
+                id=ids[text.row],
+                field=text.field,
+                start=place[0],
+                end=place[1],
+                score=span.score,
+                evidence=f"{span.label}{': ' * bool(span.label)}{mask_text(text.text[span.start : span.end])}",
+                action=rating.action,
+            )
+        )
+    return list_findings(findings)
 
 
 # ---- columns

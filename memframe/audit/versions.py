@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 
 from memframe.audit.candidates import Reach, nearest_older
 from memframe.audit.changed_values import find_value_changes
-from memframe.audit.findings import findings_frame
+from memframe.audit.evidence import SensitiveTexts, describe_difference
+from memframe.audit.findings import Finding, list_findings
 from memframe.audit.keeper import age_order
 from memframe.audit.similarity.cluster import Clusters, Link, SimilarPairs, similar_pairs
 from memframe.audit.superseded import find_names, find_replacements
@@ -126,36 +127,44 @@ def find_versions(
     for link in links:
         groups.join(link.older, link.newer)
     best = _best_by_text(links)
-    members = [
-        (number, place, newest)
-        for number, group in enumerate(sorted(groups.groups(), key=lambda group: min(pairs.rows[group])))
-        for newest in [max(group, key=age.__getitem__)]
-        for place in [newest, *sorted(set(group) - {newest}, key=age.__getitem__, reverse=True)]
-    ]
     ids = chosen["id"].tolist()
-    found = [None if place == newest else best[place] for _, place, newest in members]
-    n_members = pd.Series([number for number, *_ in members], dtype="int64").value_counts()
-    spans = [
-        link.span if link and link.older == place else None
-        for link, (_, place, _) in zip(found, members, strict=True)
-    ]
-    return findings_frame(
-        check="version",
-        kind=[link.kind if link else "newest" for link in found],
-        severity=[link.severity if link else "info" for link in found],
-        id=[ids[place] for _, place, _ in members],
-        field="content",
-        start=[span and span[0] for span in spans],
-        end=[span and span[1] for span in spans],
-        related_id=[None if place == newest else ids[newest] for _, place, newest in members],
-        group=[number for number, *_ in members],
-        score=[link.score if link else 1.0 for link in found],
-        evidence=[
-            link.evidence if link else f"the newest of {n_members[number]} versions"
-            for link, (number, *_) in zip(found, members, strict=True)
-        ],
-        action=["review" if link else "none" for link in found],
-    )
+    found = []
+    for number, group in enumerate(sorted(groups.groups(), key=lambda group: min(pairs.rows[group]))):
+        newest = max(group, key=age.__getitem__)
+        evidence = f"the newest of {len(group)} versions"
+        found.append(
+            Finding(
+                "version",
+                "newest",
+                "info",
+                ids[newest],
+                "content",
+                group=number,
+                score=1.0,
+                evidence=evidence,
+                action="none",
+            )
+        )
+        for place in sorted(set(group) - {newest}, key=age.__getitem__, reverse=True):
+            link = best[place]
+            start, end = link.span if link.span and link.older == place else (None, None)
+            found.append(
+                Finding(
+                    check="version",
+                    kind=link.kind,
+                    severity=link.severity,
+                    id=ids[place],
+                    field="content",
+                    start=start,
+                    end=end,
+                    related_id=ids[newest],
+                    group=number,
+                    score=link.score,
+                    evidence=link.evidence,
+                    action="review",
+                )
+            )
+    return list_findings(found)
 
 
 def _best_by_text(links: Sequence[Link]) -> dict[int, Link]:
@@ -227,15 +236,16 @@ def _find_rewritten(chosen: pd.DataFrame, pairs: SimilarPairs) -> Iterator[Link]
         ],
         np.int64,
     )
-    groups = Clusters(len(chosen))
+    groups, sensitive = Clusters(len(chosen)), SensitiveTexts(text_column(chosen, "content"))
     for newer, older in zip(near.newer[kept].tolist(), near.older[kept].tolist(), strict=True):
         groups.join(newer, older)
     for place in kept.tolist():
         newer, older, score = int(near.newer[place]), int(near.older[place]), float(near.score[place])
         if len(groups.members(newer)) <= _MAX_MEMBERS:
-            yield Link(
-                older, newer, "rewritten", score, f"{score:.0%} like a newer one, by the words that both have"
-            )
+            evidence = f"{score:.0%} like a newer one, by the words that both have"
+            if not sensitive.any_of(older, newer):
+                evidence += describe_difference(*map(pairs.comparer.words.of, (older, newer)))
+            yield Link(older, newer, "rewritten", score, evidence)
 
 
 def _share_of_words(words: Words, heavy: NDArray[np.bool_], row: int, other: int) -> float:

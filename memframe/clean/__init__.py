@@ -104,7 +104,7 @@ class CleanedFile:
         """
         if self.backup is None:
             raise PlanError(
-                "nothing was changed in place, so that there is nothing to undo: delete the copy instead"
+                "nothing was changed in place, so there is nothing to undo: delete the copy instead"
             )
         undo_files(self.backup)
 
@@ -132,10 +132,10 @@ def clean_file(
 
     Parameters
     ----------
-    path : str or path
+    path : str or Path
         Markdown, JSON, JSON Lines, CSV or Parquet, as `read_memories` reads them, or a folder of them; also an archive
         that is not sealed.
-    out : str or path, optional
+    out : str or Path, optional
         Where the clean copy is written; by default beside the file, as ``NAME.cleaned.EXT``.
     in_place : bool
         Change the file itself. A sealed backup is kept for 30 days, from which `CleanedFile.undo` takes it back.
@@ -145,7 +145,7 @@ def clean_file(
         What to do instead, such as ``review(audit).plan()``, of an audit of this file.
     actions, max_share, policy
         As in `plan_cleanup`.
-    decisions : str or path, optional
+    decisions : str or Path, optional
         Do exactly what was accepted in this file of decisions.
     format, zone
         As in `read_memories`.
@@ -182,10 +182,10 @@ def clean_file(
         check_kind("plan", plan, Plan, error=PlanError)
         if any(given is not None for given in (actions, max_share, decisions, policy)):
             raise ConfigError(
-                "a plan says what to do: give it without actions, max_share, decisions and policy"
+                "give plan= without actions, max_share, decisions and policy: the plan is already decided"
             )
     if in_place and out is not None:
-        raise ConfigError("out= is for a copy, in_place=True for none: give one of them")
+        raise ConfigError("give out= for a copy or in_place=True for none, not both")
     opened = open_file(path, format=format, zone=zone)
     audit = audit_memories(opened.reading.frame, policy=policy)
     if plan is None and decisions is not None:

@@ -42,7 +42,7 @@ def copy_files(source: Path, files: Mapping[Path, bytes | None], out: Path, *, f
     """
     if os.path.lexists(out) and (not force or out.is_symlink() or out.is_dir() != source.is_dir()):
         raise FrameError(
-            f"{out} is there already: choose another path with out= (--out), or give force (--force)"
+            f"{out} already exists: choose another path with out= (--out), or give force (--force)"
         )
     with raise_os_errors_as(
         FrameError, f"{out} cannot be written", "choose another path, or correct this one"
@@ -106,9 +106,7 @@ def undo_files(backup: Path) -> list[Path]:
         and (None if data is None else _digest(data)) != each.after
     ]
     if changed:
-        raise StalePlanError(
-            f"changed since it was cleaned, so that nothing is put back: {', '.join(changed)}"
-        )
+        raise StalePlanError(f"changed since it was cleaned, so nothing is restored: {', '.join(changed)}")
     for each in kept:
         if current[each.path] != each.before:
             _put(Path(each.path), each.before, each.mode)

@@ -93,7 +93,7 @@ def plan_cleanup(
     ----------
     access : Access
         Left out for an audit of a file.
-    audit : Audit, str or path
+    audit : Audit, str or Path
         An audit of this user's memories; other users' memories in it are ignored. Given the path of a saved
         audit (`Audit.to_json`), the memories are audited again, and findings that no longer apply are left out.
     actions : list of str or mapping, optional
@@ -107,7 +107,7 @@ def plan_cleanup(
         The largest share of the user's audited memories, from 0 to 1, that may be deleted on wording alone; by
         default the ``delete_share`` of the policy, else 0.05. If a plan exceeds it, the error states the
         ``max_share`` that confirms the plan.
-    policy : Policy, path or None
+    policy : Policy, Path or None
         What may never happen. What it protects is left out with what holds together with it, and named in
         ``Plan.left``; a plan beyond its limits is refused.
 

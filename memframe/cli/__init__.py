@@ -18,7 +18,14 @@ import click
 from click.shell_completion import CompletionItem
 
 from memframe.cli.options import CONFLICTS, MAX_SENTENCE, REFUSED, Group
-from memframe.errors import AccessError, AuthError, ConfigError, MemframeError, StalePlanError
+from memframe.errors import (
+    AccessError,
+    AuthError,
+    ConfigError,
+    MemframeError,
+    StalePlanError,
+    describe_install,
+)
 from memframe.progress import hide_progress
 
 COMMANDS = {
@@ -51,9 +58,9 @@ FORMER = {"report": "`memframe report PATH` is now `memframe audit --html PATH`,
 """Commands that are gone, and what to call instead."""
 
 OF_THE_SERVICE = {"demo", "serve", "service"}
-"""Commands that need the extra ``memframe[service]``."""
+"""Commands that need the extra ``service``."""
 
-NOT_INSTALLED = "(not installed: pip install 'memframe[service]')"
+NOT_INSTALLED = f"(not installed: {describe_install('service')})"
 
 
 class Commands(Group):
@@ -131,7 +138,7 @@ def _summary_of(name: str) -> str:
 
 def _without_extra(name: str, missing: str) -> click.Command:
     """Make a placeholder for a command whose libraries are not installed."""
-    words = f"`memframe {name}` needs the library {missing}: pip install 'memframe[service]'"
+    words = f"`memframe {name}` needs the library {missing}: {describe_install('service')}"
     return _answer(name, words, help=NOT_INSTALLED)
 
 

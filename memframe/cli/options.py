@@ -13,7 +13,7 @@ import click
 import msgspec
 
 from memframe.display import number_of
-from memframe.errors import ConfigError
+from memframe.errors import ConfigError, find_nearest
 from memframe.files import expand_path
 from memframe.secret import Secret
 
@@ -37,6 +37,16 @@ class Group(click.Group):
         """Return each command with the first sentence of its help."""
         commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
         return [(name, command.get_short_help_str(MAX_SENTENCE)) for name, command in commands if command]
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a command; refuse an unknown one with the nearest name."""
+        name = args[0]
+        if not ctx.resilient_parsing and not name.startswith("-") and self.get_command(ctx, name) is None:
+            nearest = find_nearest(name, self.list_commands(ctx))
+            ctx.fail(f"There is no command {name!r}. The nearest is {nearest!r}.")
+        return super().resolve_command(ctx, args)
 
 
 class LocalPath(click.Path):

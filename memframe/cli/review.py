@@ -204,9 +204,15 @@ def _report(desk: Review, access: Access | None, out: Path | None, *, is_list: b
 
 
 def _stat(row: dict[Any, Any]) -> str:
-    n = row["accepted"] + row["edited"] + row["rejected"]
-    right = f"{100 * row['accepted'] / n:.0f} % of {n:,} right" if n else "nothing decided"
-    return f"{row['check']}/{row['kind']:<28} {right}, {row['left']:,} left"
+    kind = f"{row['check']}/{row['kind']}"
+    judged = (
+        f"{100 * row['right'] / row['judged']:.0f} % of {row['judged']:,} right"
+        if row["judged"]
+        else "none judged"
+    )
+    n_together = row["accepted"] + row["edited"] + row["rejected"] - row["judged"]
+    others = f", {n_together:,} decided together" if n_together else ""
+    return f"{kind:<32} {judged}{others}, {row['left']:,} left"
 
 
 # ---- one by one

@@ -19,6 +19,7 @@ from memframe.address import is_loopback
 from memframe.cli.options import FILE, Command, LocalPath, as_json, example, show, wants_json
 from memframe.errors import ConfigError, ConflictError
 from memframe.service.app import AppFactory
+from memframe.service.bounds import CONNECTIONS_PER_ADDRESS
 from memframe.service.deployment import (
     DEFAULT_REDIRECT_URI,
     FIRST_DEVELOPER,
@@ -28,7 +29,7 @@ from memframe.service.deployment import (
     ServiceConfig,
 )
 from memframe.service.logs import log_as_json
-from memframe.service.server import CONNECTIONS_PER_ADDRESS, listen, serve_with, url_of
+from memframe.service.server import listen, serve_with, url_of
 from memframe.service.validation import check_public_url
 
 

@@ -54,7 +54,7 @@ _NEXT_STEP: Mapping[int, str] = {
     429: "Wait a minute and try again.",
 }
 
-_TRY_LATER = "Try again later; if it stays so, tell the operator of the service."
+_TRY_LATER = "Try again later; if this persists, tell the operator of the service."
 
 
 class Response(NamedTuple):

@@ -150,7 +150,7 @@ def audit_fleet(
     Parameters
     ----------
     client : Client
-    path : str or path
+    path : str or Path
         A new folder, or that of an earlier run. It contains the Parquet datasets ``findings``, ``findings-before``
         and ``memories``, partitioned by user, and ``outcomes.parquet``. Only its owner can read it.
     scheduler, workers, progress
@@ -159,10 +159,10 @@ def audit_fleet(
         Also archive the audited memories, sealed with the key of each user (see `load_archive`).
     checks : sequence of str or callable, optional
         A check of one's own is known again by its text; use ``full`` after a change of what it calls.
-    decisions : str or path, optional
+    decisions : str or Path, optional
         One file, with decisions about the memories of any users; or a folder with ``memframe.decisions`` for all users
         and ``USER_ID.decisions`` in its place for some. What was rejected is counted, in ``settled``.
-    policy : Policy, path or None
+    policy : Policy, Path or None
         Its rules run as the check ``policy``. The path of a folder means ``memframe.toml`` in it for all users, and
         ``USER_ID.toml`` in its place for some.
     judge : callable, optional
@@ -233,7 +233,7 @@ def export_fleet(
     Parameters
     ----------
     client : Client
-    path : str or path
+    path : str or Path
         A new folder, or one of an earlier run, which is completed.
     sealed : bool
         Seal each archive with the key of its user; otherwise anyone who can read the folder can read the

@@ -76,7 +76,8 @@ def process_on_cluster(
     except (OSError, CancelledError) as gone:
         raise NoAnswerError(
             f"The scheduler of the cluster, {dask_client.scheduler.address}, no longer answers "
-            f"({type(gone).__name__}): check its logs. Restart it and run this again; results in a folder are kept."
+            f"({type(gone).__name__}): check its logs. Restart it and run the command again; results in a "
+            "folder are kept."
         ) from None
 
 

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from memframe.display import Markup, format_time, number_of, table, tag
 from memframe.fleet.nights import Night
-from memframe.plot.axes import inline_svg
-from memframe.plot.columns import stacked_columns
+from memframe.plot.axes import SERIES, inline_svg
+from memframe.plot.charts import SEVERITY_COLOURS
+from memframe.plot.columns import draw_columns
 from memframe.report.page import document_html
 from memframe.report.words import WORST_FIRST, words_of
 
@@ -62,8 +64,11 @@ def _head(
     new = number_of(len(changes.new), "new finding", "new findings")
     users = f", of {number_of(n_users, 'user', 'users')}" if n_users else ""
     yield tag("p", f"{new}{users}.", class_="verdict")
+    of_new = changes.new["severity"].value_counts()
+    severities = [f"{of_new[name]:,} {name}" for name in WORST_FIRST if name in of_new]
     parts = {"gone": changes.gone, "settled by a person": changes.settled}
-    yield tag("p", ", ".join(f"{len(found):,} {name}" for name, found in parts.items()) + ".", class_="more")
+    others = ", ".join(f"{len(found):,} {name}" for name, found in parts.items())
+    yield tag("p", f"New: {', '.join(severities)}. {others}." if severities else f"{others}.", class_="more")
     n_failed = int((outcomes["status"] == "failed").sum())
     if n_failed:
         failed = number_of(n_failed, "user", "users")
@@ -145,23 +150,13 @@ def _users(tally: pd.DataFrame) -> Iterator[Markup]:
 
 
 def _over_time(nights: Sequence[Night]) -> Iterator[Markup]:
-    """Yield a picture of the findings of each night, and a table of the checks beside the night before."""
+    """Yield pictures of the nights, and a table of the checks beside the night before."""
     if not nights:
         return
     drawn = nights[-MAX_NIGHTS_DRAWN:]
     yield tag("h2", "Checks over time", id="checks")
     if len(drawn) > 1:
-        words = "Findings of each night by severity"
-        days = [one.night[:10] for one in drawn]
-        parts = {name: [one.count(name) for one in drawn] for name in WORST_FIRST}
-        added = [one.new if one is not nights[0] else 0 for one in drawn]  # of the first night all are
-        svg = inline_svg(
-            lambda ax: stacked_columns(ax, "Findings by night, and how many are new", days, parts, added),
-            words=words,
-            width=11.4,
-            height=3.0,
-        )
-        yield tag("div", tag("div", svg, class_="wide"), class_="pictures")
+        yield tag("div", *_pictures(drawn, is_first=drawn[0] is nights[0]), class_="pictures")
     last, before = nights[-1], nights[-2] if len(nights) > 1 else None
     rows = []
     for check in dict.fromkeys(check for check, _, _ in last.findings + (before.findings if before else ())):
@@ -173,6 +168,30 @@ def _over_time(nights: Sequence[Night]) -> Iterator[Markup]:
         )
     heads = (tag("th", name, class_="n") for name in ("last night", "the night before", "change"))
     yield table(["check", *heads], [row for _, row in sorted(rows, key=lambda one: -one[0])])
+
+
+def _pictures(nights: Sequence[Night], *, is_first: bool) -> Iterator[Markup]:
+    """Yield a picture of what was new each night, and of each severity on a scale of its own, as few are high.
+
+    Findings of severity info ask for nothing, and have none.
+    """
+    days = [f"{datetime.fromisoformat(one.night):%d %b}" for one in nights]
+    new = [one.new for one in nights]
+    drawn = [("New findings", new[is_first:], SERIES[2])]  # of the first night all are
+    drawn += [
+        (f"Findings of severity {name}", [one.count(name) for one in nights], SEVERITY_COLOURS[name])
+        for name in ("high", "medium", "low")
+    ]
+    for title, heights, color in drawn:
+        if any(heights):
+            shown = days[-len(heights) :]
+            svg = inline_svg(
+                partial(draw_columns, title=title, names=shown, heights=heights, color=color),
+                words=f"{title} by night: {', '.join(f'{n:,}' for n in heights)}",
+                width=5.4,
+                height=2.0,
+            )
+            yield tag("div", svg)
 
 
 def _sources(tally: pd.DataFrame) -> Iterator[Markup]:

@@ -45,7 +45,7 @@ class PerUser(Struct, Generic[T], frozen=True):
         if strange and None not in user_ids:
             file = f"{strange[0]}{self.suffix}"
             file = f"{strange[0]}{self.suffix}"
-            message = f"{file} counts for nobody: no access request is of a user with this id"
+            message = f"{file} applies to nobody: no access request is of a user with this id"
             warnings.warn(message, UserWarning, stacklevel=2)
 
 

@@ -35,7 +35,7 @@ from memframe.display import html_card, number_of
 from memframe.errors import ConfigError, FrameError, JournalError, MemframeError, PlanError, check_kind
 from memframe.files import private_folder, process_lock
 from memframe.fleet.per_user import PerUser, decisions_of, read_fleet_decisions, read_policies
-from memframe.fleet.run import FleetFolder, list_users, process_in_threads
+from memframe.fleet.run import AUDIT_FIRST, FleetFolder, list_users, process_in_threads
 from memframe.fleet.work import (
     FINDINGS,
     FINDINGS_FILE,
@@ -157,12 +157,12 @@ def plan_fleet(
     Parameters
     ----------
     client : Client
-    path : str or path
+    path : str or Path
         The folder of an earlier `audit_fleet`. Plans are saved in it, one a user, sealed for you on this machine; they
         replace those of an earlier call, unless their run was begun and not finished.
-    policy : Policy or path
+    policy : Policy or Path
         Its ``[allow]`` says what may be planned; a folder has policies for single users, as in `audit_fleet`.
-    decisions : str or path, optional
+    decisions : str or Path, optional
         As in `audit_fleet`; what was rejected is not planned.
     workers : int
         Threads.
@@ -200,9 +200,7 @@ def plan_fleet(
     rules, folder = _read_rules(policy), FleetFolder(path)
     decided = read_fleet_decisions(decisions)
     if not folder.folders(FINDINGS):
-        raise FrameError(
-            f"{folder.path} holds no audit of a fleet: check the path, or run audit_fleet first."
-        )
+        raise FrameError(f"{folder.path} holds no audit of a fleet", hint=AUDIT_FIRST)
     with _locked(folder):
         places = [place for place in folder.folders(FINDINGS) if _has_work(folder, place, rules)]
         due = _approved(client, folder, places, rules, decided)
@@ -228,9 +226,9 @@ def apply_fleet(
     Parameters
     ----------
     client : Client
-    path : str or path
+    path : str or Path
         The folder with the plans.
-    policy : Policy or path
+    policy : Policy or Path
     workers : int
         Users at a time.
     settle_s : float
@@ -265,7 +263,7 @@ def apply_fleet(
     check_count("workers", workers, 1)
     rules, folder = _read_rules(policy), FleetFolder(path)
     if not folder.path.is_dir():
-        raise FrameError(f"there is no folder {folder.path}: check the path, or run audit_fleet first.")
+        raise FrameError(f"there is no folder {folder.path}", hint=AUDIT_FIRST)
     with _locked(folder):
         due = _approved(client, folder, folder.folders(PLANS), rules)
         apply = partial(_apply_user, client, folder=folder, rules=rules, settle_s=settle_s)
@@ -333,7 +331,7 @@ def _has_work(folder: FleetFolder, place: Path, rules: PerUser[Policy]) -> bool:
 # -- one user
 
 
-_NO_REQUEST = "has no approved access request now: what was made for this user is not applied"
+_NO_REQUEST = "has no approved access request now: the plan for this user is not applied"
 
 
 def _plan_user(
@@ -351,7 +349,7 @@ def _plan_user(
 
     def make(access: Access) -> UserPlan:
         if file.exists() and _is_unfinished(access.client, Plan.load(file)):
-            return row("unfinished", error="an earlier plan was not applied to its end: apply it first")
+            return row("unfinished", error="an earlier plan was not applied completely: apply it first")
         plan = _plan_allowed(access, rules.of(access.user_id) or Policy(), decisions)
         if plan:
             for place in (file.parent.parent, file.parent):

@@ -50,7 +50,15 @@ from memframe.client.responses import canonical_id
 from memframe.client.retry import RateLimiter, SharedRateLimiter
 from memframe.decisions import Settled
 from memframe.display import html_card, number_of
-from memframe.errors import ConfigError, FrameError, MemframeError, NotFoundError, check_kind
+from memframe.errors import (
+    ConfigError,
+    FrameError,
+    Hint,
+    MemframeError,
+    NotFoundError,
+    check_kind,
+    describe_install,
+)
 from memframe.files import atomic_file, atomic_folder, expand_path, process_lock, write_own_file
 from memframe.fleet.nights import (
     NIGHTS,
@@ -161,12 +169,18 @@ class NightChanges(NamedTuple):
     note: str
 
 
+AUDIT_FIRST = Hint(
+    "check the path, or run audit_fleet first", "check the path, or run memframe fleet audit first"
+)
+"""The next step if a folder has no audit."""
+
+
 class FleetFolder:
     """The results of a fleet in a folder.
 
     Parameters
     ----------
-    path : str or path
+    path : str or Path
 
     Attributes
     ----------
@@ -278,9 +292,7 @@ class FleetFolder:
         since = self.night if night is None else parse_night(night)
         places = self.folders(FINDINGS)
         if not places or since is None:
-            raise FrameError(
-                f"{self.path} holds no audit of a fleet: check the path, or run audit_fleet first."
-            )
+            raise FrameError(f"{self.path} holds no audit of a fleet", hint=AUDIT_FIRST)
         parts: list[list[tuple[str, pd.DataFrame]]] = [[], [], [], []]
         unchanged, first, n_skipped = [], [], 0
         for place in places:
@@ -310,7 +322,7 @@ class FleetFolder:
 
         Parameters
         ----------
-        path : str or path
+        path : str or Path
         night : datetime or str, optional
             As in `compare`.
 
@@ -644,7 +656,7 @@ def forget_revoked(client: Client, path: str | PathLike[str]) -> FleetFolder:
     Parameters
     ----------
     client : Client
-    path : str or path
+    path : str or Path
         Of an earlier run of `audit_fleet` or `export_fleet`, which do the same when they run again.
 
     Returns
@@ -696,8 +708,8 @@ def process_users(
             results = _cluster().process_on_cluster(scheduler, client, users, work)
         else:
             raise ConfigError(
-                f"scheduler={scheduler!r:.60}: give 'threads', 'processes' or a dask.distributed.Client (pip install "
-                "'memframe[dask]')"
+                f"scheduler={scheduler!r:.60}: give 'threads', 'processes' or a dask.distributed.Client "
+                f"({describe_install('dask')})"
             )
         for result in results:
             yield result
@@ -715,7 +727,7 @@ def _cluster() -> ModuleType:
     try:
         return import_module("memframe.fleet.dask")
     except ModuleNotFoundError as error:
-        raise ConfigError(f"a cluster needs the library {error.name}: pip install 'memframe[dask]'") from None
+        raise ConfigError(f"a cluster needs the library {error.name}: {describe_install('dask')}") from None
 
 
 def deduplicate(users: Iterable[FleetUser], results: Iterable[UserResult]) -> list[UserResult]:

@@ -37,8 +37,8 @@ from memframe.signin import SignIn, State
 __all__ = ["Panel"]
 
 _PLAIN = (
-    "memframe.Panel: run this cell in a notebook that shows widgets; "
-    "elsewhere panel.sign_in has the same steps as methods."
+    "memframe.Panel: run this cell in a notebook that shows Jupyter widgets. "
+    "Elsewhere, use panel.sign_in, which has the same steps as methods, or `memframe request` in a shell."
 )
 
 _DUE: dict[State, int] = {
@@ -133,6 +133,10 @@ class Panel(VBox):  # type: ignore[misc]  # ipywidgets has no types
     def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
         """Return the widget, and a constant text for front ends without widgets."""
         return {**super()._repr_mimebundle_(**options), "text/plain": _PLAIN}
+
+    def _display_(self) -> str:
+        """Return a text for marimo, which has no Jupyter widgets and asks for this method first."""
+        return _PLAIN
 
     @property
     def access(self) -> Access | None:

@@ -229,9 +229,7 @@ class ChangeBuilder:
             if name == "content" and value is None:
                 error = "content cannot be cleared: put the text back, or delete the memory instead"
             elif cell.is_null and self._on_null == "raise":
-                error = (
-                    f"{name} was emptied: say by on_null (--on-null) what that means, or write memframe.NULL"
-                )
+                error = f"{name} was emptied: say with on_null (--on-null) what that means, or write memframe.NULL"
             if error and not cell.error:
                 self._errors.add(row, error)
             values[name] = value
@@ -264,7 +262,7 @@ class ChangeBuilder:
             elif (
                 edit.place in impossible and self._on_conflict != "theirs"
             ):  # nothing but the time was edited
-                cause = "updated_at is read-only, and of no state that the memory was in"
+                cause = "updated_at is read-only, and not of a known state of the memory"
                 self._errors.add(edit.row, cause)
 
     def _compare_times(
@@ -296,7 +294,9 @@ class ChangeBuilder:
             )
             if n:
                 memories = number_of(n, "memory", "memories")
-                self.notes.append(f"Not written, as the service sets it by the tags: tag_ids of {memories}")
+                self.notes.append(
+                    f"Not written, as the service derives it from the tags: tag_ids of {memories}"
+                )
         times = zip(updated, updated_at, strict=True)
         return dict(zip((blob.id for blob in blobs), times, strict=True)), {*places[is_impossible].tolist()}
 

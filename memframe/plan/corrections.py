@@ -81,7 +81,7 @@ def edit_records(records: Sequence[Change], memory_id: str, fields: Mapping[str,
     edited = _set_fields(change, {name: _read(memory_id, name, cell) for name, cell in fields.items()}, known)
     if not edited.after and not waiting:
         raise PlanError(
-            f"memory {memory_id} holds that already, so that nothing would change: leave the change out with "
+            f"memory {memory_id} already holds that, so nothing would change: leave the change out with "
             f"plan.leave_out([{memory_id!r}])"
         )
     # the deletes of a merge depend on what its keeper holds, but for what is compared with the keeper's own patch
@@ -152,7 +152,7 @@ def _find_change(records: Sequence[Change], memory_id: str) -> Change:
         keeper = next(iter(change.keeps), None)
         way = f", or edit memory {keeper}, which keeps what it says" if keeper else ""
         raise PlanError(
-            f"the plan deletes memory {memory_id}, so that there is nothing to edit: leave it out with "
+            f"the plan deletes memory {memory_id}, so there is nothing to edit: leave it out with "
             f"plan.leave_out([{memory_id!r}]) and edit it in the frame{way}"
         )
     if change.action not in ("patch", "create") or change.verbatim:

@@ -181,7 +181,7 @@ def _check_columns(frame: pd.DataFrame, needed: Sequence[str]) -> None:
     if twice:
         raise PlanError(f"the frame has several columns named {', '.join(twice)}: drop or rename all but one")
     if "id" not in names and "id" in frame.index.names:
-        raise PlanError("id is the index of the frame, where a plan does not look: call reset_index() first")
+        raise PlanError("id is the index of the frame: call reset_index() first, so that it is a column")
     for name in names:
         meant = _guess_column(name, needed, names)
         if meant in names:

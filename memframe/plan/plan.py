@@ -449,7 +449,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
 
         Parameters
         ----------
-        path : str or path
+        path : str or Path
             An existing plan is replaced, any other file is not.
 
         Raises

@@ -1,43 +1,31 @@
-"""Draw counts of some days as columns, their parts upon each other."""
+"""Draw a count of some days as columns."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
 
-from memframe.plot.axes import SMALL, label, legend, prepare
-from memframe.plot.charts import SEVERITY_COLOURS
+from memframe.plot.axes import SMALL, label, prepare
 
-MAX_NAMED = 10
-"""Columns with a name below them, and at most three times as many with a number above."""
+MAX_NAMED = 5
+"""Columns with a name below them."""
+
+MAX_DIGITS = 60
+"""Characters of the numbers above all columns; if there are more, only the last column has its number."""
 
 
-def stacked_columns(
-    ax: Axes, title: str, names: Sequence[str], parts: Mapping[str, Sequence[int]], added: Sequence[int]
-) -> None:
-    """Draw a column for each name, of one part for each severity, and above it how many were added.
-
-    Parameters
-    ----------
-    ax : Axes
-    title : str
-    names : sequence of str
-        One a column.
-    parts : mapping of str to sequence of int
-        By severity, a number for each column.
-    added : sequence of int
-    """
+def draw_columns(ax: Axes, title: str, names: Sequence[str], heights: Sequence[int], color: str) -> None:
+    """Draw a column for each name."""
     ax = prepare(ax, title, grid="y")
-    places, tops = range(len(names)), [0] * len(names)
-    shown = [name for name, heights in parts.items() if any(heights)]
-    handles = []
-    for name in shown:
-        handles.append(ax.bar(places, parts[name], 0.7, bottom=tops, color=SEVERITY_COLOURS[name]))
-        tops = [top + height for top, height in zip(tops, parts[name], strict=True)]
-    for place, top, n in zip(places, tops, added, strict=True):
-        if n and len(names) <= 3 * MAX_NAMED:
-            ax.annotate(f"+{n:,}", (place, top), ha="center", va="bottom", fontsize=SMALL)
+    bars = ax.bar(range(len(names)), heights, 0.7, color=color)
+    numbers = [f"{n:,}" if n else "" for n in heights]
+    if len(names) * max(map(len, numbers)) > MAX_DIGITS:
+        numbers[:-1] = [""] * (len(names) - 1)
+    ax.bar_label(bars, numbers, fontsize=SMALL, padding=1)
     every = -(-len(names) // MAX_NAMED)
-    ax.set_xticks(places[::every], [label(name) for name in names[::every]])
-    legend(ax, handles, shown)
+    shown = range((len(names) - 1) % every, len(names), every)  # the last one always
+    ax.set_xticks(shown, [label(names[place]) for place in shown])
+    ax.yaxis.set_major_locator(MaxNLocator(4, integer=True))
+    ax.set_ylim(0, 1.15 * max(*heights, 1))

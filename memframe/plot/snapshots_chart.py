@@ -33,7 +33,7 @@ def history(path: str | PathLike[str]) -> Figure:
 
     Parameters
     ----------
-    path : str or path
+    path : str or Path
         The folder of an archive.
 
     Returns

@@ -52,7 +52,7 @@ def read_memories(
 
     Parameters
     ----------
-    path_or_text : str or path
+    path_or_text : str or Path
         A file, a folder, a zip archive, or the text itself: a ``str`` is treated as text if it contains a line
         end or begins with a bracket or brace. Pass such a path as a `Path`.
     format : str
@@ -128,7 +128,7 @@ def join_reads(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
     reports, named = [frame.attrs[READ] for frame in frames], []
     for frame, report in zip(frames, reports, strict=True):
         if report["format"] == "memframe":
-            raise FrameError(f"{report['file']} is an archive of memframe, and read by itself only.")
+            raise FrameError(f"{report['file']} is an archive of memframe: read it on its own.")
         files = [str(Path(report["file"], name if isinstance(name, str) else "")) for name in frame["file"]]
         named.append(frame.assign(file=pd.array(files, "str")))
     together = pd.concat(named, ignore_index=True)

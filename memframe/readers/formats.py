@@ -53,9 +53,9 @@ class Format(NamedTuple):
     dropped : tuple of (str, object, str)
         Key and value of entries that are left out, and why.
     beside : dict of str to str
-        Lists of what is no memory, and what it is.
+        Lists that are counted but not read, such as relations, with their noun.
     states : str
-        Keys of the number of entries that the file states; with + between, of the numbers of several kinds.
+        Keys under which the file states its number of entries; with + between, the numbers of several kinds.
     note : str
         What the format cannot hold; added to the summary of every read.
     is_written_back : bool

@@ -257,7 +257,7 @@ def decode(data: bytes, name: str) -> Document:
     except UnicodeDecodeError as error:
         if b"\0" in data[:_SAMPLE_BYTES]:
             raise FrameError(
-                f"{name} is no text: pass the export itself, in a format such as JSON or CSV."
+                f"{name} is not text: pass the export itself, in a format such as JSON or CSV."
             ) from None
         raise FrameError(f"{name} is not UTF-8 text at byte {error.start:,}: save it as UTF-8.") from None
 

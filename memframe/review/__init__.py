@@ -30,9 +30,9 @@ def review(
     Parameters
     ----------
     audit_or_plan : Audit or Plan
-    decisions : str or path, optional
+    decisions : str or Path, optional
         File in which decisions last; it is made if there is none. Without it they end with the process.
-    policy : Policy, path or None
+    policy : Policy, Path or None
         What may never happen, whatever is accepted. `Review.plan` leaves out what it protects, and is refused beyond
         its limits.
     now : datetime, optional

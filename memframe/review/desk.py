@@ -65,7 +65,11 @@ QUEUE = {
 }
 """Columns of `Review.queue`."""
 
-PROGRESS = ("check", "kind", "proposals", "left", "accepted", "edited", "rejected", "later", "bound")
+PROGRESS = (
+    *("check", "kind", "proposals", "left", "accepted", "edited", "rejected", "later"),
+    *("judged", "right", "bound"),
+)
+"""Columns of `Review.progress`."""
 
 _PLACE: Mapping[str, int] = {"": 0, "later": 1, "accepted": 2, "edited": 2, "rejected": 3}
 """Order of the queue by decision."""
@@ -213,6 +217,8 @@ class Review:
         states = {one.id: state for one in self._proposals.values() if (state := self.state(one))}
         for proposal, state in states.items():
             item = self._proposals[proposal].first
+            if self.decisions.last[item.key].n_together > 1:
+                continue
             (right if state == "accepted" else wrong)[item.check, item.kind] += state != "later"
 
         @cache
@@ -309,17 +315,21 @@ class Review:
     def progress(self) -> pd.DataFrame:
         """Counts of decisions by check and kind, and how many of the remaining proposals can be wrong.
 
-        Columns ``check kind proposals left accepted edited rejected later bound``. ``bound`` is the upper bound, at
-        95 %, of the share of wrong ones among those of a single memory, which are dealt at random; an edited one was
-        wrong. It is missing before the first decision. A bound of a share is no bound of the harm.
+        Columns ``check kind proposals left accepted edited rejected later judged right bound``. ``judged`` were decided
+        one by one, and of these ``right`` were accepted. ``bound`` is the upper bound, at 95 %, of the share of wrong
+        ones among the judged ones of a single memory, which are dealt at random; an edited one was wrong. It is
+        missing before the first decision. A bound of a share is no bound of the harm.
         """
         counts: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
         for one in self._proposals.values():
             state = self.state(one)
             count = counts[one.first.check, one.first.kind]
             count.update(["proposals", state, *(["left"] if state in ("", "later") else [])])
-            if one.n_members == 1 and state in ("accepted", "edited", "rejected"):
-                count.update(["dealt", *(["wrong"] if state != "accepted" else [])])
+            is_decided = state in ("accepted", "edited", "rejected")
+            if is_decided and self.decisions.last[one.first.key].n_together == 1:
+                count.update(["judged", *(["right"] if state == "accepted" else [])])
+                if one.n_members == 1:
+                    count.update(["dealt", *(["wrong"] if state != "accepted" else [])])
         rows = [
             (*kind, *(count[name] for name in PROGRESS[2:-1]),
              bound_wrong_share(count["dealt"], count["wrong"]) if count["dealt"] else np.nan)
@@ -438,7 +448,8 @@ class Review:
         idle = [one.id for one in chosen if one.action == "none"]
         if idle:
             raise PlanError(
-                f"accepting {list_some(idle)} would do nothing, as only a person knows what is right: edit or reject"
+                f"accepting {list_some(idle)} would do nothing, because only a person knows what is right: "
+                "edit or reject"
             )
         self._decide(chosen, "accepted", note, until)
 
@@ -554,7 +565,7 @@ class Review:
             queue = self.proposals
             if len(which) != len(queue):
                 raise PlanError(
-                    f"the mask has {len(which):,} rows, review.queue {len(queue):,}: make it anew"
+                    f"the mask has {len(which):,} rows, review.queue {len(queue):,}: make a new mask"
                 )
             return [queue[place] for place in np.flatnonzero(np.asarray(which, bool))]
         if not isinstance(which, Iterable):
@@ -579,7 +590,7 @@ class Review:
         lines = {
             item.key: Decision(
                 key=item.key, decision=verdict, check=item.check, kind=item.kind,
-                id=item.id, by=by, at=at, until=end, note=note,
+                id=item.id, by=by, at=at, until=end, note=note, n_together=len(chosen),
             )
             for one in chosen
             for item in one.items

@@ -101,7 +101,7 @@ class Proposal(Struct, frozen=True):
     keeps : tuple of str
         Memories that stay, and say what those that go said.
     action : str
-        Of the whole: a merge if one of the items is one.
+        Of the whole: a merge if one of the items is one, and a memory stays.
     """
 
     id: str
@@ -122,8 +122,9 @@ class Proposal(Struct, frozen=True):
         ids = tuple(dict.fromkeys(item.id for item in acting if item.id is not None))
         own = {*ids}
         keeps = tuple(dict.fromkeys(item.keeps for item in items if item.keeps and item.keeps not in own))
-        is_merge = any(item.action == "merge" for item in items)
-        return Proposal(proposal, tuple(items), ids, keeps, "merge" if is_merge else first.action)
+        is_merge = bool(keeps) and any(item.action == "merge" for item in items)
+        action = "merge" if is_merge else "delete" if first.action == "merge" else first.action
+        return Proposal(proposal, tuple(items), ids, keeps, action)
 
     @property
     def first(self) -> Point:

@@ -241,7 +241,7 @@ class Desk(AnyWidget):
         if item is None or bound is None:
             return {"bound": "", "offer": None}
         sentence = (
-            f"At most {100 * bound:.1f} % of this kind are wrong, by what you decided so far (at 95 %)."
+            f"By your decisions so far, at most {100 * bound:.1f} % of this kind are wrong (95 % confidence)."
         )
         rest = self._review.remaining(item.check, item.kind) if bound <= THRESHOLD else []
         offer = {
@@ -249,7 +249,7 @@ class Desk(AnyWidget):
             "kind": item.kind,
             "n": len(rest),
             "label": f"Accept the remaining {len(rest):,} of {self._kind_of(item.check)} ({item.kind})",
-            "warning": "A bound on the share is no bound on the harm.",
+            "warning": "This limits how many are wrong, not how much harm one does.",
         }
         return {"bound": sentence, "offer": offer if rest else None}
 
@@ -418,12 +418,12 @@ class Desk(AnyWidget):
 
     def _split(self, one: Proposal, memory: str | None = None) -> dict[str, Any]:
         self._review.split(one.id, memory)
-        return self._regrouped(self._asked_by, "Taken out." if memory else "Opened: decide one by one.")
+        return self._regrouped(self._asked_by, "Taken out." if memory else "Opened: decide on each memory.")
 
     def _undo(self, view: str) -> dict[str, Any]:
         taken_back = {*self._review.undo()}
         found = next((n for n, one in enumerate(self._lists[view]) if one.id in taken_back), None)
-        return self._regrouped(view, "Took back the last decision.") | {"place": found}
+        return self._regrouped(view, "Undone: the last decision.") | {"place": found}
 
     def _accept_rest(self, view: str, note: str, check: str, kind: str, n: int) -> dict[str, Any]:
         rest = self._review.remaining(check, kind)

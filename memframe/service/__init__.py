@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from memframe.errors import describe_install
+
 if TYPE_CHECKING:
     from memframe.service.local import LocalService, run_local
 
@@ -18,7 +20,7 @@ def __getattr__(name: str) -> Any:
         from memframe.service import local  # noqa: PLC0415 - the parts below must not load the whole
     except ModuleNotFoundError as missing:
         raise ModuleNotFoundError(
-            f"the service needs the library {missing.name}: pip install 'memframe[service]'",
+            f"the service needs the library {missing.name}: {describe_install('service')}",
             name=missing.name,
         ) from None
     return getattr(local, name)

@@ -45,7 +45,7 @@ def refused(plan, words, kind=mf.PlanError, **options):
 
 def test_a_plan_for_somebody_else_is_refused():
     plan = creates(World())
-    refused(replace(plan, user_id="0b5e9e9c-3d1f-4c55-9a53-6f5d4a1b2c3d"), "for the user 0b5e9e9c")
+    refused(replace(plan, user_id="0b5e9e9c-3d1f-4c55-9a53-6f5d4a1b2c3d"), "for user 0b5e9e9c")
     refused(
         replace(plan, base_url="https://elsewhere.example.org/api/v1"), "for the service https://elsewhere"
     )
@@ -88,7 +88,7 @@ def test_the_journal_of_another_user_is_refused(tmp_path):
     play.run()
     access = STAGE.access()
     access.credentials = replace(access.credentials, user_id="0b5e9e9c-3d1f-4c55-9a53-6f5d4a1b2c3d")
-    with pytest.raises(mf.PlanError, match="this journal is for the user"):
+    with pytest.raises(mf.PlanError, match="this journal is for user"):
         resume_run(access, STAGE.journal, **play.options)
 
 
@@ -211,7 +211,7 @@ def test_a_run_says_what_happened_in_a_line_and_in_a_table():
         (OUTCOMES, Verification(), "1 conflict.*resume_run"),
         (OUTCOMES[:2], Verification(), "1 conflict.*new plan"),
         (OUTCOMES[:1], Verification(n_checked=1, missing=("m1",)), r"1 missing \(m1\)"),
-        (OUTCOMES[:1], Verification(n_checked=1, unlike=("m1",)), "reading back otherwise"),
+        (OUTCOMES[:1], Verification(n_checked=1, unlike=("m1",)), "read back differently"),
         (OUTCOMES[:1], Verification(duplicates=(("m1", "m2"),)), "m1 = m2"),
         (OUTCOMES[:1], Verification(failure="cannot reach it"), "not read back: cannot reach it"),
     ],

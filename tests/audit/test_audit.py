@@ -80,9 +80,10 @@ def test_rows_and_groups_are_of_one_check(audit):
 
 
 def test_what_comes_in_is_not_changed(sample):
-    before = sample.copy(deep=True)
-    mf.audit_memories(sample)
-    pd.testing.assert_frame_equal(sample, before)
+    some = sample.head(60)
+    before = some.copy(deep=True)
+    mf.audit_memories(some)
+    pd.testing.assert_frame_equal(some, before)
 
 
 def test_a_frame_without_memories_has_no_findings():
@@ -96,7 +97,7 @@ def test_a_frame_without_memories_has_no_findings():
     "columns", [[], ["created_at"], ["updated_at", "tags"], ["title", "source", "importance"]]
 )
 def test_a_frame_with_few_columns_is_audited_and_the_others_named(sample, columns):
-    audit = mf.audit_memories(sample[["id", "content", *columns]])
+    audit = mf.audit_memories(sample[["id", "content", *columns]].head(20))
     absent = next(said for said in audit.not_checked if said.startswith("Columns"))
     assert {name for name in ("title", "summary", "tags", "source", "created_at") if name in absent} == (
         {"title", "summary", "tags", "source", "created_at"} - set(columns)
@@ -421,7 +422,7 @@ def written(audit, path):
 
 
 @given(secret=SECRETS)
-@settings(max_examples=5)
+@settings(max_examples=3)
 def test_no_output_holds_the_secret(tmp_path_factory, secret):
     told = f"The wifi password is {secret}"
     around = (told, told, f"{told} ", told.upper(), f"Memory stored: {told}", f"{told}, since 2024")

@@ -20,6 +20,7 @@ from tests.audit import corpora
 from tests.canaries import stands
 from tests.chat_stub import ChatStub, completion, said
 
+MIB = 1 << 20
 TEXTS = [
     "Ada lives in a flat in Leeds.",
     "Ada moved from the flat in Leeds to Ghent.",
@@ -237,8 +238,11 @@ def test_a_model_is_asked_as_the_protocol_says():
     assert audit.judgement.n_right == 20
 
 
-PACKED = gzip.compress(gzip.compress(bytes(200 << 20)))
+PACKED = gzip.compress(gzip.compress(bytes(MIB)) * 200)
 """A few hundred bytes that unpack to 200 MB."""
+
+LARGE = {"nested", "nested outside", "packed twice", "packed", "too much"}
+"""Replies of which memory is counted, which makes an audit three times as slow."""
 
 
 def bad_replies(stub):
@@ -277,10 +281,12 @@ def test_a_bad_answer_leaves_questions_unanswered(name, plain):
     with ChatStub() as stub:
         stub.otherwise, problem, n_requests = bad_replies(stub)[name]
         judge = chat(stub, next(MODELS), timeout_s=0.3 if name == "silence" else 10)
-        tracemalloc.start()
+        if name in LARGE:
+            tracemalloc.start()
         audit = mf.audit_memories(memories, judge=judge)
-        assert tracemalloc.get_traced_memory()[1] < 100 << 20
-        tracemalloc.stop()
+        if name in LARGE:
+            assert tracemalloc.get_traced_memory()[1] < 100 * MIB
+            tracemalloc.stop()
     assert audit.judged["verdict"].isna().all()
     pd.testing.assert_frame_equal(audit.findings, plain)
     assert problem in " ".join(audit.by_judge)

@@ -43,6 +43,104 @@ APP_PASSWORD=⟦abcd efgh ijkl mnop⟧
 her password is ⟦Tr0ub;dor&3x⟧
 my wifi password: ⟦fi&sh!92⟧
 """
+KINDS = """
+# a maker's key alone
+⟦sk-proj-b7Qm2XvL9tRk4WzP8nYd3HfJ6cGs1KaE5uTo0iVw⟧
+notes for later ⟦ghp_k3Vq8LmZ1xRt6YbN4wPd9HsJ2fGc7KaE5uTo⟧
+# behind a file name
+ai_policy.py: ⟦sk-api-Rk4WzP8nYd3HfJ6cGs1KaE5uTo0iVwb7Qm2XvL9tRk4WzP8nYd3HfJ6cGs1K⟧
+config/settings.yaml: ⟦sk-live-nYd3HfJ6cGs1KaE5uTo0iVwb7Qm2XvL9tRk4WzP8⟧
+# variable of an environment
+export OPENROUTER_KEY=⟦Vq8LmZ1xRt6YbN4wPd9H⟧
+STRIPE_WEBHOOK_SECRET=⟦n4wPd9HsJ2fGc7KaE5uTo⟧
+# assigned digits
+AUTH_JWT_SECRET=⟦83920174650182⟧
+SESSION_SECRET = ⟦917354628801⟧
+ADMIN_PASSWORD: ⟦8842071936⟧
+# option of a command, in quotes
+sshpass -p '⟦@Q2%Y8Cbf%)mvSGQ41⟧' ssh u@203.0.113.7
+mysql -u root --password='⟦@x9(Kd)mZ4⟧' shop
+# option of a command
+redis-cli -a ⟦vK83hdQ02x⟧ ping
+curl -u ada:⟦vK83hdQ02x⟧ https://x.example/api
+# a service and its API
+read API: ⟦SKWQ0ABCTEWZQJ5H⟧
+ThingSpeak write API: ⟦7HQ2LMZ1XRT6YBN4⟧
+Weather API: ⟦b7qm2xvl9trk4wzp8nyd3hfj⟧
+# header of a request
+Authorization: Bearer ⟦b7Qm2XvL9tRk4WzP8nYd3HfJ6c⟧
+curl -H "X-Api-Key: ⟦b7Qm2XvL9tRk4WzP8nYd3HfJ6c⟧" https://x.example
+# member of JSON
+{"apiKey": "⟦b7Qm2XvL9tRk4WzP8nYd⟧", "region": "eu"}
+{"user": "ada", "password": "⟦Moana2016!x⟧"}
+# line of YAML
+db_password: ⟦Moana2016x⟧
+secret_key: ⟦b7Qm2XvL9tRk4WzP8nYd⟧
+# bold label
+**Password:** `⟦Moana2016x⟧`
+- **API Key**: ⟦b7Qm2XvL9tRk4WzP8nYd⟧
+# row of a table
+| Password | ⟦Moana2016x⟧ |
+| API key | `⟦b7Qm2XvL9tRk4WzP8nYd⟧` |
+# name and password
+Login: ada@example.org / ⟦Moana2016x⟧
+user: ada, pass: ⟦Moana2016x⟧
+credentials for the NAS: ada:⟦Moana2016!x⟧
+# label in Chinese
+账号: ada77 密码: ⟦Moana2016x⟧
+WiFi密码：⟦moana20162016⟧
+# address with a password
+postgres://app:⟦b7Qm2XvL9t⟧@db.internal:5432/prod
+git remote https://ada:⟦b7Qm2XvL9tRk4WzP8nYd⟧@git.internal/x.git
+# parameter of an address
+https://api.internal/v1/x?api_key=⟦b7Qm2XvL9tRk4WzP8nYd⟧
+https://open.internal/token?appsecret=⟦b7qm2xvl9trk4wzp8nyd3hfj6cgs1kae⟧
+# webhook
+https://⟦hooks.slack.com/services/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⟧
+# bot
+Bot token: ⟦7283940561:AAHk3Vq8LmZ1xRt6YbN4wPd9HsJ2fGc7KaE⟧
+# signed token
+jwt ⟦eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.b7Qm2XvL9tRk4WzP8nYd3HfJ6cGs1KaE5uTo0iVwb7Q⟧
+# cookie
+Cookie: sessionid=⟦b7qm2xvl9trk4wzp8nyd3hfj6cgs1kae⟧
+# pair of a cloud
+aws_secret_access_key = ⟦wJq8xZt1LmNcEr5YdVb0KpHs7Uf2GaRi9ToXq3Be⟧
+# password told
+The wifi password is ⟦kolibri-77-haus⟧
+my netflix password is ⟦Moana2016x⟧, do not tell mum
+She logs in to the portal with ⟦Moana2016!x⟧ as the password
+# password of a machine
+ai-server sudo: ⟦blau77hd⟧.
+root on the pi: ⟦blau77hd⟧
+VM password: ⟦Xk%9wQe!mvSG42⟧
+# PIN told
+My bank card PIN is ⟦4071⟧
+PIN for the phone: ⟦407193⟧
+# code of a door
+Gate code ⟦2580#⟧ for the courier
+Alarm: ⟦5471⟧ to disarm
+# recovery code
+GitHub recovery codes: ⟦a3f91-c72de⟧
+2fa backup: ⟦829104 554821 003917⟧
+# seed phrase
+seed phrase: ⟦legal winner thank year wave sausage worth useful legal winner thank yellow⟧
+# security answer
+Mother's maiden name for the bank: ⟦Kowalczyk⟧
+# hidden characters in the label
+pass\u200bword: ⟦Moana2016x⟧
+api\u200b_key: ⟦b7Qm2XvL9tRk4WzP8nYd⟧
+# one-time code
+your login code is ⟦829104⟧
+# license
+License key: ⟦K3VQ8-LMZ1X-RT6YB-N4WPD-9HSJ2⟧
+Activation key for the editor: ⟦K3VQ8-LMZ1X-RT6YB-N4WPD⟧
+# access token in words
+access token for home assistant ⟦b7Qm2XvL9tRk4WzP8nYd3HfJ6cGs1KaE5uTo0iVw⟧
+# private key of a wallet
+wallet private key ⟦0x4c0883a69102937d6231471b5dbb6204fe5129617082792ae468d01a3f362318⟧
+"""
+"""Kinds of places in which real memories hold a secret, with made-up values; a line after # names a kind."""
+
 NO_PLACES = r"""
 docker login -u bot -p "$(pass show registry)"
 gpg --pinentry-mode loopback --passphrase "$P" x
@@ -104,7 +202,9 @@ def test_what_stands_in_a_place_is_found(rule, text):
     assert rule.regex.search(text).span("word") in {*zip(found["start"], found["end"], strict=True)}
 
 
-@pytest.mark.parametrize("line", lines(BEHIND) + lines(SPELLED))
+@pytest.mark.parametrize(
+    "line", lines(BEHIND) + lines(SPELLED) + [line for line in lines(KINDS) if not line.startswith("# ")]
+)
 def test_the_whole_secret_is_found(line):
     text, ((_, start, end),) = marked(line)
     found = find_secrets(frame_of([text]))

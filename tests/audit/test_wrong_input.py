@@ -32,7 +32,11 @@ def named(audit, folder):
         audit.summary,
         audit.candidates,
         *audit.compare(folder / "audit.json"),
-        *(each(check) for check in mf.audit.CHECKS for each in (audit.groups, audit.rows)),
+        *(
+            each(check)
+            for check in {"sealed", *audit.findings["check"]}
+            for each in (audit.groups, audit.rows)
+        ),
     ]
 
 

@@ -624,11 +624,9 @@ def test_all_that_was_told_of_the_sample_is_still_there(ilka):
             ] == []
 
 
-def test_the_cleanup_of_the_sample_loses_no_value_that_no_other_memory_holds(store):
-    store.fill(*map(msgspec.structs.asdict, load_sample()), tags=load_sample_tags())
-    plan = store.plan()
-    assert plan.counts["delete"] > 10
-    assert plan.losses.to_dict("records") == []
+def test_the_cleanup_of_the_sample_loses_no_value_that_no_other_memory_holds(ilka):
+    assert ilka.plan.counts["delete"] > 10
+    assert ilka.plan.losses.to_dict("records") == []
 
 
 def test_nothing_is_left_to_plan_for_the_sample(ilka):

@@ -38,7 +38,7 @@ def test_a_copy_is_written_beside_and_the_file_stays(notes, folder):
     assert copy.stat().st_mode & 0o777 == 0o640
     assert "Clean copy: MEMORY.cleaned.md" in done.stdout
     assert "2580" not in done.output
-    assert "is there already" in invoke("clean", "MEMORY.md", code=1).stderr
+    assert "already exists" in invoke("clean", "MEMORY.md", code=1).stderr
     invoke("clean", "MEMORY.md", "--force")
     invoke("clean", "MEMORY.md", "--out", "clean.md", "--accept", "exact_duplicate")
     assert (folder / "clean.md").read_text() == CLEAN.replace("[redacted: access code]", "2580#")

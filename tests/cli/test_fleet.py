@@ -11,7 +11,7 @@ from memframe import wire
 from memframe.audit.findings import SEVERITIES
 from memframe.fleet import FleetFolder
 from tests.cli.conftest import invoke
-from tests.faults import FaultProxy, answered, changed
+from tests.faults import FaultProxy, answered, changed, refused
 from tests.test_fleet import N_ROWS, village
 
 __all__ = ["village"]
@@ -67,7 +67,7 @@ def test_another_night_ends_with_what_it_knows_to_be_there(proxy, tmp_path):
     assert {row["user_id"] for row in values["new"]} == {*FleetFolder(path).findings.user_id}
     assert sum(row["n"] for row in values["new"]) == len(FleetFolder(path).findings)
 
-    proxy.always(wire.GET_CREDENTIALS, answered(500))  # nobody is reached: the findings of before are no news
+    proxy.always(wire.GET_CREDENTIALS, refused)  # nobody is reached: the findings of before are no news
     failed = call("audit", path, "--no-archives", "--fail-on", "low", "--json", code=1)
     assert json.loads(failed.stdout)["n_findings"] == 0
     assert len(FleetFolder(path).findings)
@@ -95,7 +95,7 @@ def test_what_goes_wrong_is_named(village, proxy, tmp_path):
     assert "stopped; 0 users are done in " in done.stderr
     assert "the same command again for the others" in done.stderr
 
-    proxy.script(wire.GET_CREDENTIALS, answered(500, {"title": "out of\x1b[2J order"}))
+    proxy.script(wire.GET_CREDENTIALS, answered(422, {"title": "out of\x1b[2J order"}))
     done = call("export", path, "--workers", "1", code=1)
     assert "2 users done, 1 failed, 1 revoked" in done.stdout
     assert "out of\\x1b[2J order" in done.stderr

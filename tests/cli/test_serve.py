@@ -217,7 +217,7 @@ def test_a_command_whose_libraries_are_missing_says_what_to_install(monkeypatch)
     assert "serve" in invoke("--help").output
     for options in ([], ["--data", "here", "extra"]):
         answer = invoke("serve", *options, code=1)
-        assert "pip install 'memframe[service]'" in answer.stderr
+        assert "pip install '.[service]' in a clone" in answer.stderr
     code = """
 import sys
 sys.modules["uvicorn"] = None
@@ -229,7 +229,7 @@ for start in ("memframe.service.run_local()", "from memframe.demo import SampleS
         print(error)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
-    assert done.stdout.count("needs the library uvicorn: pip install 'memframe[service]'") == 2
+    assert done.stdout.count("needs the library uvicorn: pip install '.[service]' in a clone") == 2
 
 
 def test_data_may_lie_in_a_folder_whose_name_is_not_utf_8(latin_folder):

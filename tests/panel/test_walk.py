@@ -208,6 +208,7 @@ def test_the_display_is_the_same_whatever_is_on_it(connected, user):
     answer(connected, user)
     assert connected.panel._repr_mimebundle_() == before
     assert before["text/plain"].startswith("memframe.Panel: ")
+    assert connected.panel._display_() == before["text/plain"]  # marimo
     assert repr(connected.panel) == "<memframe.Panel>"
     assert "application/vnd.jupyter.widget-view+json" in before
     with pytest.raises(TypeError, match="cannot be pickled"):

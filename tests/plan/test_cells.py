@@ -194,7 +194,7 @@ def test_what_cannot_be_sent_is_said_before_anything_is_asked(watched, case):
 def test_ids_of_tags_of_rows_that_were_not_loaded_are_named(writers, tag_ids):
     plan = mf.plan_changes(writers.stranger(), writers.edited(tag_ids=tag_ids, title="Green tea"))
     assert sent(plan) == {"a": {"title": "Green tea"}}
-    assert plan.notes == ("Not written, as the service sets it by the tags: tag_ids of 1 memory",)
+    assert plan.notes == ("Not written, as the service derives it from the tags: tag_ids of 1 memory",)
     assert mf.plan_changes(writers.stranger(), writers.edited(title="Green tea")).notes == ()
     tagged = writers.edited(tags=["new"])[["id", "tags", "tag_ids"]]
     assert mf.plan_changes(writers.stranger(), tagged).notes == ()
@@ -276,7 +276,7 @@ def test_values_outside_the_bounds_that_nobody_touched_are_left_alone(stranger):
         (lambda m: pd.concat([m, m[["title"]]], axis=1), "several columns named title"),
         (lambda m: pd.concat([m, m.loc[["b"]]]), "rows b, b: the id .* occurs 2 times"),
         (lambda m: pd.DataFrame({"text": ["tea"]}), "none of the columns of memories; it has text: rename"),
-        (lambda m: m.title, "a pandas Series, not a pandas DataFrame: choose rows with"),
+        (lambda m: m.title, "a pandas Series, not a pandas DataFrame: select rows with"),
         (lambda m: m.to_dict(), r"a dict, not a pandas DataFrame: pd\.DataFrame"),
     ],
 )

@@ -403,14 +403,21 @@ def test_the_remaining_are_offered_once_few_of_them_can_be_wrong():
     )
     desk = mf.review(audit)
     assert desk.remaining("exact_duplicate", "copy") == []
-    desk.accept(desk.queue.head(58))
+    desk.accept(desk.queue.head(2))
+    desk.undo()
+    ids = desk.queue.proposal.tolist()
+    for one in ids[:58]:
+        desk.accept(one)
     assert desk.remaining("exact_duplicate", "copy") == []
-    desk.accept(desk.queue.head(1))
+    desk.accept(ids[58])
     rest = desk.remaining("exact_duplicate", "copy")
     assert len(rest) == 11
     assert desk.progress["bound"].tolist() == [pytest.approx(1 - 0.05 ** (1 / 59))]
-    desk.reject(rest[0])
-    assert desk.remaining("exact_duplicate", "copy") == []
+    desk.accept(rest[:10])  # together: nobody looked at them
+    assert desk.progress[["accepted", "judged", "right"]].iloc[0].tolist() == [69, 59, 59]
+    assert desk.progress["bound"].tolist() == [pytest.approx(1 - 0.05 ** (1 / 59))]
+    desk.reject(rest[10])
+    assert desk.progress["bound"].iloc[0] > 0.05
 
 
 def reviewed(audit, tmp_path, policy):
@@ -433,7 +440,8 @@ def test_deletes_by_wording_are_offered_up_to_the_share_of_the_policy(tmp_path, 
     audit = dataclasses.replace(audit, findings=found)
     policy = "" if share is None else f"[limits]\ndelete_share = {share}\n[protect]\nids = ['m7']\n"
     desk, check, kind, ids = reviewed(audit, tmp_path, policy)
-    desk.accept([one for one in ids if desk.find(one).ids != ("m7",)][:59])
+    for one in [one for one in ids if desk.find(one).ids != ("m7",)][:59]:
+        desk.accept(one)
     assert len(desk.remaining(check, kind)) == min(n, 140 if share == 1 else n)
 
 
@@ -446,7 +454,8 @@ def test_what_holds_a_value_that_no_other_memory_holds_is_not_offered(tmp_path):
     )  # fmt: skip
     desk = mf.review(dataclasses.replace(audit, findings=found))
     ids = [one.id for one in desk.proposals if one.ids != ("m69",)]
-    desk.accept(ids[:59])
+    for one in ids[:59]:
+        desk.accept(one)
     assert set(desk.remaining("junk", "status_report")) == set(ids[59:])
 
 
@@ -480,8 +489,9 @@ def test_a_plan_is_cut_to_what_was_accepted(loaded):
     assert desk.plan() == whole
 
 
-def test_of_equal_memories_one_stays_and_is_shown(user):
-    texts = ["What are my options?"] * 6 + [f"Rows on lake {n} with {name}" for n, name in enumerate(NAMES)]
+def test_of_equal_memories_one_stays_and_is_shown(user, tmp_path):
+    texts = ["What are my options?"] * 6 + ["The parcel arrives on Saturday between 7 and 9."] * 2
+    texts += [f"Rows on lake {n} with {name}" for n, name in enumerate(NAMES)]
     start = datetime(2026, 1, 1, tzinfo=UTC)
     times = [str(start + timedelta(days=9 * n)) for n in range(len(texts))]
     user.service.import_memories(
@@ -495,10 +505,14 @@ def test_of_equal_memories_one_stays_and_is_shown(user):
     memories = mf.load_memories(access, progress=False)
     desk = mf.review(mf.audit_memories(memories, now=NOW), now=NOW)
     groups = [one for one in desk.proposals if len(one.ids) > 1]
-    assert [len(one.ids) for one in groups] == [5]
-    assert all(one.keeps for one in groups if one.action == "merge")
+    shown = [(one.first.check, one.action, len(one.ids), len(one.keeps)) for one in groups]
+    assert shown == [("junk", "delete", 5, 1), ("stale", "delete", 2, 0)]
     desk.accept(desk.queue)
     plan = desk.plan(access)
     gone = {change.id for change in plan.records if change.action == "delete"}
     assert len(gone & {*memories.id[memories.content == texts[0]]}) == 5
-    assert desk.count_effects().n_deleted == 5
+    assert desk.count_effects().n_deleted == len(gone) == 7
+    desk.to_html(tmp_path / "review.html")
+    page = (tmp_path / "review.html").read_text()
+    assert "Junk (repeated)" in page
+    assert not any(word in page for word in ("options", "Saturday"))

@@ -9,11 +9,11 @@ from urllib.parse import urlsplit
 import pytest
 import requests
 
-from memframe.service import server
+from memframe.service import bounds
 from memframe.service.app import AppFactory, create_app
 from memframe.service.deployment import Addresses, ServiceConfig, open_deployment
 from memframe.service.local import serving_in_thread
-from memframe.service.server import listen
+from memframe.service.server import listen, make_server
 from tests.conftest import serving_tests
 from tests.service.conftest import Caller, Grant
 
@@ -42,7 +42,7 @@ MIB = b"x" * 1_048_576
 def local():
     """A service on SQLite: connections do not depend on the database."""
     with pytest.MonkeyPatch.context() as monkeypatch, serving_tests() as local:
-        monkeypatch.setattr(server, "LOOK_EVERY_S", 0.2)
+        monkeypatch.setattr(bounds, "LOOK_EVERY_S", 0.2)
         yield local
 
 
@@ -132,7 +132,7 @@ def impatient(monkeypatch):
     for name, seconds in {
         "LOOK_EVERY_S": 0.02, "HEAD_TIMEOUT_S": 0.6, "REQUEST_TIMEOUT_S": 1.0, "KEEP_ALIVE_S": 0.2,
     }.items():  # fmt: skip
-        monkeypatch.setattr(server, name, seconds)
+        monkeypatch.setattr(bounds, name, seconds)
     with serving_tests() as local:
         yield local
 
@@ -184,7 +184,7 @@ def is_waited_for(connection, drip):
 
 
 def test_who_does_not_read_the_answer_is_let_go(monkeypatch, impatient):
-    monkeypatch.setattr(server, "ANSWER_TIMEOUT_S", 0.8)
+    monkeypatch.setattr(bounds, "ANSWER_TIMEOUT_S", 0.8)
     grant = Grant(impatient, Caller(impatient.base_url, impatient.api_key))
     for _ in range(16):
         grant.create("x" * 900_000)
@@ -197,7 +197,7 @@ def test_who_does_not_read_the_answer_is_let_go(monkeypatch, impatient):
         connection.sendall(head.encode())
         assert connection.recv(12) == b"HTTP/1.1 200"
         monkeypatch.setattr(
-            server, "MAX_CONNECTIONS", 1
+            bounds, "MAX_CONNECTIONS", 1
         )  # not before: that of the grant is closed a moment later
         tries = until_let_in(impatient)
     assert tries > 1, "the answer was never in anybody's way"
@@ -212,7 +212,7 @@ def until_let_in(local, tries=2000):
 
 
 def test_a_crowd_of_connections_is_told_so_and_those_that_are_there_go_on(monkeypatch, local):
-    monkeypatch.setattr(server, "MAX_CONNECTIONS", 20)
+    monkeypatch.setattr(bounds, "MAX_CONNECTIONS", 20)
     with ExitStack() as stack:
         many = [stack.enter_context(connected(local)) for _ in range(20)]
         for connection in many:
@@ -235,7 +235,7 @@ def test_one_address_holds_a_bounded_number_of_connections_and_a_proxy_any(tmp_p
     with closing(deployment), listen("127.0.0.1", 0) as listening, ExitStack() as stack:
         app = create_app(deployment, Addresses("https://memories.example"))
         options = {"trusted_proxies": networks, "connections_per_address": 2}
-        few = server.make_server(app, "https://memories.example", **options)
+        few = make_server(app, "https://memories.example", **options)
         stack.enter_context(serving_in_thread(few, listening))
         address = listening.getsockname()
         answers = []
@@ -259,7 +259,7 @@ def test_one_address_holds_a_bounded_number_of_connections_and_a_proxy_any(tmp_p
     ],
 )
 def test_a_refusal_before_the_application_is_like_every_other(local, monkeypatch, caplog, sent, status):
-    monkeypatch.setattr(server, "HEAD_TIMEOUT_S", 0.3)
+    monkeypatch.setattr(bounds, "HEAD_TIMEOUT_S", 0.3)
     with connected(local) as connection:
         connection.sendall(sent)
         answer = answered(connection)

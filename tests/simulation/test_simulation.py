@@ -14,7 +14,7 @@ from tests.simulation import catalogue
 from tests.simulation.broken import BROKEN
 from tests.simulation.scenario import LATE_S, STAGE, Scenario, wrong_in
 
-EVERY = 37
+EVERY = 101
 """Of how many scenarios the ordinary runs take one; a prime, so that it goes through all of their kinds."""
 
 

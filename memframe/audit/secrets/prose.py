@@ -24,8 +24,8 @@ from memframe.audit.secrets.shapes import (
     READERS,
     STOPS,
     YEAR,
+    Candidate,
     Link,
-    Value,
 )
 from memframe.audit.secrets.values import (
     WIDE_STOPS,
@@ -97,7 +97,7 @@ def find_in_prose(text: str) -> Iterator[Span]:
     keywords = list(_find_keywords(text, small))
     found_at: dict[Keyword, int] = {}
     for keyword in keywords:
-        for span in (*_find_behind(text, small, keyword), *_find_before(text, small, keyword)):
+        for _, span in _find_linked(text, small, keyword):
             found_at.setdefault(keyword, span.start)
             yield span
     yield from _find_within(text, small, keywords, found_at)
@@ -123,14 +123,20 @@ _QUOTED = re.compile(r"[\"“„«`‘'](?P<quoted>[^\"“”„«»`\n]{1,120}?
 _REVERSIBLE = frozenset({"password", "pin", "code", "lock_code"})
 
 
-def _find_behind(text: str, small: str, keyword: Keyword) -> Iterator[Span]:
+def _find_linked(text: str, small: str, keyword: Keyword) -> Iterator[tuple[Link, Span]]:
+    """Find what a link ties to a keyword, behind or before it, each with the link."""
+    yield from _find_behind(text, small, keyword)
+    yield from _find_before(text, small, keyword)
+
+
+def _find_behind(text: str, small: str, keyword: Keyword) -> Iterator[tuple[Link, Span]]:
     """Find what follows a keyword, at once or after some words and a link, and what it was changed to afterwards."""
     end = 0
     for link, begin, purpose in _links_behind(small, keyword):
         if (not end or (link == "set" and begin > end)) and (
             span := _read(text, small, keyword, begin, link, purpose)
         ):
-            yield span
+            yield link, span
             end = span.end
 
 
@@ -178,7 +184,7 @@ def _kind_of_link(match: re.Match[str], purpose: str, group: str, before: str) -
     return "named" if name in ("is", "colon") and PATTERN["named"].match(purpose) else None
 
 
-def _find_before(text: str, small: str, keyword: Keyword) -> Iterator[Span]:
+def _find_before(text: str, small: str, keyword: Keyword) -> Iterator[tuple[Link, Span]]:
     """Find what stands before a keyword: "hunter2 is the wifi password", "uses hunter2 as a password"."""
     before = small[max(0, keyword.start - _BEHIND) : keyword.start]
     if not before[-1:].isspace() or keyword.group not in _REVERSIBLE:
@@ -191,7 +197,7 @@ def _find_before(text: str, small: str, keyword: Keyword) -> Iterator[Span]:
     link: Link = "is" if PATTERN["chosen"].search(before[: match.start(group)]) else "reversed"
     span = _read(text, small, keyword, start - (group == "quoted"), link, "")
     if span is not None and span.end == end:
-        yield span
+        yield link, span
 
 
 def _read(text: str, small: str, keyword: Keyword, begin: int, link: Link, purpose: str) -> Span | None:
@@ -201,7 +207,7 @@ def _read(text: str, small: str, keyword: Keyword, begin: int, link: Link, purpo
     if quoted and closes_code(text, begin):
         return None
     begin += quoted is not None
-    value = Value(
+    candidate = Candidate(
         rest=text[begin : begin + _AHEAD],
         quoted=quoted["quoted"] if quoted else None,
         bare=bare[0] if (bare := _BARE.match(text, begin)) else "",
@@ -210,21 +216,18 @@ def _read(text: str, small: str, keyword: Keyword, begin: int, link: Link, purpo
         purpose=purpose,
         before=small[max(0, keyword.start - _BEHIND) : keyword.start],
     )
-    read = READERS.get(str(rule.options["read"]))
-    found = read(value) if read else None
-    if found and is_elided(value.rest, found[1]):
+    read = READERS.get(str(rule.options["read"]))  # some keywords count as evidence only
+    found = read(candidate) if read else None
+    if found is None or is_elided(candidate.rest, found.end):
         return None
-    if found is None:
+    start, end = begin + found.start, begin + found.end
+    is_label = text[start:end].isalpha() and text.startswith(": ", end)
+    if is_label:  # "password for ada: sudo: no password was given"
         return None
-    start, end = begin + found[0], begin + found[1]
-    if text[start:end].isalpha() and text.startswith(
-        ": ", end
-    ):  # "password for ada: sudo: no password was given"
-        return None
-    basis = _basis_of(value, text[start:end], str(rule.options["read"]))
-    if quoted is None and end == begin + len(value.bare):
+    basis = _basis_of(candidate, text[start:end], str(rule.options["read"]))
+    if quoted is None and end == begin + len(candidate.bare):
         end = _GOES_ON.match(text, end).end()  # type: ignore[union-attr]
-    return Span(rule.kind, start, end, found[2], basis=basis)
+    return Span(rule.kind, start, end, found.score, basis=basis)
 
 
 _DIRECT: frozenset[Link] = frozenset({"is", "colon", "set"})
@@ -234,14 +237,14 @@ _LABELS = frozenset({"password", "key", "pin", "access_code", "recovery", "once"
 """Kinds of values whose keywords mean nothing else; "pass" and "login" do."""
 
 
-def _basis_of(value: Value, text: str, read: str) -> str:
+def _basis_of(candidate: Candidate, text: str, read: str) -> str:
     """Return "label" if an unbroken value that is no word follows its label, else "sentence"."""
     is_unbroken = not any(map(str.isspace, text))
     is_no_word = any(map(str.isdecimal, text)) or is_mixed(text)
-    is_direct = value.link in _DIRECT or (
-        value.link == "beside" and PATTERN["closed"].match(value.rest[len(text) :]) is not None
+    is_direct = candidate.link in _DIRECT or (
+        candidate.link == "beside" and PATTERN["closed"].match(candidate.rest[len(text) :]) is not None
     )
-    is_told = is_direct or (value.link in ("beside", "named", "dash") and looks_drawn(text))
+    is_told = is_direct or (candidate.link in ("beside", "named", "dash") and looks_drawn(text))
     return "label" if read in _LABELS and is_unbroken and is_no_word and is_told else "sentence"
 
 
@@ -312,15 +315,39 @@ class _Place(NamedTuple):
 
 
 def describe_evidence(text: str) -> Iterator[str]:
-    """Say of each value with the shape of a secret what speaks for it and against it: why it was found, or was not.
+    """Say of each value what speaks for it and against it: why it was found, or was not.
 
-    >>> print(*describe_evidence("For the shed punch in 4071. The flat has 2580 books behind its door."))
-    4071 (5): digits +2, keyword lock +1, a link that says what the secret is +2
+    A value behind a link is found by the link alone; one that stands elsewhere in the sentence of a keyword is found if
+    the weights of its evidence add up to `ENOUGH`.
+
+    >>> told = ["Her wifi password is hunter2.", "He uses hunter2 as the password.", "For the shed punch in 4071."]
+    >>> told += ["To open the gate, dial 4071#", "Gate code and the year 1987"]
+    >>> told += ["Password reset link was sent to Kx9!pq22"]
+    >>> for text in told:
+    ...     print(*describe_evidence(text))
+    hunter2 (found): keyword password, link "is"
+    hunter2 (found): keyword password, link "reversed"
+    4071 (5, found): digits +2, keyword lock +1, a link that says what the secret is +2
+    4071# (6, found): digits with a # or * +3, keyword lock +1, a link that says what the secret is +2
+    1987 (2, not found): a year +1, keyword lock +1, a second keyword +1, other words between -1
+    Kx9!pq22 (5, found): letters with digits and signs +4, keyword password +2, ...
     """
     small = text.translate(_SMALL)
-    for place, evidence, _ in _weigh_places(text, small, list(_find_keywords(text, small)), {}):
+    keywords = list(_find_keywords(text, small))
+    found_at: dict[Keyword, int] = {}
+    linked = set()
+    for keyword in keywords:
+        for link, span in _find_linked(text, small, keyword):
+            found_at.setdefault(keyword, span.start)
+            linked.add(span.start)
+            yield f'{text[span.start : span.end]} (found): keyword {keyword.group}, link "{link}"'
+    for place, evidence, _ in _weigh_places(text, small, keywords, found_at):
+        if place.start in linked:
+            continue
         listed = ", ".join(f"{one.what} {one.weight:+g}" for one in evidence)
-        yield f"{text[place.start : place.end]} ({sum(one.weight for one in evidence):g}): {listed}"
+        total = sum(one.weight for one in evidence)
+        outcome = "found" if total >= ENOUGH else "not found"
+        yield f"{text[place.start : place.end]} ({total:g}, {outcome}): {listed}"
 
 
 def _find_within(

@@ -18,8 +18,16 @@ from memframe.audit.secrets.values import (
     names_a_thing,
 )
 
-PATTERN = {rule.group: rule.regex for rule in reversed(load_rules("secret_prose").rules)}
-"""The pattern of each group of the table, the first of several."""
+
+def _first_pattern_by_group() -> dict[str, re.Pattern[str]]:
+    patterns: dict[str, re.Pattern[str]] = {}
+    for rule in load_rules("secret_prose").rules:
+        patterns.setdefault(rule.group, rule.regex)
+    return patterns
+
+
+PATTERN = _first_pattern_by_group()
+"""Pattern of each group of `rules/secret_prose.toml`, the first if there are several."""
 
 Link = Literal["is", "colon", "set", "dash", "comma", "beside", "named", "reversed"]
 """Link between keyword and value: a verb, a colon or equals sign, "changed to", a dash, a comma; nothing, or
@@ -29,7 +37,7 @@ _LOOSE = frozenset({"beside", "dash", "named", "reversed"})
 """Links after which words of all kinds may stand, so that a secret must show by itself that it is one."""
 
 
-class Value(NamedTuple):
+class Candidate(NamedTuple):
     """Candidate of a secret, with its surroundings."""
 
     rest: str
@@ -47,8 +55,13 @@ class Value(NamedTuple):
     """Text before the keyword."""
 
 
-Found = tuple[int, int, float] | None
-"""From where to where in the rest of the text a secret goes, and how sure that is."""
+class Extent(NamedTuple):
+    """Extent of a secret in the rest of the text, and how sure it is that it is one."""
+
+    start: int
+    end: int
+    score: float
+
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*!?")
 _PHRASE = re.compile(r"[^\W\d_]{2,30}(?:[ -][^\W\d_]{2,30}){1,11}(?=[\"”»`']?\s{0,3}(?:[.,;!?)\n]|$))")
@@ -60,133 +73,154 @@ _FOREIGN_TAIL = re.compile(r"(?<=[!-~])[\u3000-\u30ff\u4e00-\u9fff\uac00-\ud7af]
 """The rest of a sentence of a language that sets no spaces, after a password of ASCII."""
 
 STOPS, _BRACKETS = ".,;:'’", {")": "(", "]": "[", "}": "{"}
-_LONGEST_WORD, _LONGEST_PASSWORD, _SHORTEST_SENTENCE = 32, 100, 4
+_LONGEST_WORD = 32
+"""Most letters of a password that is a word."""
+
+_LONGEST_PASSWORD = 100
+"""Most characters of a password."""
+
+_SHORTEST_SENTENCE = 4
+"""Words from which on a phrase may be a sentence, in which a pass phrase that is called one may have plain words."""
+
 LAST_LATIN = "\u024f"
 """Words of other letters say something of a password: hardly anybody has one of them."""
 
-_MIN_DIGITS, _MIN_DIGITS_LOOSE, _SHORTEST_KEY, _KEY_ENTROPY = 4, 6, 10, 2.5
+_MIN_DIGITS = 4
+"""Fewest digits of a password behind a verb or a colon."""
+
+_MIN_DIGITS_LOOSE = 6
+"""Fewest digits of a password that no verb leads to: years and postal codes have four or five."""
+
+_SHORTEST_KEY = 10
+_KEY_ENTROPY = 2.5
+"""Fewest characters of a key for machines, and its least entropy, in bits a character."""
 
 
-def _read_password(value: Value) -> Found:
+def _read_password(candidate: Candidate) -> Extent | None:
     """Read a password, pass phrase or network key: mixed characters, or a word that describes nothing."""
-    is_phrase = value.keyword.replace(" ", "").replace("-", "").startswith("passphrase")
-    if value.quoted is not None:
-        words = value.quoted.split()
+    is_phrase = candidate.keyword.replace(" ", "").replace("-", "").startswith("passphrase")
+    if candidate.quoted is not None:
+        words = candidate.quoted.split()
         is_speech = len(words) > 1 and sum(map(is_plain, words)) * 3 >= len(words) and not is_phrase
-        is_password = may_be_password(value.quoted.strip()) and not is_speech
-        return (0, len(value.quoted), 0.95) if is_password else None
-    text = _trim(value.bare)
+        is_password = may_be_password(candidate.quoted.strip()) and not is_speech
+        return Extent(0, len(candidate.quoted), 0.95) if is_password else None
+    text = _trim(candidate.bare)
     if not 3 <= len(text) <= _LONGEST_PASSWORD:
         return None
-    is_loose = value.link in _LOOSE
-    if digits := _NETWORK_KEY.match(value.rest):
-        return 0, digits.end(), 0.9
-    end = 0 if is_loose else _end_of_phrase(value.rest, is_named=is_phrase)
-    if end and max(value.rest[:end]) <= LAST_LATIN:
-        return 0, end, 0.8
+    is_loose = candidate.link in _LOOSE
+    if digits := _NETWORK_KEY.match(candidate.rest):
+        return Extent(0, digits.end(), 0.9)
+    end = 0 if is_loose else _end_of_phrase(candidate.rest, is_named=is_phrase)
+    if end and max(candidate.rest[:end]) <= LAST_LATIN:
+        return Extent(0, end, 0.8)
     if not may_be_password(text):
         return None
     if text.isdecimal():
-        least = _MIN_DIGITS_LOOSE if is_loose and "code" not in value.keyword else _MIN_DIGITS
-        return (0, len(text), 0.9) if len(text) >= least else None
+        least = _MIN_DIGITS_LOOSE if is_loose and "code" not in candidate.keyword else _MIN_DIGITS
+        return Extent(0, len(text), 0.9) if len(text) >= least else None
     if is_mixed(text):
-        return 0, len(text), 0.95
+        return Extent(0, len(text), 0.95)
     is_word = (
         len(text) <= _LONGEST_WORD
         and max(text) <= LAST_LATIN
         and _WORD.fullmatch(text)
-        and PATTERN["closed"].match(value.rest[len(text) :])
+        and PATTERN["closed"].match(candidate.rest[len(text) :])
     )
-    return (0, len(text), 0.75) if is_word and not is_loose else None
+    return Extent(0, len(text), 0.75) if is_word and not is_loose else None
 
 
-def _read_loose(value: Value) -> Found:
+def _read_loose(candidate: Candidate) -> Extent | None:
     """Read a password after a word that means other things as well: mixed characters, or four digits and more."""
-    text = _trim(value.bare if value.quoted is None else value.quoted)
-    is_bare_word = value.quoted is not None and (" " in text or not is_mixed(text))
+    text = _trim(candidate.bare if candidate.quoted is None else candidate.quoted)
+    is_bare_word = candidate.quoted is not None and (" " in text or not is_mixed(text))
     if is_identifier(text) or is_bare_word or (not text.isdecimal() and names_a_thing(text)):
         return None
-    if value.link in ("is", "colon") and text.isdecimal() and len(text) >= _MIN_DIGITS:
-        return 0, len(text), 0.8
-    return _read_password(value._replace(link="named"))
+    if candidate.link in ("is", "colon") and text.isdecimal() and len(text) >= _MIN_DIGITS:
+        return Extent(0, len(text), 0.8)
+    return _read_password(candidate._replace(link="named"))
 
 
-def _read_login(value: Value) -> Found:
+def _read_login(candidate: Candidate) -> Extent | None:
     """Read the second half of a pair "name / password"."""
-    if value.link == "beside":
-        match = PATTERN["glued_pair"].match(value.rest)
+    if candidate.link == "beside":
+        match = PATTERN["glued_pair"].match(candidate.rest)
     else:
         match = (
-            PATTERN["user_and_word"].match(value.quoted or value.rest)
-            if value.link in ("is", "colon") or (value.link == "dash" and not value.keyword.startswith("@"))
+            PATTERN["user_and_word"].match(candidate.quoted or candidate.rest)
+            if candidate.link in ("is", "colon")
+            or (candidate.link == "dash" and not candidate.keyword.startswith("@"))
             else None
         )
-    if match is None or match["user"] in _NO_USER or (value.link == "beside" and is_plain(match["user"])):
+    if match is None or match["user"] in _NO_USER or (candidate.link == "beside" and is_plain(match["user"])):
         return None
     text = _trim(match["word"])
     has_shape = is_mixed(text) or (text.isdecimal() and len(text) >= _MIN_DIGITS_LOOSE)
-    has_shape = has_shape or (value.link == "beside" and value.keyword.startswith("cred"))
+    has_shape = has_shape or (candidate.link == "beside" and candidate.keyword.startswith("cred"))
     start = match.start("word")
     is_one = has_shape and may_be_password(text) and (text.isdecimal() or not names_a_thing(text))
-    return (start, start + len(text), 0.85) if is_one else None
+    return Extent(start, start + len(text), 0.85) if is_one else None
 
 
-def _read_key(value: Value) -> Found:
+def _read_key(candidate: Candidate) -> Extent | None:
     """Read a key for machines, which is long and drawn at random; or the key of a network, which is a password."""
-    if PATTERN["network_name"].search(_END_OF_CLAUSE.split(value.before[-40:])[-1] + value.purpose):
-        return _read_password(value)
-    text = value.bare.rstrip(STOPS + ")]}") if value.quoted is None else value.quoted
+    if PATTERN["network_name"].search(_END_OF_CLAUSE.split(candidate.before[-40:])[-1] + candidate.purpose):
+        return _read_password(candidate)
+    text = candidate.bare.rstrip(STOPS + ")]}") if candidate.quoted is None else candidate.quoted
     is_uuid = _UUID.fullmatch(text) is not None
-    if is_uuid and value.keyword == "api":  # the number of a service
+    if is_uuid and candidate.keyword == "api":  # the number of a service
         return None
-    is_named = is_uuid and not _SHORT_KEYWORD.fullmatch(value.keyword)
+    is_named = is_uuid and not _SHORT_KEYWORD.fullmatch(candidate.keyword)
     is_drawn = len(text) >= _SHORTEST_KEY and is_random(text, min_entropy=_KEY_ENTROPY)
     if not (is_drawn or is_named) or not may_be_password(text) or is_public_address(text):
         return None
-    return None if PATTERN["no_key"].search(value.before[-20:]) else (0, len(text), 0.9)
+    return None if PATTERN["no_key"].search(candidate.before[-20:]) else Extent(0, len(text), 0.9)
 
 
-def _read_answer(value: Value) -> Found:
+def _read_answer(candidate: Candidate) -> Extent | None:
     """Read the answer to a question that only its owner can answer."""
-    match = PATTERN["answer_shape"].match(value.rest)
-    if value.quoted is not None:
-        return 0, len(value.quoted), 0.9
-    if match is None or value.link in ("beside", "reversed") or is_plain(match[0].split()[0]):
+    match = PATTERN["answer_shape"].match(candidate.rest)
+    if candidate.quoted is not None:
+        return Extent(0, len(candidate.quoted), 0.9)
+    if match is None or candidate.link in ("beside", "reversed") or is_plain(match[0].split()[0]):
         return None
-    return (0, match.end(), 0.85) if match["name"] or value.link != "comma" else None
+    return Extent(0, match.end(), 0.85) if match["name"] or candidate.link != "comma" else None
 
 
 _PIN = re.compile(r"[0-9]{2,4}[ -][0-9]{2,4}(?![\w-])(?![ -][0-9])|[0-9]{3,8}(?![\w-])(?!\.[0-9])")
 POSTAL_DIGITS = 6
 
 
-def _read_pin(value: Value) -> Found:
+def _read_pin(candidate: Candidate) -> Extent | None:
     """Read three to eight digits, or four and more in words; six are no Indian postal code, which is called PIN too."""
-    match = _PIN.match(value.rest) or _match_spelled(value)
+    match = _PIN.match(candidate.rest) or _match_spelled(candidate)
     if match is None:
         return None
-    before = value.before[-60:] + value.purpose
+    before = candidate.before[-60:] + candidate.purpose
     is_short = (
-        len(match[0]) < _MIN_DIGITS and value.link not in ("colon", "set") and value.keyword.startswith("pin")
+        len(match[0]) < _MIN_DIGITS
+        and candidate.link not in ("colon", "set")
+        and candidate.keyword.startswith("pin")
     )
-    may_be_postal = len(match[0]) == POSTAL_DIGITS and "code" in value.keyword and value.link != "colon"
+    may_be_postal = (
+        len(match[0]) == POSTAL_DIGITS and "code" in candidate.keyword and candidate.link != "colon"
+    )
     is_postal = (may_be_postal and not PATTERN["card"].search(before)) or (
-        len(match[0]) == POSTAL_DIGITS and PATTERN["doubt"].search(value.rest[:40].lower())
+        len(match[0]) == POSTAL_DIGITS and PATTERN["doubt"].search(candidate.rest[:40].lower())
     )
-    return None if is_short or is_postal or PATTERN["doubt"].search(before) else (0, match.end(), 0.95)
+    return None if is_short or is_postal or PATTERN["doubt"].search(before) else Extent(0, match.end(), 0.95)
 
 
-def _read_access_code(value: Value) -> Found:
+def _read_access_code(candidate: Candidate) -> Extent | None:
     """Read the code of a door, an alarm, a safe; a code of something else is none."""
-    match = PATTERN["lock_code_shape"].match(value.rest) or _match_spelled(value)
+    match = PATTERN["lock_code_shape"].match(candidate.rest) or _match_spelled(candidate)
     if match is None:
         return None
-    clause = _END_OF_CLAUSE.split(value.before[-60:])[-1]
-    is_lock = PATTERN["opened"].search(clause + value.keyword + value.purpose)
+    clause = _END_OF_CLAUSE.split(candidate.before[-60:])[-1]
+    is_lock = PATTERN["opened"].search(clause + candidate.keyword + candidate.purpose)
     if not is_lock or PATTERN["doubted_code"].search(clause):
         return None
     is_year = YEAR.fullmatch(match[0]) or not any(map(str.isdecimal, match[0][-2:]))
-    return None if value.link == "beside" and is_year else (0, match.end(), 0.9)
+    return None if candidate.link == "beside" and is_year else Extent(0, match.end(), 0.9)
 
 
 _END_OF_CLAUSE = re.compile(r"[;?\n]|[.!](?=\s)")
@@ -198,37 +232,37 @@ _ONCE = re.compile(r"(?:[A-Z]-)?[0-9]{4,8}(?![\w-])|[0-9]{3}[ -][0-9]{3}(?![\w-]
 _BASE32 = re.compile(r"(?:[A-Za-z2-7]{4}[ -]?){3,15}[A-Za-z2-7]{4}(?!\w)")
 
 
-def _read_recovery_codes(value: Value) -> Found:
+def _read_recovery_codes(candidate: Candidate) -> Extent | None:
     """Read codes that let somebody in who has lost the usual way: groups with digits, often several."""
-    row = _ROW.match(value.rest)
+    row = _ROW.match(candidate.rest)
     if row and sum(map(str.isdecimal, row[0])) >= 3:
-        return 0, row.end(), 0.9
+        return Extent(0, row.end(), 0.9)
     begin = end = 0
-    while group := _GROUP.match(value.rest, begin):
+    while group := _GROUP.match(candidate.rest, begin):
         n_digits = sum(map(str.isdecimal, group[0]))
         if n_digits < 2 and not (n_digits and len(group[0]) >= 6):
             break
         end = group.end()
-        begin = end + len((_AND.match(value.rest, end) or group)[0])
-    return (0, end, 0.9) if end and value.link != "reversed" else None
+        begin = end + len((_AND.match(candidate.rest, end) or group)[0])
+    return Extent(0, end, 0.9) if end and candidate.link != "reversed" else None
 
 
-def _read_one_time_code(value: Value) -> Found:
-    match = _ONCE.match(value.rest)
+def _read_one_time_code(candidate: Candidate) -> Extent | None:
+    match = _ONCE.match(candidate.rest)
     if match is None:
         return None
-    return None if value.link == "beside" and YEAR.fullmatch(match[0]) else (0, match.end(), 0.7)
+    return None if candidate.link == "beside" and YEAR.fullmatch(match[0]) else Extent(0, match.end(), 0.7)
 
 
-def _read_shared_secret(value: Value) -> Found:
+def _read_shared_secret(candidate: Candidate) -> Extent | None:
     """Read what an authenticator makes its codes of: base 32, often in groups of four."""
-    match = _BASE32.match(value.rest)
+    match = _BASE32.match(candidate.rest)
     letters = re.sub("[ -]", "", match[0]) if match else ""
     is_base32 = letters.isupper() or (letters.islower() and any(map(str.isdecimal, letters)))
-    return (0, match.end(), 0.9) if match and is_base32 else None
+    return Extent(0, match.end(), 0.9) if match and is_base32 else None
 
 
-READERS: dict[str, Callable[[Value], Found]] = {
+READERS: dict[str, Callable[[Candidate], Extent | None]] = {
     "password": _read_password,
     "loose": _read_loose,
     "login": _read_login,
@@ -267,6 +301,8 @@ def _end_of_phrase(rest: str, *, is_named: bool) -> int:
     return 0 if is_speech else match.end()
 
 
-def _match_spelled(value: Value) -> re.Match[str] | None:
-    is_loose = value.link in _LOOSE and not (value.link == "beside" and value.keyword.startswith("p"))
-    return None if is_loose else PATTERN["spelled_digits"].match(value.rest)
+def _match_spelled(candidate: Candidate) -> re.Match[str] | None:
+    is_loose = candidate.link in _LOOSE and not (
+        candidate.link == "beside" and candidate.keyword.startswith("p")
+    )
+    return None if is_loose else PATTERN["spelled_digits"].match(candidate.rest)

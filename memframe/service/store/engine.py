@@ -7,9 +7,11 @@ so threads of a process queue for a lock of this process, and only processes com
 PostgreSQL: a write locks the user's row first, so that writes of one user are serialized. Lock and network waits are
 bounded. Connections that the server has closed, because it was restarted, are replaced before they are used.
 
-The statements of every call are SQL that runs on the driver's cursor (`Queries`): executing through SQLAlchemy
-costs several times what SQLite takes to answer, as ``benchmarks/service.py`` shows in the rows "get" and
-"create". Rows are the driver's tuples then; errors are SQLAlchemy's, as everywhere.
+There are two ways to the data. Calls to the API read and write memories by SQL on the driver's cursor (`Queries`): by
+SQLAlchemy the same statements would take 1.3 times the processor's work of a whole "create" or "get" on SQLite, and 1.9
+times that of a "list of 100" (``benchmarks/service.py``). Accounts, requests and tokens, which are asked for rarely,
+are `Records` of SQLAlchemy; so is a new query, unless each call needs it. Rows of `Queries` are the driver's tuples;
+errors are SQLAlchemy's in both.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from msgspec import Struct
 from sqlalchemy import Connection, Engine, Select, event
 from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError, NoSuchModuleError, OperationalError
 
-from memframe.errors import ConfigError
+from memframe.errors import ConfigError, describe_install
 from memframe.service.clock import Clock
 from memframe.service.store.schema import REVISION, alembic_version, meta, metadata
 
@@ -80,9 +82,9 @@ def _create_engine(url: str) -> Engine:
             max_overflow=-1,  # bounded by the threads of the web framework
         )
     except ModuleNotFoundError as error:
-        install = "'memframe[postgres]'" if error.name == "psycopg" else error.name
+        install = describe_install("postgres") if error.name == "psycopg" else f"pip install {error.name}"
         raise ConfigError(
-            f"the database address needs the library {error.name}, which is not installed: pip install {install}"
+            f"the database address needs the library {error.name}, which is not installed: {install}"
         ) from None
     except (ArgumentError, NoSuchModuleError) as error:
         raise ConfigError(
@@ -353,8 +355,8 @@ def insert_into(table: sa.Table) -> SqlStatement:
 class Queries:
     """Run statements on one connection.
 
-    It `caches` where what is read holds as long as this object lives: in a transaction that has locked it. It is
-    `broken` once the connection was lost.
+    With ``caches=True``, repeated reads are answered from memory: only in a transaction that holds the lock. `broken`
+    is True once the connection was lost.
     """
 
     def __init__(self, connection: Connection, *, caches: bool = False) -> None:
