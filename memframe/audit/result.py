@@ -36,7 +36,7 @@ from memframe.errors import ConfigError, FrameError, Hint, JournalError, check_k
 from memframe.files import expand_path, raise_os_errors_as, write_own_file
 from memframe.keystore import DataKey, open_local_cipher
 from memframe.report.overview import Overview, describe_proposals, describe_subject, overview_html
-from memframe.report.verdict import Count, count_proposals, counts_of, sources_of, verdict_of, worst_of
+from memframe.report.verdict import Count, counts_of, list_proposals, sources_of, verdict_of, worst_of
 from memframe.report.words import none_found
 
 
@@ -276,7 +276,7 @@ class Audit:
     @property
     def proposals(self) -> list[str]:
         """Describe what the cleanup would do, counting each memory once."""
-        return count_proposals(self.by_memory)
+        return list_proposals(self.by_memory)
 
     @property
     def verdict(self) -> list[str]:

@@ -246,7 +246,9 @@ def _number_marks(
     several others is a copy as soon as only one of them is left, so numbers are given until no more are needed.
     """
     contents = [str(memory["content"]) for memory in others.values()]
-    if not _find_ambiguous(redactions.values(), contents):  # then no group of them is, and grouping costs most
+    if not _find_ambiguous(
+        redactions.values(), contents
+    ):  # then no group of them is, and grouping costs most
         return
     highest: dict[str, int] = {}
     for kind, number in (mark for content in contents for mark in find_marks(content)):
