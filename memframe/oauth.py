@@ -250,8 +250,11 @@ class RedirectListener(HTTPServer):
             self.timeout = min(left_s, LOOK_EVERY_S)
             if left_s <= 0 or not is_wanted():
                 raise OAuthError(
-                    f"no answer within {self._timeout_s:g} s: open the address and decide, or raise timeout_s",
+                    f"no answer within {self._timeout_s:g} s",
                     code="no_answer",
+                    hint=Hint(
+                        "open the address and decide, or raise timeout_s", "try again, and open the address"
+                    ),
                 )
             self.handle_request()
         return self.answered

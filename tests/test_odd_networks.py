@@ -352,10 +352,10 @@ def test_one_that_is_passed_is_trusted_whatever_the_environment_says(tls_server,
 def test_what_is_sent_ahead_is_sent_to_nobody_who_is_not_trusted(tls_server, certificate):
     base_url, heads = tls_server
     request = {"auth": BearerAuth(Secret(SECRETS["token"])), "params": {"limit": "10"}}
-    assert Transport().send_ahead(base_url, **request) is None
+    assert Transport().prefetch(base_url, **request) is None
     assert not any(heads)
     with (
-        closing(Transport(ca_bundle=certificate).send_ahead(base_url, **request)) as sent,
+        closing(Transport(ca_bundle=certificate).prefetch(base_url, **request)) as sent,
         sent.response() as response,
     ):
         assert response.status == 200
@@ -366,7 +366,7 @@ def test_what_would_have_to_pass_a_proxy_first_is_not_sent_ahead(monkeypatch):
     with raw_server(b"HTTP/1.1 502 Bad Gateway\r\n\r\n") as (port, heads):
         monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{port}")
         auth = BearerAuth(Secret(SECRETS["token"]))
-        assert Transport().send_ahead("https://api.example/api/v1", auth=auth, params={}) is None
+        assert Transport().prefetch("https://api.example/api/v1", auth=auth, params={}) is None
         assert not heads
 
 

@@ -54,7 +54,7 @@ def test_waits_that_nobody_asks_for_grow():
     waits = []
     for _ in range(8):
         limiter.slow_down(None)
-        waits.append(limiter.hold_s)
+        waits.append(limiter.delay_s)
         limiter.wait()
     assert waits == [0.5, 1, 2, 4, 8, 10, 10, 10]
     assert limiter.limit == 1
@@ -95,7 +95,7 @@ def test_a_failure_of_the_service_makes_all_wait_and_none_faster(status, limit, 
     for _ in range(3):
         assert shared.call(answers_of(Answer(status, 7)), lambda answer: answer.wait_s).status == status
     assert limiter.limit == limit
-    assert limiter.hold_s == wait_s
+    assert limiter.delay_s == wait_s
 
 
 def test_failures_use_up_the_budget_of_refusals_and_a_success_refills_it():

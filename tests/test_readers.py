@@ -532,7 +532,7 @@ BAD = [
     ("conversations", [{"id": 1, "messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "x"}]}], "is a conversation"),
     ("a picture", b"\x89PNG\r\n\x1a\n\0\0", "is a picture, not a list of memories"),
     ("a database", b"SQLite format 3\0" + bytes(90), "is a database of SQLite"),
-    ("bytes", bytes(range(256)), "is no text"),
+    ("bytes", bytes(range(256)), "is not text"),
     ("csv without texts", "name,age\nAda,36\n", r"none of its columns \(name, age\).*Rename the one"),
     ("prose", "Once upon a time\nthere was tea.\n", "of no known format"),
     ("a manual", "User guide\nClick the button.\nThe light is green.\n", "of no known format"),

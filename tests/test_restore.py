@@ -134,7 +134,7 @@ def test_an_archive_of_another_account_is_matched_by_what_it_says(
     plan = mf.plan_restore(foreign, path, key=key)
     assert plan.counts == {"create": 3}
     assert not any(change.restores for change in plan.records)
-    assert "without an id of this account get new ids" in notes(plan)
+    assert "with no id of this account get new ids" in notes(plan)
     applied(foreign, plan)
     assert held(foreign) == held(access)
     assert len(mf.plan_restore(foreign, path, key=key)) == 0

@@ -168,12 +168,12 @@ class Engine:
         if self._pending:
             return FLUSH_S
         has_room = self._queue and self._pool.n_busy < self._pace.limit
-        return min(LONGEST_WAIT_S, self._pace.hold_s) if has_room else LONGEST_WAIT_S
+        return min(LONGEST_WAIT_S, self._pace.delay_s) if has_room else LONGEST_WAIT_S
 
     def _count_room(self) -> int:
         """Count the operations that may leave now."""
         n_busy, limit = self._pool.n_busy, self._pace.limit
-        if self._pace.hold_s or self._undecided:
+        if self._pace.delay_s or self._undecided:
             return 0
         if not self._pace.is_at_full_speed or limit == 1:
             return limit - n_busy  # as many as exchange: what waits for a worker would have to be recalled
@@ -263,7 +263,7 @@ class Engine:
             elif self._decide(n, result) == "again" and self._queue.may_try(n):
                 self._queue.put_back([n])
             self._undecided.discard(n)
-        if self._pace.hold_s or not self._pace.is_at_full_speed:
+        if self._pace.delay_s or not self._pace.is_at_full_speed:
             self._recall()
         return len(completed)
 

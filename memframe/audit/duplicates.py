@@ -7,12 +7,15 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from numpy.typing import NDArray
 
+from memframe.audit.evidence import SensitiveTexts, describe_difference
 from memframe.audit.findings import Finding, Proposal, list_findings
 from memframe.audit.keeper import FILLED, copies_of, oddness, precedence
 from memframe.audit.similarity.cluster import SimilarPairs, similar_pairs
 from memframe.audit.similarity.compare import Difference
+from memframe.audit.text import text_column
 
 # ---- the same text
 
@@ -160,10 +163,14 @@ def find_near_duplicates(memories: pd.DataFrame, *, pairs: SimilarPairs | None =
         [*copies, *_find_repetitions(copies, pairs)],
         key=lambda one: (rows[one.keeper], one.kind != "keeper", -one.score, rows[one.place]),
     )
-    group = -1
-    found = []
+    texts = pairs.comparer.words.of
+    sensitive = SensitiveTexts(text_column(memories, "content").take(pa.array(pairs.rows)))
+    group, found = -1, []
     for member in members:
         is_keeper = member.kind == "keeper"
+        evidence = _SAME[member.kind].format(n=member.n_members)
+        if member.kind == "shortened" and not sensitive.any_of(member.place, member.keeper):
+            evidence += describe_difference(texts(member.place), texts(member.keeper))
         group += is_keeper
         found.append(
             Finding(
@@ -175,7 +182,7 @@ def find_near_duplicates(memories: pd.DataFrame, *, pairs: SimilarPairs | None =
                 related_id=None if is_keeper else ids[member.keeper],
                 group=group,
                 score=member.score,
-                evidence=_SAME[member.kind].format(n=member.n_members),
+                evidence=evidence,
                 action=_NEAR_ACTIONS.get(member.kind, "merge"),
             )
         )

@@ -74,6 +74,35 @@ def quote_words(words: Iterable[str], *, sensitive: bool) -> str:
     )
 
 
+_MOST_QUOTED = 6
+
+
+def describe_difference(words: Sequence[str], others: Sequence[str]) -> str:
+    """Say which words with a value stand in another text alone, and which in this one alone; the first few of each.
+
+    Words with a digit are left out: they may be parts of a secret that no check knows. Texts that speak of secrets are
+    not for it.
+
+    >>> describe_difference("ada likes green tea".split(), "ada likes black tea and chess".split())
+    '; there alone: «black chess»; here alone: «green»'
+    """
+    said = ""
+    for where, some, beside in (("there", others, words), ("here", words, others)):
+        alone = [
+            word
+            for word in dict.fromkeys(some)
+            if word.isalpha() and word not in LIGHT and word not in beside
+        ]
+        if alone:
+            quoted = quote_words(alone[:_MOST_QUOTED], sensitive=False)
+            more = " …" * (len(alone) > _MOST_QUOTED)
+            said += f"; {where} alone: «{_BETWEEN_CHARACTERS.sub('', quoted)}{more}»"
+    return said
+
+
+_BETWEEN_CHARACTERS = re.compile(r"(?<=[\u3040-\u9fff]) (?=[\u3040-\u9fff])")
+"""Blanks between characters of Chinese and Japanese, each of which is a word of its own."""
+
 HOLDS_WORDS: Mapping[Check, bool] = {
     "exact_duplicate": False,
     "near_duplicate": True,

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from memframe.audit.candidates import Reach, nearest_older
 from memframe.audit.changed_values import find_value_changes
+from memframe.audit.evidence import SensitiveTexts, describe_difference
 from memframe.audit.findings import Finding, list_findings
 from memframe.audit.keeper import age_order
 from memframe.audit.similarity.cluster import Clusters, Link, SimilarPairs, similar_pairs
@@ -235,15 +236,16 @@ def _find_rewritten(chosen: pd.DataFrame, pairs: SimilarPairs) -> Iterator[Link]
         ],
         np.int64,
     )
-    groups = Clusters(len(chosen))
+    groups, sensitive = Clusters(len(chosen)), SensitiveTexts(text_column(chosen, "content"))
     for newer, older in zip(near.newer[kept].tolist(), near.older[kept].tolist(), strict=True):
         groups.join(newer, older)
     for place in kept.tolist():
         newer, older, score = int(near.newer[place]), int(near.older[place]), float(near.score[place])
         if len(groups.members(newer)) <= _MAX_MEMBERS:
-            yield Link(
-                older, newer, "rewritten", score, f"{score:.0%} like a newer one, by the words that both have"
-            )
+            evidence = f"{score:.0%} like a newer one, by the words that both have"
+            if not sensitive.any_of(older, newer):
+                evidence += describe_difference(*map(pairs.comparer.words.of, (older, newer)))
+            yield Link(older, newer, "rewritten", score, evidence)
 
 
 def _share_of_words(words: Words, heavy: NDArray[np.bool_], row: int, other: int) -> float:

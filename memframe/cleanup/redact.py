@@ -245,8 +245,13 @@ def _number_marks(
     A secret has one number in all memories, and none that a mark of an earlier redaction has. A text that went on in
     several others is a copy as soon as only one of them is left, so numbers are given until no more are needed.
     """
+    contents = [str(memory["content"]) for memory in others.values()]
+    if not _find_ambiguous(
+        redactions.values(), contents
+    ):  # then no group of them is, and grouping costs most
+        return
     highest: dict[str, int] = {}
-    for kind, number in (mark for memory in others.values() for mark in find_marks(str(memory["content"]))):
+    for kind, number in (mark for content in contents for mark in find_marks(content)):
         highest[kind] = max(highest.get(kind, 0), number)
     numbers: defaultdict[str, dict[str, int]] = defaultdict(dict)
     numbered: defaultdict[str, set[str]] = defaultdict(set)

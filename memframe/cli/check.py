@@ -145,7 +145,7 @@ def _print_line(verdict: Verdict) -> None:
         line += f" ({requirement.section}: “{requirement.sentence}”)"
     if verdict.is_expected and verdict.outcome in EXPECTED_WORDS:
         line += f" [{EXPECTED_WORDS[verdict.outcome]}]"
-    click.echo(line)
+    click.echo(click.style(line, fg="red") if verdict.breaks else line)
 
 
 EXPECTED_WORDS: Mapping[str, str] = {

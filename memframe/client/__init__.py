@@ -296,19 +296,19 @@ class Client:
         params = {**query, **{name: value for name, value in paging.items() if value is not None}}
         url = self.base_url + wire.LIST_MEMORIES.path
         bearer = self._tokens.token()
-        pending = self._transport.send_ahead(url, auth=bearer, params=params)
+        prefetched = self._transport.prefetch(url, auth=bearer, params=params)
 
         def read() -> SecretBytes:
             response = self._tokens.send(
-                "GET", url, transport=self._transport, bearer=bearer, pending=pending, params=params
+                "GET", url, transport=self._transport, bearer=bearer, prefetched=prefetched, params=params
             )
             return self._transport.require_success(response, wire.LIST_MEMORIES)
 
         try:
             yield read
         finally:
-            if pending:
-                pending.close()
+            if prefetched:
+                prefetched.close()
 
     def memory_blob(self, user_id: str, memory_id: str) -> MemoryBlob:
         """Fetch one memory, content sealed."""

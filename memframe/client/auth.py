@@ -11,7 +11,7 @@ import requests
 from msgspec import UNSET
 from requests.auth import AuthBase
 
-from memframe.client.connections import PendingRequest
+from memframe.client.connections import PrefetchedRequest
 from memframe.client.responses import Response, decode
 from memframe.client.transport import JSON_BODY, Transport
 from memframe.errors import (
@@ -107,17 +107,17 @@ class TokenProvider:
         *,
         transport: Transport,
         bearer: BearerAuth | None = None,
-        pending: PendingRequest | None = None,
+        prefetched: PrefetchedRequest | None = None,
         **parts: Any,
     ) -> Response:
         """Send a request with the token, and again with a renewed one after a 401.
 
         A second 401 is final if no other request carried that token. If others did, they may have used it up, as some
-        services issue tokens for a few requests: the last attempt has a token of its own. ``bearer`` and ``pending``
+        services issue tokens for a few requests: the last attempt has a token of its own. ``bearer`` and ``prefetched``
         are the token and the request that were sent ahead.
         """
         bearer = bearer or self.token()
-        response = transport.send(method, url, auth=bearer, pending=pending, **parts)
+        response = transport.send(method, url, auth=bearer, prefetched=prefetched, **parts)
         if response.status == HTTPStatus.UNAUTHORIZED:
             bearer = self.token(refused=bearer)
             response = transport.send(method, url, auth=bearer, **parts)

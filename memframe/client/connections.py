@@ -128,12 +128,14 @@ MAX_CONNECTIONS = 64
 """Open connections to one service."""
 
 
-class PendingRequest:
+class PrefetchedRequest:
     """A request that was sent ahead of reading its response; it owns its connection until `close`.
 
     urllib3 has no public way to send now and read later, so this class takes a connection from the pool and
     returns it with two of the pool's private methods. This is the only place that calls them;
-    `test_a_request_is_sent_ahead_of_its_response` fails if urllib3 changes them.
+    `test_a_request_is_sent_ahead_of_its_response` fails if urllib3 changes them. Through urllib3's own `urlopen` a load
+    takes 1.2 times as long from a service near by, and 1.4 to 1.5 times where a page of 1,000 memories takes 20 ms to
+    come (``benchmarks/load.py``).
     """
 
     def __init__(self, pool: HTTPConnectionPool) -> None:
@@ -280,25 +282,25 @@ class ConnectionPool(HTTPAdapter):
             preload_content=False,
         )
 
-    def send_ahead(
+    def prefetch(
         self, request: requests.PreparedRequest, *, connects: bool = True
-    ) -> PendingRequest | None:
+    ) -> PrefetchedRequest | None:
         """Send a request whose response is read later; None if a proxy has to be asked first.
 
         Also None if there is no open connection and ``connects`` is False. On an open one this takes half as long as
         `request`, whose timeouts and proxies it leaves out.
         """
         pool, target = self._route(request)
-        pending = PendingRequest(pool)
-        if not (pending.is_connected or (connects and not pool.proxy)):
-            pending.close()
+        prefetched = PrefetchedRequest(pool)
+        if not (prefetched.is_connected or (connects and not pool.proxy)):
+            prefetched.close()
             return None
         try:
-            pending.send(request, target)
+            prefetched.send(request, target)
         except BaseException:  # Ctrl-C as well: the pool gets its connection back
-            pending.close()
+            prefetched.close()
             raise
-        return pending
+        return prefetched
 
     def close(self) -> None:
         """Close the connections; the next request opens new ones."""

@@ -74,7 +74,7 @@ class RateLimiter:
     >>> limiter = RateLimiter(8, clock=lambda: 0.0)
     >>> limiter.slow_down(wait_s=2)
     True
-    >>> limiter.limit, limiter.hold_s
+    >>> limiter.limit, limiter.delay_s
     (4, 2.0)
     """
 
@@ -89,7 +89,7 @@ class RateLimiter:
         self._workers = workers
         self._limit = float(workers)
         self._clock, self.sleep, self._chance = clock, sleep, chance
-        self._free_at = clock()
+        self._next_at = clock()
         self._budget = BUDGET
         self._n_failures = 0
 
@@ -104,25 +104,25 @@ class RateLimiter:
         return self.limit == self._workers
 
     @property
-    def hold_s(self) -> float:
+    def delay_s(self) -> float:
         """Seconds until the next request may leave."""
-        return max(0.0, self._free_at - self._clock())
+        return max(0.0, self._next_at - self._clock())
 
     def wait(self) -> None:
         """Sleep until the next request may leave."""
-        if hold_s := self.hold_s:
-            self.sleep(hold_s)
-            self._free_at = self._clock()  # a sleep that ends a little early is long enough
+        if delay_s := self.delay_s:
+            self.sleep(delay_s)
+            self._next_at = self._clock()  # a sleep that ends a little early is long enough
 
     def slow_down(self, wait_s: float | None) -> bool:
         """Slow down after a 429; return False once the budget is spent."""
-        if not self.hold_s:  # several 429s of requests sent together count once
+        if not self.delay_s:  # several 429s of requests sent together count once
             self._limit = max(1.0, self._limit / 2)
-        return self._hold_back(wait_s, THROTTLING_S, COST_OF_THROTTLING, "429")
+        return self._delay(wait_s, THROTTLING_S, COST_OF_THROTTLING, "429")
 
     def back_off(self, wait_s: float | None) -> bool:
         """Wait before the next request; return False once the budget is spent."""
-        return self._hold_back(wait_s, FAILURE_S, COST_OF_FAILURE, "failed")
+        return self._delay(wait_s, FAILURE_S, COST_OF_FAILURE, "failed")
 
     def speed_up(self) -> None:
         """Speed up after a success."""
@@ -130,12 +130,12 @@ class RateLimiter:
         self._limit = min(float(self._workers), self._limit + 1 / self._limit)
         self._budget = BUDGET
 
-    def _hold_back(self, wait_s: float | None, bounds_s: tuple[float, float], cost: float, why: str) -> bool:
+    def _delay(self, wait_s: float | None, bounds_s: tuple[float, float], cost: float, why: str) -> bool:
         if wait_s is None:
             first_s, longest_s = bounds_s
             wait_s = self._chance() * min(longest_s, first_s * 2**self._n_failures)
         self._n_failures = min(self._n_failures + 1, 10)
-        self._free_at = max(self._free_at, self._clock() + wait_s)
+        self._next_at = max(self._next_at, self._clock() + wait_s)
         logger.info(
             "Slowing down (%s): at most %d requests in flight, the next in %.1f s.", why, self.limit, wait_s
         )
@@ -190,8 +190,8 @@ class SharedRateLimiter:
                 self._changed.wait()
             self._n_inside += 1
         try:
-            while hold_s := self._limiter.hold_s:  # which others may have made longer meanwhile
-                self._limiter.sleep(hold_s)
+            while delay_s := self._limiter.delay_s:  # which others may have made longer meanwhile
+                self._limiter.sleep(delay_s)
             yield
         finally:
             with self._changed:

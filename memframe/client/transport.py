@@ -13,10 +13,10 @@ import functools
 import os
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from os import PathLike
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 from urllib.parse import urlencode, urlsplit
 
 import requests
@@ -25,7 +25,7 @@ from urllib3 import BaseHTTPResponse
 from urllib3.exceptions import HTTPError
 from urllib3.util import Retry
 
-from memframe.client.connections import ConnectionPool, PendingRequest, check_ca_bundle, to_no_answer_error
+from memframe.client.connections import ConnectionPool, PrefetchedRequest, check_ca_bundle, to_no_answer_error
 from memframe.client.responses import Response, to_service_error
 from memframe.client.retry import TOO_MANY, SharedRateLimiter, logger, read_retry, retry_after_s
 from memframe.display import printable
@@ -125,7 +125,7 @@ class Transport:
         url: str,
         *,
         is_read: bool | None = None,
-        pending: PendingRequest | None = None,
+        prefetched: PrefetchedRequest | None = None,
         **parts: Any,
     ) -> Response:
         """Send one request and read the whole response, whatever its status.
@@ -135,43 +135,37 @@ class Transport:
         method, url : str
         is_read : bool, optional
             True if the request writes nothing, so that it may be sent again; by default for GET only.
-        pending : PendingRequest, optional
-            Request sent by `send_ahead`. Its response is the first attempt; the caller closes it.
+        prefetched : PrefetchedRequest, optional
+            Request sent by `prefetch`. Its response is the first attempt; the caller closes it.
         **parts
             ``auth``, ``params``, ``data`` and ``headers``, as in `requests`.
         """
-        failure: MemframeError
         is_read = method == "GET" if is_read is None else is_read
         limiter = self._limiter if method == "GET" else None
         # after a 429 the limiter repeats a read by its own count, and a call for a token is not repeated
-        retry = self._retry if method == "GET" and not limiter else self._retry_without_429
-        host, remaining, n_broken = urlsplit(url).netloc, retry, 0
+        policy = self._retry if method == "GET" and not limiter else self._retry_without_429
+        host, n_attempts = urlsplit(url).netloc, READ_ATTEMPTS if is_read else 1
+        remaining, n_broken = policy, 0
         while True:
-            attempt = functools.partial(self._attempt, method, url, pending, parts)
-            try:
-                response = limiter.call(attempt, lambda r: retry_after_s(r.headers)) if limiter else attempt()
-                if not (is_read and remaining.total and response.status in remaining.status_forcelist):
-                    return response
-                remaining = _wait(remaining, response)
-            except HTTPError as broken:
-                failure, n_broken = to_no_answer_error(host, broken, is_read=is_read), n_broken + 1
-                remaining = retry  # a broken response gives the retries of refusals back
-                n_attempts = READ_ATTEMPTS if is_read else 1
-                cause = type(broken).__name__
-                logger.info("No answer from %s (%s), attempt %d of %d.", host, cause, n_broken, n_attempts)
-                if n_broken == n_attempts:
-                    break
-            except (requests.RequestException, UnicodeError) as unfit:
-                failure = ConfigError(
-                    f"a request to {host} could not be made ({type(unfit).__name__}): an address, an id or a text "
-                    "that was passed cannot travel over HTTP. Check them for broken characters"
+            attempt = functools.partial(self._attempt, method, url, prefetched, parts)
+            result = _send_once(attempt, limiter, host, is_read=is_read)
+            prefetched = None
+            if isinstance(result, Response):
+                if not (is_read and remaining.total and result.status in remaining.status_forcelist):
+                    return result
+                remaining = _wait(remaining, result)
+                continue
+            n_broken += 1
+            if result.is_repeatable:
+                logger.info(
+                    "No answer from %s (%s), attempt %d of %d.", host, result.cause, n_broken, n_attempts
                 )
-                break
-            pending = None
-        raise failure  # outside of except: the cause holds the URL, the token and the body
+            if not result.is_repeatable or n_broken == n_attempts:
+                raise result.error  # outside of except: the cause holds the URL, the token and the body
+            remaining = policy  # a broken response gives the retries of refusals back
 
     @hide_frames
-    def send_ahead(self, url: str, **parts: Any) -> PendingRequest | None:
+    def prefetch(self, url: str, **parts: Any) -> PrefetchedRequest | None:
         """Send a GET whose response `send` reads later, so that the service prepares it meanwhile.
 
         No thread waits for it: one that did would compete for the interpreter's lock in the middle of other work.
@@ -181,20 +175,20 @@ class Transport:
         if self._limiter:
             return None
         try:
-            return self._pool().send_ahead(self._prepare("GET", url, **parts))
+            return self._pool().prefetch(self._prepare("GET", url, **parts))
         except (HTTPError, requests.RequestException, UnicodeError):
             return None
 
     def _attempt(
-        self, method: str, url: str, pending: PendingRequest | None, parts: Mapping[str, Any]
+        self, method: str, url: str, prefetched: PrefetchedRequest | None, parts: Mapping[str, Any]
     ) -> Response:
         host = urlsplit(url).netloc
-        if pending:
-            with pending.response() as raw:
+        if prefetched:
+            with prefetched.response() as raw:
                 return _read(raw, host)
         pool, request = self._pool(), self._prepare(method, url, **parts)
-        if pending := pool.send_ahead(request, connects=False):
-            with closing(pending), pending.response() as raw:
+        if sent := pool.prefetch(request, connects=False):  # an open connection needs no more of urllib3
+            with closing(sent), sent.response() as raw:
                 return _read(raw, host)
         with pool.request(request) as raw:
             return _read(raw, host)
@@ -246,6 +240,33 @@ class Transport:
         for secret in secrets:
             text = text.replace(secret.reveal(), "••••••")
         return printable(text)
+
+
+class _NoResponse(NamedTuple):
+    """A request without a response, as an error that does not hold its cause."""
+
+    error: MemframeError
+    cause: str
+    """Name of the class of the cause."""
+    is_repeatable: bool
+
+
+def _send_once(
+    attempt: Callable[[], Response], limiter: SharedRateLimiter | None, host: str, *, is_read: bool
+) -> Response | _NoResponse:
+    """Send a request, through the limiter if there is one; return its response, or why there is none."""
+    try:
+        return limiter.call(attempt, lambda r: retry_after_s(r.headers)) if limiter else attempt()
+    except HTTPError as broken:
+        error = to_no_answer_error(host, broken, is_read=is_read)
+        return _NoResponse(error, type(broken).__name__, is_repeatable=True)
+    except (requests.RequestException, UnicodeError) as unfit:
+        cause = type(unfit).__name__
+        message = (
+            f"a request to {host} could not be made ({cause}): an address, an id or a text that was passed cannot "
+            "travel over HTTP. Check them for broken characters"
+        )
+        return _NoResponse(ConfigError(message), cause, is_repeatable=False)
 
 
 def _wait(policy: Retry, refusal: Response) -> Retry:

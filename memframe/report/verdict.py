@@ -90,10 +90,10 @@ def verdict_of(counts: Sequence[Count], n_memories: int) -> list[str]:
     return sentences or ["Only minor findings." if counts else "None of the checks found anything."]
 
 
-def count_proposals(by_memory: pd.DataFrame) -> list[str]:
+def list_proposals(by_memory: pd.DataFrame) -> list[str]:
     """Say what the cleanup would do to how many memories; of several things to one memory the first counts.
 
-    >>> count_proposals(pd.DataFrame({"id": ["m1", "m1", "m2"], "action": ["redact", "delete", "review"]}))
+    >>> list_proposals(pd.DataFrame({"id": ["m1", "m1", "m2"], "action": ["redact", "delete", "review"]}))
     ['delete 1', 'review 1']
     """
     rank = {action: place for place, action in enumerate(PROPOSAL_WORDS)}

@@ -106,6 +106,7 @@ function render({ model, el }) {
     shown: null, // the proposal on the screen, about which keys decide; null while there is none
     seenAt: 0, // when it was painted, in milliseconds of the page: a key that is older was not about it
     drawn: "", // the id of the last proposal that was drawn
+    sentence: "", // what was done, to be said with the proposal that follows
     dropped: "", // said of keys that came too early, until it was read out
     failed: new Map(), // why a decision was not made, by proposal
     pending: new Set(), // decisions that Python has not confirmed
@@ -317,13 +318,14 @@ function render({ model, el }) {
     attempt(showRows);
     const known = state.details.get(state.at);
     root.classList.toggle("mf-fetching", !known);
-    if (known) draw(known, sentence);
+    state.sentence = sentence;
+    if (known) draw(known);
     else if (sentence) say(sentence);
-    for (let next = state.at; next <= Math.min(state.at + AHEAD, state.n - 1); next++) fetchDetail(next, sentence);
+    for (let next = state.at; next <= Math.min(state.at + AHEAD, state.n - 1); next++) fetchDetail(next);
     summarizeSoon();
   }
 
-  async function fetchDetail(place, sentence) {
+  async function fetchDetail(place) {
     if (state.details.has(place)) return;
     state.details.set(place, null); // asked for
     const list = state.list;
@@ -331,7 +333,7 @@ function render({ model, el }) {
       const detail = await line.ask("show", { place });
       if (list !== state.list) return;
       state.details.set(place, detail);
-      if (place === state.at && !state.shown && !state.editing) draw(detail, sentence);
+      if (place === state.at && !state.shown && !state.editing) draw(detail);
     } catch (error) {
       if (list !== state.list) return;
       state.details.delete(place);
@@ -341,7 +343,7 @@ function render({ model, el }) {
   }
 
   /** Put a proposal on the screen; keys decide about it from the moment when it is painted. */
-  function draw(shown, sentence = "") {
+  function draw(shown) {
     root.classList.remove("mf-fetching");
     if (state.drawn !== shown.id) note.value = shown.note; // a note that somebody is writing stays
     state.drawn = shown.id;
@@ -353,7 +355,7 @@ function render({ model, el }) {
         if (state.shown !== shown) return;
         state.seenAt = performance.now();
         const why = state.failed.has(shown.id) ? `Not decided: ${state.failed.get(shown.id)}` : "";
-        const parts = [why || sentence, state.dropped, `${state.at + 1} of ${state.n}: ${shown.heading}.`, shown.accepting, SAID[shown.decision]];
+        const parts = [why || state.sentence, state.dropped, `${state.at + 1} of ${state.n}: ${shown.heading}.`, shown.accepting, SAID[shown.decision]];
         say(parts.filter(Boolean).join(" "));
         state.dropped = "";
       }),
@@ -487,7 +489,9 @@ function render({ model, el }) {
   async function showMore(details, sentence) {
     const { shown } = state;
     const more = await line.ask("describe", { ...about(shown), ...details });
-    if (state.shown === shown) draw(more, sentence);
+    if (state.shown !== shown) return;
+    state.sentence = sentence;
+    draw(more);
   }
 
   const ACTIONS = {

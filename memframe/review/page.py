@@ -9,6 +9,7 @@ from datetime import datetime
 
 import pandas as pd
 
+from memframe.audit.evidence import MASKED
 from memframe.decisions import Decision
 from memframe.display import Markup, format_time, join, number_of, table, tag
 from memframe.files import REPORT_MARK
@@ -24,6 +25,7 @@ body { max-width: 64rem; margin: 2rem auto; padding: 0 1rem; overflow-wrap: brea
 table { border-collapse: collapse; width: 100%; min-width: 46rem; margin: .5rem 0 2rem; }
 th, td { text-align: left; vertical-align: top; padding: .3rem .6rem; }
 tr { border-bottom: 1px solid color-mix(in srgb, currentColor 18%, transparent); }
+td.by { white-space: nowrap; }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 .soft { opacity: .72; }
 div.wide { overflow-x: auto; }
@@ -59,8 +61,9 @@ def review_html(
         tag("div", _progress(progress), class_="wide"),
         tag(
             "p",
-            "Right and wrong are counted among the proposals that were decided one by one; what was decided together says "
-            "nothing about its kind. At most the share shown is wrong, with 95 % confidence; how much harm one does is open.",
+            "Right and wrong are counted among the proposals that were decided one by one; those decided together say "
+            "nothing about their kind. With 95 % confidence, at most the share shown is wrong. How much harm one does "
+            "is open.",
             class_="soft",
         ),
     ]
@@ -79,21 +82,28 @@ def _applied(decisions: Sequence[Decision]) -> Markup:
         tag(
             "tr",
             tag("td", one.decision),
-            tag("td", f"{one.check} ({one.kind})"),
+            tag("td", _name(one.check, one.kind)),
             tag("td", one.id),
             tag("td", one.note),
-            tag("td", one.by, tag("div", format_time(one.at), class_="soft")),
+            _by(one),
         )
         for one in decisions
     ]
     return table(("decision", "proposal", "memory", "note", "by"), rows)
 
 
+def _name(check: str, kind: str) -> str:
+    return f"{'Planned' if check == ORIGIN_PLAN else words_of(check).title} ({kind})"
+
+
+def _by(decision: Decision) -> Markup:
+    return tag("td", decision.by, tag("div", format_time(decision.at), class_="soft"), class_="by")
+
+
 def _progress(progress: pd.DataFrame) -> Markup:
     rows = []
     for row in progress.to_dict("records"):
         bound = row["bound"]
-        title = "Planned" if row["check"] == ORIGIN_PLAN else words_of(row["check"]).title
         counts = [
             row[name] or "" for name in ("proposals", "left", "accepted", "edited", "rejected", "later")
         ]
@@ -104,7 +114,11 @@ def _progress(progress: pd.DataFrame) -> Markup:
             "" if math.isnan(bound) else f"{100 * bound:.1f} %",
         ]
         rows.append(
-            tag("tr", tag("td", f"{title} ({row['kind']})"), *(tag("td", cell, class_="n") for cell in cells))
+            tag(
+                "tr",
+                tag("td", _name(row["check"], row["kind"])),
+                *(tag("td", cell, class_="n") for cell in cells),
+            )
         )
     heads = ("proposals", "left", "accepted", "edited", "rejected", "later", "right", "wrong at most")
     return table(["kind", *(tag("th", head, class_="n") for head in heads)], rows)
@@ -114,18 +128,18 @@ def _decisions(decided: Sequence[tuple[Proposal, Decision]]) -> Markup:
     rows = []
     for one, found in decided:
         until = f"until {format_time(found.until)}" if found.until else None
+        # evidence of other checks may quote what a memory says
+        reason = one.first.reason if one.first.check in MASKED else ""
         why = join([found.note, tag("div", until, class_="soft") if until else ""])
         rows.append(
             tag(
                 "tr",
                 tag("td", found.decision),
-                tag(
-                    "td", f"{one.first.check} ({one.first.kind})", tag("div", one.first.reason, class_="soft")
-                ),
+                tag("td", _name(one.first.check, one.first.kind), tag("div", reason, class_="soft")),
                 tag("td", one.action),
                 tag("td", one.n_members, class_="n"),
                 tag("td", why),
-                tag("td", found.by, tag("div", format_time(found.at), class_="soft")),
+                _by(found),
             )
         )
     heads = ("decision", "proposal", "accepting does", tag("th", "memories", class_="n"), "note", "by")

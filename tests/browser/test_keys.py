@@ -35,18 +35,24 @@ class Kernel:
 
     def __init__(self, review, page):
         self.review, self.page = review, page
-        self._sent = []
+        self._sent, self._held = [], []
         self._desk = Desk(review)
         self._desk.send = self._sent.append
         page.evaluate(OPEN, [self._desk._esm, self._desk._css])
         self.answer()
 
-    def answer(self):
-        while asked := self.page.evaluate(TAKE):
+    def answer(self, holds=lambda _: False):
+        """Answer what was asked, but for what is held back until the next time."""
+        asked, self._held = self._held, []
+        while asked := asked + self.page.evaluate(TAKE):
             for content in asked:
-                self._desk._receive(self._desk, content, [])
+                if holds(content):
+                    self._held.append(content)
+                else:
+                    self._desk._receive(self._desk, content, [])
             self.page.evaluate("contents => give(contents)", self._sent)
             self._sent.clear()
+            asked = []
 
     def press(self, *keys):
         """Press keys, each after the page was painted."""
@@ -104,6 +110,15 @@ def test_keys_that_are_pressed_before_a_proposal_is_painted_do_not_decide_on_it(
     kernel.page.evaluate(IN_ONE_GO, ["j", "a"])
     kernel.answer()
     assert decided.count() == 1
+
+
+def test_a_proposal_that_comes_late_says_what_was_done_before_it(kernel):
+    kernel.page.locator(".mf-facets input").first.click()
+    kernel.answer(lambda content: content.get("place", 0) > 0)
+    kernel.press("a")
+    assert kernel.status == "Accepted."
+    kernel.answer()
+    assert kernel.status.startswith("Accepted. 2 of 31")
 
 
 def test_a_key_that_is_held_decides_once(kernel):

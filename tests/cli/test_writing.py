@@ -287,7 +287,7 @@ def test_advice_is_in_the_words_of_the_command_line(on_request, access, memories
     loaded = mf.load_memories(access, progress=False)
     mf.export_memories(loaded.assign(source=None), "emptied.jsonl")
     refused = on_request("plan", "emptied.jsonl", code=1)
-    assert "source was emptied: say by on_null (--on-null) what that means" in refused.stderr
+    assert "source was emptied: say with on_null (--on-null) what that means" in refused.stderr
 
 
 def test_runs_are_listed_and_purged(call, on_request, edited):
@@ -339,7 +339,7 @@ def notes(proxy, on_request):
     return "notes.plan"
 
 
-def test_a_run_that_is_stopped_says_how_to_go_on(on_request, proxy, notes, access):
+def test_a_run_that_is_stopped_says_how_to_go_on(on_request, proxy, notes, access, folder):
     def interrupted(request, forward):
         signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
         return forward(request)
@@ -351,6 +351,11 @@ def test_a_run_that_is_stopped_says_how_to_go_on(on_request, proxy, notes, acces
     assert rest == f"{way_on}\n"
     counts = {status: int(n) for n, status in (part.split() for part in stand.split(", "))}
     assert (sum(counts.values()), counts["done"] >= 1, counts["planned"] > 0) == (12, True, True)
+    (folder / "memframe.toml").write_text("[limits]\nchanges = 0\n")
+    before = contents(access)
+    refused = on_request("resume", "notes.journal", "--policy", "memframe.toml", code=1)
+    assert "(changes = 0)" in refused.stderr
+    assert contents(access) == before
     on_request("resume", "notes.journal")
     assert contents(access) == {"tea", "coffee", "water", *(f"note {n}" for n in range(12))}
 

@@ -489,7 +489,7 @@ def test_a_plan_is_cut_to_what_was_accepted(loaded):
     assert desk.plan() == whole
 
 
-def test_of_equal_memories_one_stays_and_is_shown(user):
+def test_of_equal_memories_one_stays_and_is_shown(user, tmp_path):
     texts = ["What are my options?"] * 6 + ["The parcel arrives on Saturday between 7 and 9."] * 2
     texts += [f"Rows on lake {n} with {name}" for n, name in enumerate(NAMES)]
     start = datetime(2026, 1, 1, tzinfo=UTC)
@@ -512,3 +512,7 @@ def test_of_equal_memories_one_stays_and_is_shown(user):
     gone = {change.id for change in plan.records if change.action == "delete"}
     assert len(gone & {*memories.id[memories.content == texts[0]]}) == 5
     assert desk.count_effects().n_deleted == len(gone) == 7
+    desk.to_html(tmp_path / "review.html")
+    page = (tmp_path / "review.html").read_text()
+    assert "Junk (repeated)" in page
+    assert not any(word in page for word in ("options", "Saturday"))
