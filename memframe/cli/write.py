@@ -48,7 +48,7 @@ from memframe.journal import STATUSES, list_runs, purge_runs
 from memframe.load import iter_memories
 from memframe.plan import Plan, plan_changes, plan_deletes
 from memframe.plan.change import format_counts
-from memframe.plan.changes import OnConflict, OnNull, check_size
+from memframe.plan.changes import OnConflict, OnNull, check_n_changes
 from memframe.plan.permitted import keep_policy
 from memframe.plan.render import on_one_line
 from memframe.restore import check_archive, plan_restore
@@ -177,7 +177,7 @@ def plan_command(
         plan = _compare_with_all(access, plan)
         if rules is not None and edited is not None:
             plan = keep_policy(access, plan, rules)
-    check_size(plan.records, max_changes)
+    check_n_changes(plan.records, max_changes)
     _show(plan, full=full)
     n_conflicts = plan.counts.get("conflict", 0)
     if n_conflicts and on_conflict == "raise":
@@ -298,7 +298,7 @@ def restore_command(
     plan = _compare_with_all(
         access, plan_restore(access, archive, key=key, on_conflict=on_conflict, as_of=as_of)
     )
-    check_size(plan.records, max_changes)
+    check_n_changes(plan.records, max_changes)
     _show(plan, full=full)
     _save_and_exit(plan, out, access.request_id, "conflict", "invalid")
 
