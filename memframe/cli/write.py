@@ -363,14 +363,22 @@ def _save_and_exit(plan: Plan, path: Path | None, request_id: str, *refused: str
     elif path is not None:
         writable.save(path)
         without = f" without {left_out}" if len(writable) < len(plan) else ""
-        n_deletes = writable.counts.get("delete", 0)
-        confirm = f" --confirm {n_deletes}" if n_deletes else ""
-        confirm += f" --confirm-losses {n_lost}" if (n_lost := len(writable.losses)) else ""
-        command = f"memframe apply {shlex.quote(str(path))}{confirm} --request {request_id}"
-        advice = f"To apply it: {command}" if writable else "It changes nothing."
-        remark(f"Saved to {path}{without}. {advice}")
+        remark(f"Saved to {path}{without}. {describe_next_step(writable, path, request_id)}")
     if plan.counts.keys() & {*refused}:
         sys.exit(CONFLICTS)
+
+
+def describe_next_step(plan: Plan, path: Path, request_id: str) -> str:
+    """Return the command that applies a saved plan."""
+    if not plan:
+        return "It changes nothing."
+    saved = shlex.quote(str(path))
+    if plan.file is not None:
+        return f"To apply it: memframe clean {shlex.quote(plan.file)} --plan {saved}"
+    n_deletes, n_lost = plan.counts.get("delete", 0), len(plan.losses)
+    confirm = f" --confirm {n_deletes}" if n_deletes else ""
+    confirm += f" --confirm-losses {n_lost}" if n_lost else ""
+    return f"To apply it: memframe apply {saved}{confirm} --request {request_id}"
 
 
 writing_options = combine(
