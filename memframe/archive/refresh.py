@@ -6,8 +6,8 @@ order of the service. Unchanged files are linked into a folder beside the archiv
 complete; a crash before leaves the old archive.
 
 Rows are compared by hashes of their id and all cells (`_ListedChanges`), and then divided into files (`_divide`). Both
-go page by page, and the rows of one file are held at a time. Python chooses the key of its hashes anew for each process,
-so nobody can prepare two texts that share one.
+go page by page, and the rows of one file are held at a time. Python chooses the key of its hashes anew for each
+process, so nobody can prepare two texts that share one.
 """
 
 from __future__ import annotations
