@@ -176,7 +176,11 @@ def find_lost(
     """
     capitals = (removed.names | removed.first) - kept.written
     values = [word for word in removed.words if word not in LIGHT and class_of(word) not in kept.classes]
-    signs = removed.signs - kept.signs if kept.signs - removed.signs else frozenset[str]()
+    signs = removed.signs - kept.signs
+    if (
+        not kept.signs - removed.signs
+    ):  # a sign that is only left out is an ornament; one in place of another may differ
+        signs = frozenset()
     if not (capitals or values or signs):
         return []
     if len(values) > _MAX_SLIPS:
