@@ -237,7 +237,7 @@ def test_members_of_a_problem_that_are_unknown_or_of_another_type_are_ignored(st
 
 REQUEST_STATES = {
     "pending": "the user has not decided yet: wait_for_decision",
-    "rejected": "the user declined; a new request",
+    "rejected": "the user declined; you can ask again",
     "revoked": "revoked the approval.*ask again with a new request",
     "approved": "still refuses it; ask the operator",
 }

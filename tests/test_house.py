@@ -360,6 +360,51 @@ def test_the_name_of_a_class_has_one_meaning():
     assert {name: where for name, where in places.items() if len(where) > 1} == {}
 
 
+TWO_MEANINGS = {
+    *["MEMORIES", "TAGS", "Status", "STATUSES", "bind", "tags", "utc_now"],  # one at each end of the wire
+    *["Action", "State", "Step"],  # of a run's journal, of signing in, of a service's log
+    *["show", "text_of"],  # in a terminal, in a widget, of a document
+    *["ACTIONS", "Rows", "SETTLED", "decode", "open_file", "read_cell", "words_of"],
+}
+"""Names of constants and functions that several modules define and others import: no new one comes in."""
+
+
+def test_what_is_imported_has_one_meaning():
+    modules = {module_of(path): tree_of(path) for path in PACKAGE.rglob("*.py")}
+    imported_names = {
+        (node.module, alias.name)
+        for tree in modules.values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    places = {}
+    for module, tree in modules.items():
+        for name in names_defined(tree):
+            if (module, name) in imported_names:
+                places.setdefault(name, set()).add(module)
+    several = {name: where for name, where in places.items() if len(where) > 1}
+    assert {name: where for name, where in several.items() if name not in TWO_MEANINGS} == {}
+    assert several.keys() >= TWO_MEANINGS, "strike out what has one meaning now"
+
+
+def module_of(path):
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts).removesuffix(".__init__")
+
+
+def names_defined(tree):
+    """Yield the names of the functions and constants of a module."""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node.name
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            yield from {
+                each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name)
+            }
+
+
 def test_the_table_of_fixtures_is_complete():
     tree = ast.parse(Path(__file__).with_name("conftest.py").read_text())
     fixtures = [

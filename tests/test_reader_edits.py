@@ -15,10 +15,10 @@ from memframe.readers import read_input
 from memframe.readers.edits import (
     apply_edits,
     edit_documents,
-    explain_unchangeable,
     explain_undeletable,
     explain_unwritable,
     find_misread,
+    find_writable,
 )
 from memframe.readers.rows import Collector
 from memframe.readers.source import open_path
@@ -66,7 +66,7 @@ def reading_of(path):
 
 def is_editable(reading, row):
     place = reading.places[row]
-    return not explain_unchangeable(place, ["content"]) and not explain_undeletable(place)
+    return "content" in place.columns and not explain_undeletable(place)
 
 
 WRITABLE = {
@@ -162,6 +162,8 @@ EDITS = [
     ("a.md", "- a\n\nprose\n\n- b", {1: "- item"}, [], None),
     ("a.md", "- a\n\nprose\n\n- b", {1: "x\n\ny"}, [], None),
     ("a.md", "- a\n\nprose\n\n- b", {}, [2], "- a\n\nprose\n"),
+    ("n.md", "---\ntitle: x\n---\n- [fact] a #t\n- [fact] b\n", {0: "c #t"}, [1], "---\ntitle: x\n---\n- [fact] c #t\n"),
+    ("n.md", "---\ntitle: x\n---\nOne:\n- a\n- b\n", {0: "One:\n- a\n- c"}, [], "---\ntitle: x\n---\nOne:\n- a\n- c\n"),
     ("h.txt", "a\n\u00a7\nb\n\u00a7\nc\n", {0: "x\ny"}, [2], "x\ny\n\u00a7\nb\n"),
     ("h.txt", "a\n\u00a7\nb\n\u00a7\nc\n", {1: "\u00a7"}, [], None),
     ("a.jsonl", '{"content": "a", "x": 1.50}\n\n{"content":"b"}\n{"content": "c"}', {0: 'q"\n'}, [1],
@@ -222,15 +224,34 @@ def test_a_digest_that_was_right_is_right_again(tmp_path):
         ]  # fmt: skip
 
 
-def test_titles_of_entries_are_written_and_those_of_headings_are_not(tmp_path):
-    text = '[{"title": "A", "content": "a"}]'
-    assert edited(tmp_path, "a.json", text, {0: "B"}, column="title") == text.replace('"A"', '"B"')
-    (tmp_path / "a.md").write_text("# A\n- a\n")
-    reading = reading_of(tmp_path / "a.md")
-    assert explain_unchangeable(reading.places[0], ["title"]).endswith("for title")
-    (tmp_path / "m.jsonl").write_text('{"name": "Ada", "entityType": "p", "observations": ["a"]}')
-    reading = reading_of(tmp_path / "m.jsonl")
-    assert explain_unchangeable(reading.places[0], ["title", "content"]).endswith("for title")
+TITLES = [
+    # file, content, new titles by row, deleted rows, and the new content
+    ("a.json", '[{"title": "A", "content": "a"}]', {0: "B"}, [], '[{"title": "B", "content": "a"}]'),
+    ("a.md", "# A #\r\n- a\r\n- b\r\n\r\nRules:\r\n- c\r\n", {0: "B", 1: "B", 2: "C"}, [], "# B #\r\n- a\r\n- b\r\n\r\nC:\r\n- c\r\n"),
+    ("a.md", "# A\n- a\n- b\n", {0: "B"}, [1], "# B\n- a\n"),
+    ("a.md", "# A\n- a\n", {0: "B\n- c"}, [], None),
+    ("a.md", "# A\n[2024-05-01] - a\n[2024-05-01] - b\n", {0: "B", 1: "B"}, [], "# B\n[2024-05-01] - a\n[2024-05-01] - b\n"),
+    ("a.md", "---\r\nx: \u00e9\U0001f600\r\ntitle: 'A'\r\ntags: [a]\r\n---\r\nText\r\n", {0: 'B: "c" # d'}, [],
+     '---\r\nx: \u00e9\U0001f600\r\ntitle: "B: \\"c\\" # d"\r\ntags: [a]\r\n---\r\nText\r\n'),
+    ("a.md", "---\ntitle: A\n---\n- [fact] a\n- [fact] b\n", {0: "B\n---", 1: "B\n---"}, [],
+     '---\ntitle: "B\\n---"\n---\n- [fact] a\n- [fact] b\n'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "content", "changed", "deleted", "wanted"), TITLES)
+def test_titles_change_where_they_stand(tmp_path, name, content, changed, deleted, wanted):
+    assert edited(tmp_path, name, content, changed, deleted, column="title") == wanted
+
+
+def test_a_title_that_others_keep_is_not_written(tmp_path):
+    for name, text in (
+        ("a.md", "# A\n- a\n- b\n"),
+        ("m.jsonl", '{"name": "Ada", "entityType": "p", "observations": ["a"]}'),
+    ):
+        (tmp_path / name).write_text(text)
+        texts = {0: {"title": "B", "content": "c"}}
+        assert find_writable(reading_of(tmp_path / name), texts, set()) == {0: ["content"]}
+    assert find_writable(reading_of(tmp_path / "a.md"), texts, {1}) == {0: ["title", "content"]}
 
 
 def test_a_single_entry_that_is_the_whole_file_is_not_deleted(tmp_path):

@@ -153,7 +153,9 @@ def test_of_two_undos_that_were_planned_at_once_the_second_doubles_nothing(acces
     run = applied(access, mf.plan_deletes(access, memories.iloc[:2]))
     one, other = mf.plan_undo(access, run), mf.plan_undo(access, run)
     applied(access, one)
-    with pytest.raises(mf.StalePlanError, match=f"restores what is there again: memory {memories.id[0]}"):
+    with pytest.raises(
+        mf.StalePlanError, match=f"restores memories that exist again: memory {memories.id[0]}"
+    ):
         mf.apply_plan(access, other, **QUIET)
     assert len(mf.load_memories(access, progress=False)) == 3
 

@@ -76,6 +76,22 @@ def parse_frontmatter(head: str, place: str) -> dict[str, Any]:
     return found or {}
 
 
+def find_values(text: str) -> dict[str, tuple[int, int]]:
+    r"""Find where the values of a frontmatter stand that are one text on one line, with their quotes.
+
+    >>> find_values("---\ntitle: 'Tea'\ntags: [a]\n---\n")
+    {'title': (11, 16)}
+    """
+    found = _FRONTMATTER.match(text)
+    head = _Loader(found[1] or "").get_single_node() if found else None
+    start = found.start(1) if found else 0
+    return {
+        key.value: (start + node.start_mark.index, start + node.end_mark.index)
+        for key, node in (head.value if isinstance(head, yaml.MappingNode) else ())
+        if isinstance(node, yaml.ScalarNode) and node.start_mark.line == node.end_mark.line
+    }
+
+
 _MARK = "memframe: 1\n"
 """The first line of a frontmatter of ours."""
 
@@ -109,13 +125,18 @@ def _note_of(row: dict[str, Any]) -> bytes:
         if is_missing == (name == "content"):
             cells[f"{_OWN}{name}" if name in ("type", "memframe") or name.startswith(_OWN) else name] = value
     lines = (
-        f"{name if _PLAIN_KEY.fullmatch(name) else _json(name)}: {_json(value)}\n"
+        f"{name if _PLAIN_KEY.fullmatch(name) else write_value(name)}: {write_value(value)}\n"
         for name, value in cells.items()
     )
     return f"---\n{_MARK}{''.join(lines)}---\n{row['content'] or ''}".encode()
 
 
-def _json(value: Any) -> str:
+def write_value(value: Any) -> str:
+    r"""Return a value of a frontmatter as JSON that is YAML, too.
+
+    >>> print(write_value('Tea: "green"\x85'))
+    "Tea: \"green\"\u0085"
+    """
     text = msgspec.json.encode(value, enc_hook=str).decode()
     return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
@@ -145,7 +166,7 @@ def _row_of(path: Path) -> dict[str, Any]:
             row[name] = value
         elif name not in ("type", "memframe"):
             is_text = name in ARCHIVE_SCHEMA or isinstance(value, str)
-            row[name.removeprefix(_OWN)] = value if is_text else _json(value)
+            row[name.removeprefix(_OWN)] = value if is_text else write_value(value)
     return row
 
 

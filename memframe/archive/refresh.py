@@ -5,8 +5,9 @@ file, and new ones join the file after which they are listed, up to `PART_ROWS`,
 order of the service. Unchanged files are linked into a folder beside the archive, which replaces it when it is
 complete; a crash before leaves the old archive.
 
-Rows are compared by hashes of their id and all cells, and the rows of one file are held at a time.
-Python chooses the key of its hashes anew for each process, so nobody can prepare two texts that share one.
+Rows are compared by hashes of their id and all cells (`_ListedChanges`), and then divided into files (`_divide`). Both
+go page by page, and the rows of one file are held at a time. Python chooses the key of its hashes anew for each process,
+so nobody can prepare two texts that share one.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from itertools import pairwise
 from math import inf
 from os import PathLike
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -68,7 +70,7 @@ class Changes(Struct, frozen=True):
         return {name: len(getattr(self, name)) for name in Changes.__struct_fields__}
 
 
-def _hashes(table: pa.Table) -> Hashes:
+def _hash_rows(table: pa.Table) -> Hashes:
     """Hash each row over all its cells."""
     columns = []
     for column in table.columns:
@@ -78,79 +80,120 @@ def _hashes(table: pa.Table) -> Hashes:
     return np.fromiter(map(hash, zip(*columns, strict=True)), np.int64, len(table))
 
 
-class RowComparison:
-    """Compare the memories that are listed with the rows of an archive, and divide them into files.
+class _Archived(NamedTuple):
+    """The rows of an archive, file after file, as hashes."""
 
-    ``archived`` are the files of the archive, as tables of the columns that are compared. New memories begin a file of
-    their own after ``part_rows``; unless it ``continues`` the archive, all files are new.
-    """
+    row_of: pd.Series[int]
+    """Number of a row by the hash of its id; of repeated ids the first."""
+    hashes: Hashes
+    file_of: NDArray[np.int64]
+    """Number of the file of each row."""
 
-    def __init__(
-        self, archived: Iterable[Iterable[pa.Table]], columns: list[str], *, part_rows: float, continues: bool
-    ) -> None:
-        ids, self._files = [_NO_HASHES], []
-        for tables in archived:
-            hashes = [_NO_HASHES]
-            for table in tables:
-                ids.append(_hashes(table.select(["id"])))
-                hashes.append(_hashes(table))
-            self._files.append(np.concatenate(hashes))
-        rows = pd.Series(np.arange(sum(map(len, ids))), index=np.concatenate(ids))
-        self._rows = rows[~rows.index.duplicated()]
-        self._hashes = np.concatenate([_NO_HASHES, *self._files])
-        self._file_of = np.repeat(np.arange(len(self._files)), [len(hashes) for hashes in self._files])
-        self._columns, self._part_rows, self._continues = columns, part_rows, continues
-        self._last_row = -1
-        self.is_gone = np.ones(len(rows), dtype=bool)
-        """True for each archived row whose memory is gone, once all is listed."""
+    @classmethod
+    def read(cls, reader: Reader, columns: list[str]) -> _Archived:
+        """Read the rows of an archive, of which some columns are compared."""
+        ids, hashes, n_rows = [_NO_HASHES], [_NO_HASHES], []
+        for part in reader.parts:
+            tables = list(reader.tables(columns, parts=[part]))
+            ids += [_hash_rows(table.select(["id"])) for table in tables]
+            hashes += map(_hash_rows, tables)
+            n_rows.append(sum(map(len, tables)))
+        row_of = pd.Series(np.arange(sum(n_rows)), index=np.concatenate(ids))
+        file_of = np.repeat(np.arange(len(n_rows)), n_rows)
+        return cls(row_of[~row_of.index.duplicated()], np.concatenate(hashes), file_of)
+
+    def find(self, ids: pa.Table) -> NDArray[np.int64]:
+        """Return the number of the row with each id, -1 if there is none."""
+        found = self.row_of.index.get_indexer(pd.Index(_hash_rows(ids)))
+        return np.append(self.row_of.to_numpy(), -1)[found]
+
+    def hashes_of(self, file: int) -> Hashes:
+        """Return the hashes of the rows of a file."""
+        begin, end = np.searchsorted(self.file_of, [file, file + 1])
+        return self.hashes[begin:end]
+
+
+class _Segment(NamedTuple):
+    """Memories that are listed one after the other, and were in one file, or in none."""
+
+    table: pa.Table
+    hashes: Hashes
+    old_file: int
+    """Number of the file of the archive in which they keep their place; -1 if they are new, or changed and moved."""
+
+
+class _ListedChanges:
+    """Changes of the rows of an archive by a listing; complete once all `segments` were taken."""
+
+    def __init__(self, archived: _Archived) -> None:
+        self._archived = archived
         self.added: list[str] = []
         self.changed: list[str] = []
+        self.is_gone = np.ones(len(archived.hashes), dtype=bool)
+        """True for each archived row whose memory was not listed."""
 
-    def files(self, listed: Iterable[pa.Table]) -> Iterator[tuple[int, list[pa.Table]]]:
-        """Yield the old file that each file continues, -1 for none, and its tables; none if nothing changed.
-
-        There is at least one file, so that an archive without memories keeps its columns.
-        """
-        base, last, n_rows = -1, -1, 0
-        held: list[tuple[pa.Table, Hashes]] = []
+    def segments(self, listed: Iterable[pa.Table], columns: list[str]) -> Iterator[_Segment]:
+        """Yield what is listed, page after page, divided by the files of the archive."""
+        last_row = -1
         for table in listed:
-            hashes = _hashes(table.select(self._columns))
-            files_of = self._files_of(table, hashes)
-            edges = [0, *(np.flatnonzero(np.diff(files_of)) + 1).tolist(), len(table)]
+            hashes, rows = _hash_rows(table.select(columns)), self._archived.find(table.select(["id"]))
+            is_old = rows >= 0
+            is_same = is_old & (np.append(self._archived.hashes, 0)[rows] == hashes)
+            self.added += table["id"].filter(pa.array(~is_old)).to_pylist()
+            self.changed += table["id"].filter(pa.array(is_old & ~is_same)).to_pylist()
+            self.is_gone[rows[is_old]] = False
+            # whoever comes right after the same memory as before has kept its place, changed or not
+            follows = is_old & (rows == np.concatenate([[last_row], rows[:-1]]) + 1)
+            old_files = np.where(is_same | follows, np.append(self._archived.file_of, -1)[rows], -1)
+            edges = [0, *(np.flatnonzero(np.diff(old_files)) + 1).tolist(), len(table)]
             for begin, end in pairwise(edges):
-                old_file = int(files_of[begin])
-                is_next = old_file > last
-                if is_next:  # an old file stays separate; new memories before it join it while they fit
-                    ends = base >= 0 or n_rows + len(self._files[old_file]) > self._part_rows
-                else:
-                    ends = n_rows >= self._part_rows and (old_file < 0 or old_file != base)
-                if held and ends:
-                    yield self._file(base, held)
-                    held, n_rows = [], 0
-                if not held:
-                    base = old_file if is_next and self._continues else -1
-                last, n_rows = max(last, old_file), n_rows + end - begin
-                held.append((table.slice(begin, end - begin), hashes[begin:end]))
-        yield self._file(base, held)
+                yield _Segment(table.slice(begin, end - begin), hashes[begin:end], int(old_files[begin]))
+            last_row = rows[-1]
 
-    def _file(self, base: int, held: list[tuple[pa.Table, Hashes]]) -> tuple[int, list[pa.Table]]:
-        hashes = np.concatenate([_NO_HASHES, *(some for _, some in held)])
-        is_same = base >= 0 and np.array_equal(hashes, self._files[base])
-        return base, [] if is_same else [table for table, _ in held]
 
-    def _files_of(self, table: pa.Table, hashes: Hashes) -> NDArray[np.int64]:
-        """Return the old file of each memory that keeps its place; -1 for one that is new, or changed and moved."""
-        at = self._rows.index.get_indexer(pd.Index(_hashes(table.select(["id"]))))
-        is_old = at >= 0
-        rows = np.where(is_old, np.append(self._rows.to_numpy(), -1)[at], -1)
-        self.is_gone[rows[is_old]] = False
-        is_same = is_old.copy()
-        is_same[is_old] = self._hashes[rows[is_old]] == hashes[is_old]
-        follows = rows == np.concatenate([[self._last_row], rows[:-1]]) + 1
-        self._last_row = rows[-1]
-        self.added += table["id"].filter(pa.array(~is_old)).to_pylist()
-        self.changed += table["id"].filter(pa.array(is_old & ~is_same)).to_pylist()
-        return np.where(is_same | (is_old & follows), np.append(self._file_of, -1)[rows], -1)
+class _File(NamedTuple):
+    """File of the refreshed archive."""
+
+    copy_of: int
+    """Number of the file of the archive that it is a copy of; -1 if it has to be written."""
+    tables: list[pa.Table]
+
+
+def _divide(
+    segments: Iterable[_Segment], archived: _Archived, *, part_rows: float, continues: bool
+) -> Iterator[_File]:
+    """Divide what is listed into files; there is at least one, so that an archive without memories keeps its columns.
+
+    A file of the archive stays a file, so that it need not be written if it is the same; only new memories before it
+    join it while they fit. New memories behind it join it, too, up to ``part_rows``, and then begin a file of their
+    own. Unless the files ``continue`` the archive, all are written.
+    """
+    held: list[_Segment] = []
+    n_rows = 0
+    old_file = -1  # the file of the archive with which the held rows began
+    newest = -1  # the last file of the archive that was reached
+
+    def close() -> _File:
+        hashes = np.concatenate([_NO_HASHES, *(segment.hashes for segment in held)])
+        is_same = old_file >= 0 and np.array_equal(hashes, archived.hashes_of(old_file))
+        return _File(old_file if is_same else -1, [segment.table for segment in held])
+
+    for segment in segments:
+        is_next = segment.old_file > newest
+        if is_next:
+            is_full = old_file >= 0 or n_rows + len(archived.hashes_of(segment.old_file)) > part_rows
+        else:
+            is_of_held = old_file >= 0 and segment.old_file == old_file
+            is_full = n_rows >= part_rows and not is_of_held
+        if held and is_full:
+            yield close()
+            held, n_rows = [], 0
+        if not held:
+            old_file = segment.old_file if is_next and continues else -1
+        newest = max(newest, segment.old_file)
+        held.append(segment)
+        n_rows += len(segment.table)
+    yield close()
 
 
 def refresh_archive(
@@ -235,36 +278,37 @@ def _refresh(
     form = Sealed(access, header) if seal else Plain.of(access, formats.writer_for(target))
     can_open = not seal or seal.key_version == access.credentials.key_version
     columns = [name for name in ARCHIVE_SCHEMA if can_open or name in IN_THE_OPEN]
-    archived = Reader(target, access if seal and can_open else None)
-    comparison = RowComparison(
-        (archived.tables(columns, parts=[part]) for part in reader.parts),
-        columns,
+    archived = _Archived.read(Reader(target, access if seal and can_open else None), columns)
+    listed = _ListedChanges(archived)
+    files = _divide(
+        listed.segments(tables_of_access(access, progress=progress), columns),
+        archived,
         part_rows=formats.PART_ROWS if target.is_dir() else inf,
         continues=not reader.missing_columns and (not isinstance(form, Sealed) or form.continues),
     )
-    files = comparison.files(tables_of_access(access, progress=progress))
 
-    def write(path: Path, base: int, tables: list[pa.Table]) -> None:
-        if tables or base < 0:
-            with atomic_file(path) as file:
-                form.write(file, map(form.prepare, tables))
-        elif path != target:
-            link_or_copy(reader.parts[base], path)
+    def write(path: Path, tables: list[pa.Table]) -> None:
+        with atomic_file(path) as file:
+            form.write(file, map(form.prepare, tables))
 
-    def found() -> Changes:
-        gone = _gone(reader, comparison.is_gone)
-        return Changes(tuple(comparison.added), tuple(comparison.changed), tuple(gone))
+    def list_changes() -> Changes:
+        gone = _list_gone(reader, listed.is_gone)
+        return Changes(tuple(listed.added), tuple(listed.changed), tuple(gone))
 
     if not target.is_dir():
-        for base, tables in files:
-            changes = found()
-            write(target, base, tables)
+        (file,) = files
+        changes = list_changes()
+        if file.copy_of < 0:
+            write(target, file.tables)
         return changes
     with atomic_folder(target) as fresh:
-        for number, (base, tables) in enumerate(files):
-            write(fresh / part_name(number), base, tables)
+        for number, file in enumerate(files):
+            if file.copy_of < 0:
+                write(fresh / part_name(number), file.tables)
+            else:
+                link_or_copy(reader.parts[file.copy_of], fresh / part_name(number))
         form.seal_folder(fresh)
-        changes = found()
+        changes = list_changes()
         carry_snapshots(target, fresh, form, access, changes, keep)
     if (target / SNAPSHOTS).is_dir():
         remove_leftovers(target)
@@ -295,7 +339,7 @@ def _check_owner(reader: Reader, path: Path, access: Access) -> None:
         )
 
 
-def _gone(reader: Reader, is_gone: NDArray[np.bool]) -> Iterator[str]:
+def _list_gone(reader: Reader, is_gone: NDArray[np.bool]) -> Iterator[str]:
     """Yield the ids of archived rows that are not there any more."""
     row = 0
     for table in reader.tables(["id"]) if is_gone.any() else ():

@@ -108,7 +108,7 @@ class SavedAudit(Struct, kw_only=True):
     """None in files of earlier versions, and where there was no key."""
 
 
-def records_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
+def plain_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """Convert rows to dicts of plain values, None if there is nothing."""
     plain = frame.astype(object).where(frame.notna(), None)
     return plain.to_dict("records")  # type: ignore[return-value]  # names of columns are text
@@ -419,13 +419,13 @@ class Audit:
 
     def html(self) -> str:
         """Return the page that `to_html` writes."""
-        from memframe.report.page import MAX_SHOWN, MAX_WORST, PageFindings, page_html  # noqa: PLC0415 - an audit does not need matplotlib
+        from memframe.report.page import MAX_ROWS, MAX_WORST, PageFindings, report_html  # noqa: PLC0415 - an audit does not need matplotlib
 
         findings = PageFindings(self.findings, self.listed, self.worst(MAX_WORST), self.by_source)
-        shown = pd.concat([self.listed.groupby("check", sort=False).head(MAX_SHOWN), findings.worst])
-        ids = {one for ids in shown["ids"] for one in ids[:MAX_SHOWN]}
+        shown = pd.concat([self.listed.groupby("check", sort=False).head(MAX_ROWS), findings.worst])
+        ids = {one for ids in shown["ids"] for one in ids[:MAX_ROWS]}
         labels = labels_of(self.memories, ids | {*shown["related_id"]})
-        return page_html(self._overview(), findings, self.memories, labels=labels)
+        return report_html(self._overview(), findings, self.memories, labels=labels)
 
     def _overview(self) -> Overview:
         return Overview(
@@ -468,10 +468,10 @@ class Audit:
             n_memories=len(self.memories),
             checks=list(self.checks),
             not_checked=list(self.not_checked),
-            summary=records_of(self.summary),
+            summary=plain_records(self.summary),
             findings=self._placed_findings(),
             by_judge=self.by_judge,
-            judged=records_of(self.judged),
+            judged=plain_records(self.judged),
             is_stored=self.is_stored,
             settled=self.settled,
             digests=self._text_digests(),
@@ -480,7 +480,7 @@ class Audit:
 
     def _placed_findings(self) -> list[dict[str, Any]]:
         """Return the findings as dicts, with file and line where the memories are from files."""
-        places, records = files_and_lines(self.memories), records_of(self.findings)
+        places, records = files_and_lines(self.memories), plain_records(self.findings)
         for record in records if places else ():
             record["file"], record["line"] = places.get(record["id"], (None, None))
         return records

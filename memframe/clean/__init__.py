@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from os import PathLike
@@ -31,11 +31,12 @@ from memframe.plan.current import current_of
 from memframe.readers import Reading, read_input
 from memframe.readers.edits import (
     EditedDocument,
+    Texts,
     edit_documents,
-    explain_unchangeable,
     explain_undeletable,
     explain_unwritable,
     find_misread,
+    find_writable,
 )
 from memframe.readers.formats import FORMATS
 from memframe.readers.rows import Collector, read_zone
@@ -291,14 +292,7 @@ def _edit(opened: FileToClean, plan: Plan) -> tuple[Plan, list[EditedDocument]]:
     ids = {row: memory_id for memory_id, row in row_of.items()}
     plan = _keep_writable(opened, plan, row_of)
     for _ in range(MAX_ROUNDS):
-        changed = {
-            row_of[str(one.id)]: {
-                name: None if value is None else str(value) for name, value in one.after.items()
-            }
-            for one in plan.writes
-            if one.action == "patch"
-        }
-        deleted = {row_of[str(one.id)] for one in plan.writes if one.action == "delete"}
+        changed, deleted = _rows_of(plan, row_of)
         edited = edit_documents(opened.reading, changed, deleted)
         if not edited:
             return plan, []
@@ -312,19 +306,32 @@ def _edit(opened: FileToClean, plan: Plan) -> tuple[Plan, list[EditedDocument]]:
     )
 
 
+def _rows_of(plan: Plan, row_of: Mapping[str, int]) -> tuple[dict[int, Texts], set[int]]:
+    """Return the new texts of the rows that a plan changes, and the rows that it deletes."""
+    changed: dict[int, Texts] = {
+        row_of[str(one.id)]: {
+            name: None if value is None else str(value) for name, value in one.after.items()
+        }
+        for one in plan.writes
+        if one.action == "patch"
+    }
+    return changed, {row_of[str(one.id)] for one in plan.writes if one.action == "delete"}
+
+
 def _keep_writable(opened: FileToClean, plan: Plan, row_of: dict[str, int]) -> Plan:
     """Leave out changes for which the file has no place; of a patch that stands alone, only the fields without one."""
     reasons: defaultdict[str, list[str]] = defaultdict(list)
     records: list[Change] = []
     left: list[LeftOut] = []
+    writable = find_writable(opened.reading, *_rows_of(plan, row_of))
     for change in plan.records:
-        place = opened.reading.places[row_of[str(change.id)]]
-        known = [name for name in change.after if name in place.columns]
-        reason = (
-            explain_unchangeable(place, change.after)
-            if change.action == "patch"
-            else explain_undeletable(place)
-        )
+        row = row_of[str(change.id)]
+        known = writable.get(row, [])
+        missing = [name for name in change.after if name not in known]
+        if change.action != "patch":
+            reason = explain_undeletable(opened.reading.places[row])
+        else:
+            reason = f"the file has no text of this memory alone for {', '.join(missing)}" if missing else ""
         if reason and known and change.group is None:
             left.append(LeftOut(change.id, change.action, reason))
             fields = {

@@ -8,7 +8,7 @@ import click
 import pandas as pd
 
 from memframe.access import Access
-from memframe.audit.result import records_of
+from memframe.audit.result import plain_records
 from memframe.audit.text import mask_text
 from memframe.cli.access import access_required
 from memframe.cli.options import as_json, combine, example, remark, show, wants_json
@@ -97,4 +97,4 @@ def _read_records(memories: pd.DataFrame, *, with_text: bool) -> list[dict[str, 
     )
     tags = memories["tags"].map(list if with_text else len)
     shown = memories.assign(**times, **texts, **{"tags" if with_text else "n_tags": tags})
-    return records_of(shown[[*_OPEN, *TEXT_FIELDS, "tags" if with_text else "n_tags"]])
+    return plain_records(shown[[*_OPEN, *TEXT_FIELDS, "tags" if with_text else "n_tags"]])

@@ -20,7 +20,7 @@ from memframe.audit import CHECKS, SEVERITIES, Audit, ChatJudge, Comparison, aud
 from memframe.audit.findings import Check, Severity
 from memframe.audit.judge import JUDGE_LIMIT, JUDGED
 from memframe.audit.policy import Fail, Policy, read_policy
-from memframe.audit.result import records_of
+from memframe.audit.result import plain_records
 from memframe.audit.sarif import files_and_lines
 from memframe.cli.access import open_request, request_option
 from memframe.cli.options import (
@@ -334,7 +334,7 @@ def _find_newest(path: Path) -> Path | None:
 
 
 def _add_comparison(audit: Audit, compared: Comparison, earlier: Path | None) -> bytes:
-    parts = {name: records_of(getattr(compared, name)) for name in ("new", "gone", "settled")}
+    parts = {name: plain_records(getattr(compared, name)) for name in ("new", "gone", "settled")}
     values = {"path": str(earlier), "counts": compared.counts, "note": compared.note, **parts}
     return msgspec.json.encode({**msgspec.json.decode(audit.json()), "compared": values})
 

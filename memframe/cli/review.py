@@ -22,6 +22,7 @@ from memframe.audit.policy import Policy, read_policy
 from memframe.cleanup import audit_again
 from memframe.cli.access import open_request, request_option
 from memframe.cli.options import FILE, LocalPath, as_json, example, policy_option, remark, show, wants_json
+from memframe.cli.write import describe_next_step
 from memframe.display import escape_invisible, number_of, printable
 from memframe.errors import PlanError
 from memframe.load import load_memories, load_tags
@@ -190,10 +191,9 @@ def _report(desk: Review, access: Access | None, out: Path | None, *, is_list: b
     if out is not None:
         plan = desk.plan(access)
         plan.save(out)
-        lines.append(
-            f"Plan: {out} ({number_of(len(plan), 'change', 'changes')}); "
-            f"`memframe {'apply' if plan.file is None else 'clean --plan'}` carries it out."
-        )
+        request_id = "ID" if access is None else access.request_id
+        n_changes = number_of(len(plan), "change", "changes")
+        lines.append(f"Saved to {out}: {n_changes}. {describe_next_step(plan, out, request_id)}")
     values = {
         "left": n_left,
         "queue": json.loads(queue.to_json(orient="records")),

@@ -48,7 +48,7 @@ from memframe.journal import STATUSES, list_runs, purge_runs
 from memframe.load import iter_memories
 from memframe.plan import Plan, plan_changes, plan_deletes
 from memframe.plan.change import format_counts
-from memframe.plan.changes import OnConflict, OnNull, check_size
+from memframe.plan.changes import OnConflict, OnNull, check_n_changes
 from memframe.plan.permitted import keep_policy
 from memframe.plan.render import on_one_line
 from memframe.restore import check_archive, plan_restore
@@ -177,7 +177,7 @@ def plan_command(
         plan = _compare_with_all(access, plan)
         if rules is not None and edited is not None:
             plan = keep_policy(access, plan, rules)
-    check_size(plan.records, max_changes)
+    check_n_changes(plan.records, max_changes)
     _show(plan, full=full)
     n_conflicts = plan.counts.get("conflict", 0)
     if n_conflicts and on_conflict == "raise":
@@ -298,7 +298,7 @@ def restore_command(
     plan = _compare_with_all(
         access, plan_restore(access, archive, key=key, on_conflict=on_conflict, as_of=as_of)
     )
-    check_size(plan.records, max_changes)
+    check_n_changes(plan.records, max_changes)
     _show(plan, full=full)
     _save_and_exit(plan, out, access.request_id, "conflict", "invalid")
 
@@ -363,14 +363,22 @@ def _save_and_exit(plan: Plan, path: Path | None, request_id: str, *refused: str
     elif path is not None:
         writable.save(path)
         without = f" without {left_out}" if len(writable) < len(plan) else ""
-        n_deletes = writable.counts.get("delete", 0)
-        confirm = f" --confirm {n_deletes}" if n_deletes else ""
-        confirm += f" --confirm-losses {n_lost}" if (n_lost := len(writable.losses)) else ""
-        command = f"memframe apply {shlex.quote(str(path))}{confirm} --request {request_id}"
-        advice = f"To apply it: {command}" if writable else "It changes nothing."
-        remark(f"Saved to {path}{without}. {advice}")
+        remark(f"Saved to {path}{without}. {describe_next_step(writable, path, request_id)}")
     if plan.counts.keys() & {*refused}:
         sys.exit(CONFLICTS)
+
+
+def describe_next_step(plan: Plan, path: Path, request_id: str) -> str:
+    """Return the command that applies a saved plan."""
+    if not plan:
+        return "It changes nothing."
+    saved = shlex.quote(str(path))
+    if plan.file is not None:
+        return f"To apply it: memframe clean {shlex.quote(plan.file)} --plan {saved}"
+    n_deletes, n_lost = plan.counts.get("delete", 0), len(plan.losses)
+    confirm = f" --confirm {n_deletes}" if n_deletes else ""
+    confirm += f" --confirm-losses {n_lost}" if n_lost else ""
+    return f"To apply it: memframe apply {saved}{confirm} --request {request_id}"
 
 
 writing_options = combine(

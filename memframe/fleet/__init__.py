@@ -86,8 +86,8 @@ def load_fleet(
     ----------
     client : Client
     scheduler : "threads", "processes" or dask.distributed.Client
-        Threads of this process; processes of this machine, which are quicker where the audit takes longer than the
-        requests; or the workers of a Dask cluster with one task per user, which use the ``MEMFRAME_API_KEY`` of their
+        Threads of this process; processes of this machine, for audits on idle cores, as they are slower beside other
+        work; or the workers of a Dask cluster with one task per user, which use the ``MEMFRAME_API_KEY`` of their
         own environment.
     workers : int, optional
         Threads (8 by default), or processes (as many as there are cores).

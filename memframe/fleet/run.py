@@ -80,13 +80,13 @@ from memframe.fleet.processes import worker_processes
 from memframe.fleet.work import (
     BEFORE,
     DATED,
-    DTYPES,
     FINDINGS,
     FINDINGS_FILE,
     KINDS,
     LISTING,
     MEMORIES,
     NIGHT,
+    OUTCOME_DTYPES,
     SETTLED,
     FleetUser,
     UserResult,
@@ -210,7 +210,7 @@ class FleetFolder:
         if not path.exists():
             return outcomes_frame([])
         with path.open("rb") as file:
-            return pd.read_parquet(file).astype(DTYPES)
+            return pd.read_parquet(file).astype(OUTCOME_DTYPES)
 
     @property
     def findings(self) -> pd.DataFrame:

@@ -401,7 +401,7 @@ def _archive_files(form: Plain | Sealed, tables: Iterable[pa.Table]) -> dict[str
     return {name: file.getvalue() for name, file in files.items()}
 
 
-DTYPES = {"user_id": "str", "request_id": "str", "status": "str", "n_rows": "int64", "error": "str"}
+OUTCOME_DTYPES = {"user_id": "str", "request_id": "str", "status": "str", "n_rows": "int64", "error": "str"}
 
 
 def outcomes_frame(results: Iterable[UserResult]) -> pd.DataFrame:
@@ -415,7 +415,7 @@ def outcomes_frame(results: Iterable[UserResult]) -> pd.DataFrame:
         (result.user.user_id, result.user.request_id, result.status, result.n_rows, result.error)
         for result in results
     ]
-    return pd.DataFrame(rows, columns=[*DTYPES]).astype(DTYPES)
+    return pd.DataFrame(rows, columns=[*OUTCOME_DTYPES]).astype(OUTCOME_DTYPES)
 
 
 def revoked_result(user: FleetUser) -> UserResult:

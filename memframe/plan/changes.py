@@ -115,7 +115,7 @@ def plan_changes(
     records = [*builder.changes(edits, current), *creates]
     errors.raise_if_any("the frame")
     refuse_conflicts(records, on_conflict)
-    check_size(records, max_changes)
+    check_n_changes(records, max_changes)
     notes = [*_iter_notes(frame, [edit.place for edit in found if edit.id is None]), *builder.notes]
     return plan_of(access, records, notes=notes, created_at=now)
 
@@ -135,7 +135,7 @@ def _iter_notes(frame: EditedFrame, new: Sequence[int]) -> Iterator[str]:
         yield f"Not written, as the service sets {them}: {', '.join(names)} of {of_new}{times}"
 
 
-def check_size(records: Iterable[Change], max_changes: int | None) -> None:
+def check_n_changes(records: Iterable[Change], max_changes: int | None) -> None:
     """Raise `PlanError` if there are more writes than allowed."""
     n_writes = sum(change.action in WRITES for change in records)
     if max_changes is not None and n_writes > max_changes:

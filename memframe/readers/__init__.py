@@ -34,7 +34,7 @@ from memframe.errors import ConfigError, FrameError, kind_of
 from memframe.files import expand_path
 from memframe.frames import READ, gc_paused
 from memframe.readers.entries import section_files, section_items
-from memframe.readers.formats import FORMATS, GENERIC, REFUSED, Format
+from memframe.readers.formats import FORMATS, GENERIC, REFUSALS, Format
 from memframe.readers.places import Position
 from memframe.readers.rows import Collector, read_zone, times_of, undated
 from memframe.readers.source import Document, Input, is_text, open_path, open_text, read_header
@@ -194,7 +194,7 @@ def _too_deep(name: str) -> FrameError:
 
 def _is_readable(document: Document) -> bool:
     """Return True for a document that would be read if it were alone."""
-    is_refused = any(is_such(document) for is_such, _ in REFUSED)
+    is_refused = any(is_such(document) for is_such, _ in REFUSALS)
     return (
         not is_refused and bool(document.value) and any(form.matches(document) for form in FORMATS.values())
     )
@@ -242,7 +242,7 @@ _NOTES = ("sections", "mem0-markdown", "download")
 def _refuse(source: Input) -> None:
     """Refuse what is known to hold no memories."""
     for document in source.documents:
-        for is_such, reason in REFUSED:
+        for is_such, reason in REFUSALS:
             if is_such(document):
                 raise FrameError(f"{document.name} is not read: {reason}.")
 

@@ -19,12 +19,23 @@ from typing import Any, NamedTuple, cast
 import pyarrow as pa
 
 from memframe.archive.formats import write_parquet
-from memframe.archive.notes import digest_content
+from memframe.archive.notes import digest_content, find_values, write_value
 from memframe.errors import FrameError
 from memframe.readers import Reading, read_documents
 from memframe.readers.entries import note_entries
 from memframe.readers.formats import FORMATS, GENERIC, first_path, get_path, top_object
-from memframe.readers.places import Lines, Node, Original, Path, Position, Span, find_spans, read_cell
+from memframe.readers.places import (
+    Key,
+    Lines,
+    Node,
+    Original,
+    Path,
+    Place,
+    Position,
+    Span,
+    find_spans,
+    read_cell,
+)
 from memframe.readers.rows import Collector, is_filled
 from memframe.readers.source import Document, Input, decode
 
@@ -84,14 +95,36 @@ def explain_unwritable(reading: Reading) -> str:
 
 def explain_undeletable(place: Position) -> str:
     """Say why a memory cannot be deleted by itself; nothing if it can."""
-    found = place.at.entry if isinstance(place.at, Node) else place.at and place.at.whole
+    found = place.at.entry if isinstance(place.at, Node) else place.at and cast("Lines", place.at).whole
     return "" if found else "the file has no entry that is this memory alone"
 
 
-def explain_unchangeable(place: Position, columns: Iterable[str]) -> str:
-    """Say why columns of a memory cannot be changed; nothing if they can."""
-    missing = [name for name in columns if name not in place.columns]
-    return f"the file has no text of this memory alone for {', '.join(missing)}" if missing else ""
+def find_writable(
+    reading: Reading, changed: Mapping[int, Texts], deleted: Collection[int]
+) -> dict[int, list[str]]:
+    """Return the columns of each changed row that can be written: those with a text, and no other row keeps it.
+
+    A text that several rows have, such as a heading, changes if all of them change it alike, or go.
+    """
+    rows_of: defaultdict[Place, set[int]] = defaultdict(set)
+    for row, position in enumerate(reading.places):
+        for at in position.columns.values():
+            if not isinstance(at, Node):
+                rows_of[at].add(row)
+    found = {}
+    for row, texts in changed.items():
+        places = reading.places[row].columns
+        found[row] = [
+            name
+            for name, text in texts.items()
+            if name in places
+            and all(
+                changed.get(other, {}).get(name) == text
+                for other in rows_of.get(places[name], ())
+                if other not in deleted
+            )
+        ]
+    return found
 
 
 def edit_documents(
@@ -108,7 +141,7 @@ def edit_documents(
             continue
         gone = [row for row in rows if row in deleted]
         texts = {row: changed[row] for row in rows if row not in deleted}
-        edits = _join([*_iter_edits(reading, document, original, texts, gone)])
+        edits = _join({*_iter_edits(reading, document, original, texts, gone)})
         is_removed = document.form == "markdown" and edits == [Splice(0, len(original.text))]
         edited.append(EditedDocument(document, original, edits, is_removed))
     return edited
@@ -128,11 +161,15 @@ def _iter_edits(
     paths += [path for found in digests.values() for path, _, _ in found]
     paths += [count] if count else []
     spans = find_spans(original, paths) if paths else {}
+    is_of_head = any(isinstance(places[row].columns[name], Key) for row in changed for name in changed[row])
+    head = find_values(original.text) if is_of_head else {}
     for row, texts in changed.items():
         for name, text in texts.items():
             place = places[row].columns[name]
             if isinstance(place, Lines):
                 yield from _edit_lines(place, text or "")
+            elif isinstance(place, Key):
+                yield Splice(*head[place.key], write_value(text))
             else:
                 yield Splice(*spans[place.path], _spell(original, spans[place.path], text))
         for path, _, digest in digests[row]:
@@ -187,7 +224,7 @@ def _edit_parquet(original: Original, edits: Sequence[Splice]) -> bytes:
 
 
 def _iter_removals(
-    original: Original, places: Iterable[Lines | Node | None], spans: Mapping[Path, Span]
+    original: Original, places: Iterable[Place | None], spans: Mapping[Path, Span]
 ) -> Iterator[Splice]:
     entries: set[Path] = set()
     for at in places:
@@ -258,8 +295,8 @@ def _remove(original: Original, path: Path, spans: Mapping[Path, Span], *, is_le
     return Splice(start, after[0] if after else end)
 
 
-def _join(edits: list[Splice]) -> list[Splice]:
-    """Sort edits, and make one of removals that share characters."""
+def _join(edits: set[Splice]) -> list[Splice]:
+    """Sort edits, of which those of a heading occur once, and make one of removals that share characters."""
     joined: list[Splice] = []
     for edit in sorted(edits):
         if joined and edit.start < joined[-1].end:
@@ -287,7 +324,7 @@ _DIGESTS = (
 """Digests that files keep beside a text: mem0, mcp-memory-service and Portable AI Memory."""
 
 
-def _digests_of(document: Document, at: Lines | Node | None, texts: Texts) -> list[tuple[Path, str, str]]:
+def _digests_of(document: Document, at: Place | None, texts: Texts) -> list[tuple[Path, str, str]]:
     """Find digests of a content that were right: where each stands, and what it was and will be."""
     new = texts.get("content")
     if not isinstance(at, Node) or not at.entry or new is None:
@@ -361,9 +398,9 @@ def find_misread(
     others = [found[name].tolist() if name in found else [None] * len(found) for name in names]
     left = [row for row in range(len(reading.frame)) if row not in deleted]
     for place, row in enumerate(left):
-        wanted = [
-            changed.get(row, {}).get(name, column[row]) for name, column in zip(names, columns, strict=True)
-        ]
+        at, texts = reading.places[row].columns, changed.get(row, {})
+        texts = {name: texts[other] for name in at for other in texts if at[name] == at[other]}
+        wanted = [texts.get(name, column[row]) for name, column in zip(names, columns, strict=True)]
         wanted = [digests.get(cell, cell) if isinstance(cell, str) else cell for cell in wanted]
         there = [column[place] for column in others] if place < len(found) else None
         if there is None or [_filled(cell) for cell in wanted] != [_filled(cell) for cell in there]:

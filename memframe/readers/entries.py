@@ -75,7 +75,8 @@ def pasted_items(documents: list[Document]) -> Items:
 
 def list_items(name: str, original: Original, *, goes_on: bool = False, is_plain: bool = False) -> Items:
     """Yield the entries of one list; with ``goes_on``, lines that are not indented continue an entry, too."""
-    heading, number, indent = None, 0, 0
+    heading: str | None = None
+    number = indent = 0
     entry: Item | None = None
     parts: list[Span] = []
     lines: list[_TextLine] = []
@@ -89,7 +90,7 @@ def list_items(name: str, original: Original, *, goes_on: bool = False, is_plain
         text = line.text
         if _is_frame(text) or not text.strip():
             found = _HEADING.fullmatch(text)
-            heading = (found[1] or found[2]).strip() if found else heading
+            heading = line.locate(original, *found.span(found.lastindex or 0)) if found else heading
             continue
         dated, bullet = _LINE.match(text), _BULLET.match(text)
         is_part = line.depth > indent if bullet else goes_on or line.depth > 0
@@ -125,6 +126,10 @@ class _TextLine(NamedTuple):
     def depth(self) -> int:
         """Blanks before the text."""
         return len(self.text) - len(self.text.lstrip())
+
+    def locate(self, original: Original, start: int, end: int) -> Located:
+        """Return a part of the text, which is no memory but belongs to some, such as a heading."""
+        return locate_part(original, (self.start + start, self.start + end), None)
 
     def span(self, first: int) -> Span:
         """Return the span of the text from one of its characters on, without the blanks at the end."""
@@ -171,7 +176,7 @@ def note_entries(original: Original, *, is_list: bool = False) -> list[Entry]:
     >>> [(entry.number, entry.title, entry.content) for entry in note_entries(note)]
     [(2, 'Food', 'Likes tea\n- green'), (5, 'Food', 'Keeps it\nin a tin.')]
     """
-    blocks = [*_iter_blocks(_iter_lines(original.text))]
+    blocks = [*_iter_blocks(original)]
     if not is_list and all(isinstance(block, str) or block.mark is None for block in blocks):
         return []
     entries: list[Entry] = []
@@ -184,8 +189,8 @@ def note_entries(original: Original, *, is_list: bool = False) -> list[Entry]:
         is_paragraph = block.mark is None
         if is_paragraph:
             leads = len(block.lines) == 1 and isinstance(after, _Block) and after.mark is not None
-            found = _LEAD.fullmatch(block.lines[0].text.strip()) if leads else None
-            lead = found[1] if found else None
+            found = _LEAD.fullmatch(block.lines[0].text.rstrip(), block.lines[0].depth) if leads else None
+            lead = block.lines[0].locate(original, *found.span(1)) if found else None
             if found:
                 continue
         date = heading if heading and len(heading) <= len("2024-05-01") and read_time(heading) else None
@@ -229,9 +234,9 @@ class _Block:
         return line.depth > self.lines[0].depth or not (is_bullet or is_loose)
 
 
-def _iter_blocks(lines: Iterable[_TextLine]) -> Iterator[_Block | str]:
+def _iter_blocks(original: Original) -> Iterator[_Block | str]:
     """Yield headings as text, and blocks; blank lines within a block belong to it."""
-    lines = [*lines]
+    lines = [*_iter_lines(original.text)]
     ends = {line.text.strip()[:3]: line.number for line in lines if _FENCE_END.fullmatch(line.text)}
     block: _Block | None = None
     fence: str | None = None
@@ -256,7 +261,7 @@ def _iter_blocks(lines: Iterable[_TextLine]) -> Iterator[_Block | str]:
                 yield block
             block = None
             if title:
-                yield (title[1] or "").strip()
+                yield line.locate(original, *title.span(1)) if title[1] else ""
         elif block and block.takes(line, is_bullet=is_bullet, is_loose=bool(blank)):
             block.lines += [*blank, line]
         else:
@@ -297,7 +302,7 @@ def section_items(documents: list[Document]) -> Items:
             )
 
 
-def locate_part(original: Original, part: Span, whole: Span) -> Located:
+def locate_part(original: Original, part: Span, whole: Span | None) -> Located:
     """Return a part of a text that a memory is, without the blanks around it."""
     start, end = _strip(original.text, *part)
     spans = []

@@ -539,7 +539,7 @@ FORMATS = {
 
 GENERIC = ("markdown", "table")
 
-REFUSED: tuple[tuple[Callable[[Document], bool], str], ...] = (
+REFUSALS: tuple[tuple[Callable[[Document], bool], str], ...] = (
     (
         lambda document: {"memories", "pagination"} <= top_object(document).keys(),
         "it is Supermemory's list of documents, from which its memories were made: list those, POST /v4/memories/list",

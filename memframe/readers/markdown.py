@@ -12,7 +12,7 @@ from memframe.errors import FrameError
 from memframe.fields import MEMORY_FIELDS
 from memframe.frames import MEMORY_KINDS, read_moment
 from memframe.readers.entries import Entry, locate_part, note_entries
-from memframe.readers.places import Lines, Located, Original, locate_lines
+from memframe.readers.places import Key, Lines, Located, Original, locate_lines
 from memframe.readers.rows import TIME_NAMES, Item, Items, is_filled, read_time, text_of
 from memframe.readers.source import TEXT_KEYS, Damage, Document
 
@@ -235,11 +235,17 @@ def markdown_items(documents: list[Document]) -> Items:
         note: Item = {"title": path.stem} if path.suffix else {}
         note |= {"origin_id": document.name} if len(documents) > 1 else {}
         entries = note_entries(original, is_list=document.is_list) if not start else []
-        if entries or document.is_list:
+        if entries or (document.is_list and not start):
             yield from _entry_items(document.name, note, entries, is_alone=len(documents) == 1)
             continue
         try:
-            note |= name_columns(parse_frontmatter(head, document.name))
+            cells = parse_frontmatter(head, document.name)
+            note |= name_columns(
+                {
+                    key: Located(cell, Key(original, key)) if isinstance(cell, str) else cell
+                    for key, cell in cells.items()
+                }
+            )
         except FrameError:
             if len(documents) == 1:
                 raise

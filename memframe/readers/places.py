@@ -12,7 +12,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate, chain
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, cast
 
 import pyarrow as pa
 
@@ -91,13 +91,24 @@ class Node(NamedTuple):
         return path[:last] or None
 
 
+class Key(NamedTuple):
+    """Position of a text that is the value of a key in the frontmatter of a note."""
+
+    original: Original
+    key: str
+
+
+Place = Lines | Node | Key
+"""Position of a text in its file."""
+
+
 class Located(str):
     """A text that knows where it stands; a part of it, or a changed one, is an ordinary text."""
 
     __slots__ = ("at",)
-    at: Lines | Node
+    at: Place
 
-    def __new__(cls, text: str, at: Lines | Node) -> Self:
+    def __new__(cls, text: str, at: Place) -> Self:
         """Make one of a text and its place."""
         located = super().__new__(cls, text)
         located.at = at
@@ -241,22 +252,26 @@ class Position(NamedTuple):
     """Places of the columns of a memory, and the file in which they are; of none, if its text was put together."""
 
     original: Original | None
-    columns: Mapping[str, Lines | Node]
+    columns: Mapping[str, Place]
 
     @property
-    def at(self) -> Lines | Node | None:
+    def at(self) -> Place | None:
         """The place of its content."""
         return self.columns.get("content")
 
 
 def position_of(cells: Mapping[str, Any]) -> Position:
-    """Return the places of the texts of one memory, without those that it shares with others, such as an entity's."""
+    """Return the places of the texts of one memory; of those in JSON, none that it shares with others."""
     found = {name: cell.at for name, cell in cells.items() if isinstance(cell, Located)}
     content = found.get("content")
     if isinstance(content, Node):
         own = {name: at for name, at in found.items() if isinstance(at, Node) and _has_entry(at, content)}
         return Position(content.original, own)
-    return Position(content and content.original, {} if content is None else {"content": content})
+    if content is None:
+        return Position(None, {})
+    return Position(
+        content.original, {name: at for name, at in found.items() if at.original is content.original}
+    )
 
 
 def _has_entry(at: Node, content: Node) -> bool:
@@ -285,6 +300,6 @@ def lines_of(places: Iterable[Position]) -> list[int | None]:
         if at is None or key not in originals:
             lines.append(None)
         else:
-            start = spans[key][at.path][0] if isinstance(at, Node) else at.spans[0][0]
+            start = spans[key][at.path][0] if isinstance(at, Node) else cast("Lines", at).spans[0][0]
             lines.append(bisect_right(starts[key], start))
     return lines

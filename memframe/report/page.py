@@ -19,7 +19,7 @@ from memframe.report.overview import Overview, figures_table, sources_table
 from memframe.report.verdict import worst_of
 from memframe.report.words import PROPOSAL_WORDS, WORST_FIRST, describe_times, words_of
 
-MAX_SHOWN, MAX_WORST = 20, 10
+MAX_ROWS, MAX_WORST = 20, 10
 """Rows of a check that are listed, and rows to begin with; the other findings are counted."""
 
 _HALF, _WHOLE = {"width": 5.6, "height": 3.2}, {"width": 11.4, "height": 3.0}
@@ -50,7 +50,7 @@ class PageFindings(NamedTuple):
     by_source: pd.DataFrame
 
 
-def page_html(
+def report_html(
     overview: Overview, findings: PageFindings, memories: pd.DataFrame, *, labels: Mapping[str, str]
 ) -> str:
     """Return the report of an audit: first what is to be decided, then all of it by check, figures last.
@@ -156,8 +156,8 @@ def _contents(overview: Overview, by_source: pd.DataFrame) -> Iterator[Markup]:
     if len(by_source) > 1 and by_source["n_found"].any():
         yield tag("h3", "By source")
         yield tag("p", "Memories of each source, counted at their worst severity.", class_="about")
-        yield sources_table(by_source.head(MAX_SHOWN))
-        if (n_more := len(by_source) - MAX_SHOWN) > 0:
+        yield sources_table(by_source.head(MAX_ROWS))
+        if (n_more := len(by_source) - MAX_ROWS) > 0:
             yield tag("p", f"and {number_of(n_more, 'more source', 'more sources')}", class_="soft")
 
 
@@ -180,8 +180,8 @@ def _section(listed: pd.DataFrame, check: str, names: _Names) -> Iterator[Markup
     words = words_of(check)
     yield tag("h2", words.title, id=check)
     yield tag("p", words.about, class_="about")
-    yield _table(listed.head(MAX_SHOWN), names, title=lambda finding: str(finding["kind"]).replace("_", " "))
-    if n_more := int(listed["n_times"].iloc[MAX_SHOWN:].sum()):
+    yield _table(listed.head(MAX_ROWS), names, title=lambda finding: str(finding["kind"]).replace("_", " "))
+    if n_more := int(listed["n_times"].iloc[MAX_ROWS:].sum()):
         json, command = tag("code", "audit.to_json(path)"), tag("code", "memframe audit --out PATH")
         more = number_of(n_more, "finding", "findings")
         yield tag("p", f"and {more} more: ", json, " and ", command, " write all of them", class_="soft")
@@ -208,7 +208,7 @@ _MAX_IDS = 3
 def _row(finding: dict[Hashable, Any], names: _Names, title: str) -> Markup:
     severity, action, ids = str(finding["severity"]), str(finding["action"]), finding["ids"]
     where = f" in {finding['field']}" if pd.notna(finding["start"]) else ""
-    first_of = {names.labels.get(one): one for one in reversed(ids[:MAX_SHOWN])}  # equal texts have one label
+    first_of = {names.labels.get(one): one for one in reversed(ids[:MAX_ROWS])}  # equal texts have one label
     named = [tag("div", names.of(one)) for one in [*reversed(first_of.values())][:_MAX_IDS]]
     if n_more := len(ids) - len(named):
         named.append(tag("div", f"and {number_of(n_more, 'more memory', 'more memories')}", class_="soft"))

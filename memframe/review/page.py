@@ -61,8 +61,8 @@ def review_html(
         tag("div", _progress(progress), class_="wide"),
         tag(
             "p",
-            "Right and wrong are counted among the proposals that were decided one by one; what was decided together "
-            "says nothing about its kind. At most the share shown is wrong, with 95 % confidence. How much harm one does "
+            "Right and wrong are counted among the proposals that were decided one by one; those decided together say "
+            "nothing about their kind. With 95 % confidence, at most the share shown is wrong. How much harm one does "
             "is open.",
             class_="soft",
         ),

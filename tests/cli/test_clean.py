@@ -1,6 +1,7 @@
 """`memframe clean`: from a person's file to a clean one, by a script, by a plan, in place and back."""
 
 import json
+import re
 import shutil
 import subprocess
 
@@ -77,7 +78,8 @@ def test_a_file_is_changed_in_place_and_taken_back(notes, folder):
 
 
 def test_a_saved_plan_is_carried_out_unless_the_file_changed(notes, folder):
-    invoke("review", "--file", "MEMORY.md", "--accept", "secret/access_code", "--out", "clean.plan")
+    done = invoke("review", "--file", "MEMORY.md", "--accept", "secret/access_code", "--out", "clean.plan")
+    assert re.search(r"To apply it: memframe clean \S*MEMORY.md --plan clean.plan\n", done.stdout)
     invoke("clean", "MEMORY.md", "--plan", "clean.plan")
     assert (folder / "MEMORY.cleaned.md").read_text() == NOTES.replace("2580#", "[redacted: access code]")
     notes.write_text(NOTES.replace("Door", "Cellar door"))
@@ -188,11 +190,27 @@ def test_a_file_with_another_name_is_not_replaced(notes, folder):
     assert (folder / "other.md").read_text() == NOTES
 
 
-def test_what_the_file_has_no_text_for_is_left_and_named(folder):
-    (folder / "a.md").write_text(
-        "# Key: sk-ant-api03-" + "aB3dE5gH7jK9" * 7 + "\n- Rows\n# Tea\n- Likes tea\n- Likes tea\n"
-    )
+def test_a_secret_in_a_heading_or_frontmatter_goes(folder):
+    key = "sk-ant-api03-" + "aB3dE5gH7jK9" * 7
+    (folder / "a.md").write_text(f"# Key: {key}\n- Rows\n- Swims\n# Tea\n- Likes tea\n")
     clean = mf.clean_file(folder / "a.md")
-    assert (folder / "a.cleaned.md").read_text().count("Likes tea") == 1
+    assert clean.plan.left.empty
+    assert clean.out.read_text() == "# Key: [redacted: token]\n- Rows\n- Swims\n# Tea\n- Likes tea\n"
+    assert key not in clean.diff
+    (folder / "b.md").write_text(f"---\ntitle: Key {key}\n---\nRows\n")
+    assert (
+        mf.clean_file(folder / "b.md").out.read_text() == '---\ntitle: "Key [redacted: token]"\n---\nRows\n'
+    )
+
+
+def test_what_the_file_has_no_text_for_is_left_and_named(folder):
+    entity = {
+        "name": "Key sk-ant-api03-" + "aB3dE5gH7jK9" * 7,
+        "entityType": "p",
+        "observations": ["Rows", "PIN 4711"],
+    }
+    (folder / "a.jsonl").write_text(json.dumps(entity))
+    clean = mf.clean_file(folder / "a.jsonl")
+    assert "4711" not in (folder / "a.cleaned.jsonl").read_text()
     assert clean.plan.left["reason"].str.contains("no text of this memory alone for title").any()
     assert "aB3dE5gH7jK9" not in clean.diff

@@ -57,7 +57,11 @@ def test_a_plan_is_saved_with_what_was_accepted(on_request, access, folder):
     mf.create_memories(
         access, mf.read_memories(json.dumps([{"memory": row["memory"]} for row in ROWS[:3]])), progress=False
     )
-    on_request("review", "--decisions", "d", "--accept", "exact_duplicate/copy", "--out", "cleanup.plan")
+    done = on_request(
+        "review", "--decisions", "d", "--accept", "exact_duplicate/copy", "--out", "cleanup.plan"
+    )
+    command = f"memframe apply cleanup.plan --confirm 1 --request {access.request_id}"
+    assert f"Saved to cleanup.plan: 1 change. To apply it: {command}\n" in done.stdout
     plan = mf.Plan.load("cleanup.plan")
     assert plan.counts == {"delete": 1}
     on_request("review", "--plan", "cleanup.plan", "--accept", "plan/delete", "--out", "again.plan")

@@ -287,7 +287,7 @@ def test_advice_is_in_the_words_of_the_command_line(on_request, access, memories
     loaded = mf.load_memories(access, progress=False)
     mf.export_memories(loaded.assign(source=None), "emptied.jsonl")
     refused = on_request("plan", "emptied.jsonl", code=1)
-    assert "source was emptied: say by on_null (--on-null) what that means" in refused.stderr
+    assert "source was emptied: say with on_null (--on-null) what that means" in refused.stderr
 
 
 def test_runs_are_listed_and_purged(call, on_request, edited):
