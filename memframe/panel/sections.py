@@ -20,8 +20,8 @@ from memframe.panel.controller import PanelController, ViewState
 from memframe.panel.widgets import (
     LABELS,
     EnterKey,
-    StepPlace,
     SecretField,
+    StepPlace,
     button,
     button_row,
     name_as_labels,
