@@ -20,7 +20,7 @@ from memframe.panel.controller import PanelController, ViewState
 from memframe.panel.widgets import (
     LABELS,
     EnterKey,
-    Place,
+    Progression,
     SecretField,
     button,
     button_row,
@@ -61,7 +61,7 @@ class Section(ABC):
 
     def draw(self, view: ViewState, due: int) -> None:
         """Show a view; `due` is the number of the section that is due."""
-        place: Place = "active" if self.number == due else "done" if self.number < due else "ahead"
+        place: Progression = "active" if self.number == due else "done" if self.number < due else "ahead"
         summary = self.summary(view) if place == "done" else ""
         is_over = view.snapshot.state == "loaded"
         self._head.value = widgets.head(self.number, self.title, "done" if is_over else place, summary)

@@ -168,7 +168,7 @@ def show(widget: Widget, is_shown: bool) -> None:
     widget.layout.display = None if is_shown else "none"
 
 
-Place = Literal["done", "active", "ahead"]
+Progression = Literal["done", "active", "ahead"]
 
 MAX_REASON = 160
 
@@ -197,7 +197,7 @@ def top(number: int, n_steps: int, title: str) -> str:
     return str(tag("div", tag("b", "Memory access"), step, class_="mf-top"))
 
 
-def head(number: int, title: str, place: Place, summary: str = "") -> str:
+def head(number: int, title: str, place: Progression, summary: str = "") -> str:
     """Build the head of a section."""
     current = "step" if place == "active" else None
     mark = tag("span", number, class_="mf-mark", aria_hidden="true")
