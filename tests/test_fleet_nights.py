@@ -152,6 +152,10 @@ def test_the_command_writes_the_page_and_fails_on_what_is_new(nightly, tmp_path)
     page = tmp_path / "nights.html"
     done = invoke("fleet", "compare", nightly.path, "--html", page, "--fail-on", "info", "--json", code=FOUND)
     values = json.loads(done.stdout)
+    _, *lines = invoke("fleet", "compare", nightly.path).stdout.splitlines()
+    assert (
+        len({line.index(user_id) for line in lines for user_id in nightly.user_ids if user_id in line}) == 1
+    )
     assert {*values["counts"]} == {"new", "gone", "settled", "stayed"}
     assert len(values["nights"]) == 1
     assert page.exists()

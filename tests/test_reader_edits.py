@@ -235,6 +235,7 @@ TITLES = [
      '---\r\nx: \u00e9\U0001f600\r\ntitle: "B: \\"c\\" # d"\r\ntags: [a]\r\n---\r\nText\r\n'),
     ("a.md", "---\ntitle: A\n---\n- [fact] a\n- [fact] b\n", {0: "B\n---", 1: "B\n---"}, [],
      '---\ntitle: "B\\n---"\n---\n- [fact] a\n- [fact] b\n'),
+    ("a.md", "---\ntitle: |\n  A\n  b\nx: 1\n---\nText\n", {0: "B"}, [], '---\ntitle: "B"\nx: 1\n---\nText\n'),
 ]  # fmt: skip
 
 

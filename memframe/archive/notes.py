@@ -77,7 +77,7 @@ def parse_frontmatter(head: str, place: str) -> dict[str, Any]:
 
 
 def find_values(text: str) -> dict[str, tuple[int, int]]:
-    r"""Find where the values of a frontmatter stand that are one text on one line, with their quotes.
+    r"""Find where the values of a frontmatter stand that are one text, with their quotes or marks.
 
     >>> find_values("---\ntitle: 'Tea'\ntags: [a]\n---\n")
     {'title': (11, 16)}
@@ -85,11 +85,14 @@ def find_values(text: str) -> dict[str, tuple[int, int]]:
     found = _FRONTMATTER.match(text)
     head = _Loader(found[1] or "").get_single_node() if found else None
     start = found.start(1) if found else 0
-    return {
+    nodes = head.value if isinstance(head, yaml.MappingNode) else ()
+    spans = {
         key.value: (start + node.start_mark.index, start + node.end_mark.index)
-        for key, node in (head.value if isinstance(head, yaml.MappingNode) else ())
-        if isinstance(node, yaml.ScalarNode) and node.start_mark.line == node.end_mark.line
+        for key, node in nodes
+        if isinstance(node, yaml.ScalarNode)
     }
+    # a text of several lines ends with the line, which stays
+    return {key: (first, first + len(text[first:end].rstrip())) for key, (first, end) in spans.items()}
 
 
 _MARK = "memframe: 1\n"

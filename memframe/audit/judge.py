@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from memframe.audit.evidence import Masks
-from memframe.audit.findings import findings_frame, join_findings
+from memframe.audit.findings import Check, Finding, join_findings, list_findings
 from memframe.audit.rules import load_rules
 from memframe.display import number_of, printable
 from memframe.errors import ConfigError, JournalError, MemframeError
@@ -543,7 +543,8 @@ def apply_judgement(findings: pd.DataFrame, judgement: Judgement) -> pd.DataFram
         actions.append(after if verdict_of.get(pair) in verdicts else action)
         known.append((check.endswith("duplicate"), pair))
     frames = [findings.assign(action=actions)]
-    for check, wanted in (("version", _NOT_TRUE), ("near_duplicate", ("same",))):
+    wanted_of: dict[Check, tuple[str, ...]] = {"version": _NOT_TRUE, "near_duplicate": ("same",)}
+    for check, wanted in wanted_of.items():
         is_duplicate, named = check == "near_duplicate", set(known)
         is_new = [
             verdict in wanted and (is_duplicate, pair) not in named
@@ -552,36 +553,35 @@ def apply_judgement(findings: pd.DataFrame, judgement: Judgement) -> pd.DataFram
         new = judged[np.array(is_new, bool)]
         groups = findings["group"][findings["check"] == check].dropna()
         first = int(groups.max()) + 1 if len(groups) else 0
+        groups_of = dict(zip(new["newer"].unique(), range(first, first + len(new)), strict=False))
+        rows: list[Any] = [*new.itertuples()]
         frames.append(
-            findings_frame(
-                check=check,
-                kind=[f"{JUDGED}{verdict}" for verdict in new["verdict"]],
-                severity="low",
-                id=new["older"].tolist(),
-                field="content",
-                related_id=new["newer"].tolist(),
-                group=(first + pd.factorize(new["newer"])[0]).tolist(),
-                score=new["confidence"].tolist(),
-                evidence=[f"judged by {judgement.model}: {reason}" for reason in new["reason"]],
-                action="review",
+            list_findings(
+                _make_finding(check, row.older, row, judgement.model)._replace(
+                    related_id=row.newer, group=groups_of[row.newer]
+                )
+                for row in rows
             )
         )
     proposed = set(findings["id"][findings["check"].isin(["junk", "stale"]) & (findings["action"] != "none")])
     is_single = judged["older"].isna() & judged["verdict"].isin(_WORTHLESS) & ~judged["newer"].isin(proposed)
-    new = judged[is_single]
-    frames.append(
-        findings_frame(
-            check="junk",
-            kind=[f"{JUDGED}{verdict}" for verdict in new["verdict"]],
-            severity="low",
-            id=new["newer"].tolist(),
-            field="content",
-            score=new["confidence"].tolist(),
-            evidence=[f"judged by {judgement.model}: {reason}" for reason in new["reason"]],
-            action="review",
-        )
-    )
+    singles: list[Any] = [*judged[is_single].itertuples()]
+    frames.append(list_findings(_make_finding("junk", row.newer, row, judgement.model) for row in singles))
     return join_findings(frames)
+
+
+def _make_finding(check: Check, memory_id: str, row: Any, model: str) -> Finding:
+    """Build the finding of a verdict, a row of `Judgement.judged`, about one memory."""
+    return Finding(
+        check=check,
+        kind=f"{JUDGED}{row.verdict}",
+        severity="low",
+        id=memory_id,
+        field="content",
+        score=row.confidence,
+        evidence=f"judged by {model}: {row.reason}",
+        action="review",
+    )
 
 
 # ---- the cache of answers

@@ -242,9 +242,8 @@ def _lines_of_comparison(compared: Comparison, tables: Mapping[str, pd.DataFrame
             ["rank", "n"], ascending=[True, False], kind="stable"
         )
         for row in worst_first.head(MAX_USERS).itertuples():
-            yield printable(
-                f"{name:<7} {row.severity:<7} {words_of(str(row.check)).title:<18} {row.n:>5,}  {row.user_id}"
-            )
+            check, user_id = printable(words_of(str(row.check)).title), printable(str(row.user_id))
+            yield f"{name:<7} {row.severity:<7} {check:<18} {row.n:>5,}  {user_id}"
         if (n_more := len(counted) - MAX_USERS) > 0:
             yield f"and {n_more:,} more; --json lists them"
     if compared.note:

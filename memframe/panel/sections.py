@@ -20,8 +20,8 @@ from memframe.panel.controller import PanelController, ViewState
 from memframe.panel.widgets import (
     LABELS,
     EnterKey,
-    Progression,
     SecretField,
+    SectionStatus,
     button,
     button_row,
     name_as_labels,
@@ -61,18 +61,18 @@ class Section(ABC):
 
     def draw(self, view: ViewState, due: int) -> None:
         """Show a view; `due` is the number of the section that is due."""
-        place: Progression = "active" if self.number == due else "done" if self.number < due else "ahead"
-        summary = self.summary(view) if place == "done" else ""
+        status: SectionStatus = "active" if self.number == due else "done" if self.number < due else "ahead"
+        summary = self.summary(view) if status == "done" else ""
         is_over = view.snapshot.state == "loaded"
-        self._head.value = widgets.head(self.number, self.title, "done" if is_over else place, summary)
-        if place == "active":
+        self._head.value = widgets.head(self.number, self.title, "done" if is_over else status, summary)
+        if status == "active":
             for each in (*self._buttons, self.back):
                 each.disabled = view.is_busy
             show(self._cancel, view.is_busy)
             self.draw_body(view)
             self._message.value = self.message_html(view)
         # Last, as changes reach the screen one by one: nothing is to appear just before it is hidden.
-        show(self._body, place == "active")
+        show(self._body, status == "active")
 
     @abstractmethod
     def draw_body(self, view: ViewState) -> None:

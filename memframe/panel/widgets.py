@@ -168,7 +168,7 @@ def show(widget: Widget, is_shown: bool) -> None:
     widget.layout.display = None if is_shown else "none"
 
 
-Progression = Literal["done", "active", "ahead"]
+SectionStatus = Literal["done", "active", "ahead"]
 
 MAX_REASON = 160
 
@@ -197,13 +197,15 @@ def top(number: int, n_steps: int, title: str) -> str:
     return str(tag("div", tag("b", "Memory access"), step, class_="mf-top"))
 
 
-def head(number: int, title: str, place: Progression, summary: str = "") -> str:
+def head(number: int, title: str, status: SectionStatus, summary: str = "") -> str:
     """Build the head of a section."""
-    current = "step" if place == "active" else None
+    current = "step" if status == "active" else None
     mark = tag("span", number, class_="mf-mark", aria_hidden="true")
-    label = tag("span", title, class_="mf-title", aria_label=f"Done: {title}" if place == "done" else title)
+    label = tag("span", title, class_="mf-title", aria_label=f"Done: {title}" if status == "done" else title)
     about = tag("div", text(summary), class_="mf-soft") if summary else None
-    return str(tag("div", mark, tag("div", label, about), class_=f"mf-head mf-{place}", aria_current=current))
+    return str(
+        tag("div", mark, tag("div", label, about), class_=f"mf-head mf-{status}", aria_current=current)
+    )
 
 
 def text(words: str) -> Markup:

@@ -87,7 +87,7 @@ def test_a_plan_for_a_file_is_not_applied_to_a_service(audit, access):
         mf.PlanError, match=r"the audit is of a file.*plan_cleanup\(audit\), without an access"
     ):
         mf.plan_cleanup(access, audit)
-    with pytest.raises(mf.PlanError, match=r"memories with ids.*plan_cleanup\(access, audit\)"):
+    with pytest.raises(mf.PlanError, match=r"memories of a service: plan_cleanup\(access, audit\)"):
         mf.plan_cleanup(mf.audit_memories(mf.load_memories(access)))
     with pytest.raises(mf.PlanError, match="audit is"):
         mf.plan_cleanup(access)
