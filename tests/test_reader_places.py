@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import memframe as mf
 from memframe.readers import read_input
-from memframe.readers.places import Lines, Node, Original, find_spans, read_cell
+from memframe.readers.places import Lines, Node, Original, find_spans, unquote_cell
 from memframe.readers.source import decode, open_path, open_text
 from tests.test_readers import SHAPES, file_of
 
@@ -29,7 +29,7 @@ def text_at(at, spans):
     if isinstance(at, Lines):
         return "\n".join(at.original.text[start:end] for start, end in at.spans)
     cell = at.original.text[slice(*spans[at.path])]
-    return read_cell(cell) if at.original.separator else json.loads(cell)
+    return unquote_cell(cell) if at.original.separator else json.loads(cell)
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=[shape[0] for shape in SHAPES])

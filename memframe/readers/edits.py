@@ -25,16 +25,16 @@ from memframe.readers import Reading, read_documents
 from memframe.readers.entries import note_entries
 from memframe.readers.formats import FORMATS, GENERIC, first_path, get_path, top_object
 from memframe.readers.places import (
+    At,
     Key,
     Lines,
     Node,
     Original,
     Path,
-    Place,
     Position,
     Span,
     find_spans,
-    read_cell,
+    unquote_cell,
 )
 from memframe.readers.rows import Collector, is_filled
 from memframe.readers.source import Document, Input, decode
@@ -106,7 +106,7 @@ def find_writable(
 
     A text that several rows have, such as a heading, changes if all of them change it alike, or go.
     """
-    rows_of: defaultdict[Place, set[int]] = defaultdict(set)
+    rows_of: defaultdict[At, set[int]] = defaultdict(set)
     for row, position in enumerate(reading.places):
         for at in position.columns.values():
             if not isinstance(at, Node):
@@ -191,7 +191,7 @@ def _spell(original: Original, span: Span, text: str | None) -> str:
     if not original.separator:  # as it was written, so it goes on
         return json.dumps(text, ensure_ascii=original.text.isascii() and "\\u" in original.text)
     was, now = original.text[slice(*span)], text or ""
-    if _LIVE.match(now) and not _LIVE.match(read_cell(was)):
+    if _LIVE.match(now) and not _LIVE.match(unquote_cell(was)):
         now = f"'{now}"
     is_quoted = was.startswith('"') or any(sign in now for sign in (original.separator, '"', "\r", "\n"))
     return '"{}"'.format(now.replace('"', '""')) if is_quoted else now
@@ -224,7 +224,7 @@ def _edit_parquet(original: Original, edits: Sequence[Splice]) -> bytes:
 
 
 def _iter_removals(
-    original: Original, places: Iterable[Place | None], spans: Mapping[Path, Span]
+    original: Original, places: Iterable[At | None], spans: Mapping[Path, Span]
 ) -> Iterator[Splice]:
     entries: set[Path] = set()
     for at in places:
@@ -324,7 +324,7 @@ _DIGESTS = (
 """Digests that files keep beside a text: mem0, mcp-memory-service and Portable AI Memory."""
 
 
-def _digests_of(document: Document, at: Place | None, texts: Texts) -> list[tuple[Path, str, str]]:
+def _digests_of(document: Document, at: At | None, texts: Texts) -> list[tuple[Path, str, str]]:
     """Find digests of a content that were right: where each stands, and what it was and will be."""
     new = texts.get("content")
     if not isinstance(at, Node) or not at.entry or new is None:

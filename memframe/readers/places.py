@@ -98,7 +98,7 @@ class Key(NamedTuple):
     key: str
 
 
-Place = Lines | Node | Key
+At = Lines | Node | Key
 """Position of a text in its file."""
 
 
@@ -106,9 +106,9 @@ class Located(str):
     """A text that knows where it stands; a part of it, or a changed one, is an ordinary text."""
 
     __slots__ = ("at",)
-    at: Place
+    at: At
 
-    def __new__(cls, text: str, at: Place) -> Self:
+    def __new__(cls, text: str, at: At) -> Self:
         """Make one of a text and its place."""
         located = super().__new__(cls, text)
         located.at = at
@@ -182,7 +182,7 @@ def _find_cells(original: Original, wanted: Mapping[Any, Any]) -> Iterator[tuple
     """Find the wanted cells of a table, and the rows around them with their line ends."""
     rows = iter_rows(original.text, original.separator)
     (_, names), number = next(rows, ((0, 0), ())), 0
-    header = [read_cell(original.text[start:end]) for start, end in names]
+    header = [unquote_cell(original.text[start:end]) for start, end in names]
     for row, cells in rows:
         if len(cells) > 1 or cells[0][0] < cells[0][1]:  # a blank line is no row
             if number in wanted:
@@ -214,10 +214,10 @@ def iter_rows(text: str, separator: str) -> Iterator[tuple[Span, list[Span]]]:
             start, spans = found.end(), []
 
 
-def read_cell(cell: str) -> str:
+def unquote_cell(cell: str) -> str:
     """Return the text of a cell of CSV.
 
-    >>> read_cell('"say ""x"" now"'), read_cell("x")
+    >>> unquote_cell('"say ""x"" now"'), unquote_cell("x")
     ('say "x" now', 'x')
     """
     return cell[1:-1].replace('""', '"') if cell.startswith('"') else cell
@@ -252,10 +252,10 @@ class Position(NamedTuple):
     """Places of the columns of a memory, and the file in which they are; of none, if its text was put together."""
 
     original: Original | None
-    columns: Mapping[str, Place]
+    columns: Mapping[str, At]
 
     @property
-    def at(self) -> Place | None:
+    def at(self) -> At | None:
         """The place of its content."""
         return self.columns.get("content")
 
