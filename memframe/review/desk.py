@@ -398,12 +398,14 @@ class Review:
         if not lossy and not edits:
             return ()
         texts_of = self._values.texts_of
+        hidden = self.hidden_of(filter(None, chain.from_iterable((item.id, item.keeps) for item in lossy)))
         records = {
             str(item.id): Change(
                 action="delete",
                 id=item.id,
                 before=texts_of(str(item.id)),
                 keeps={item.keeps: str(texts_of(item.keeps).get("content"))} if item.keeps else {},
+                hidden=tuple(hidden[str(item.id)].union(hidden.get(item.keeps or "", ()))),
             )
             for item in lossy
         }
