@@ -257,5 +257,5 @@ def test_a_score_is_the_sum_of_its_evidence():
     (line,) = describe_evidence("The PDF is protected, open it with Rechnung!0815")
     value, _, listed = line.partition(": ")
     weights = [float(part.split()[-1]) for part in listed.split(", ")]
-    assert value == f"Rechnung!0815 ({sum(weights):g})"
+    assert value == f"Rechnung!0815 ({sum(weights):g}, found)"
     assert sum(weights) >= ENOUGH

@@ -341,8 +341,9 @@ def notes(proxy, on_request):
 
 def test_a_run_that_is_stopped_says_how_to_go_on(on_request, proxy, notes, access, folder):
     def interrupted(request, forward):
+        answer = forward(request)  # before, so that the service has all that it will have
         signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
-        return forward(request)
+        return answer
 
     proxy.script(CREATE_MEMORY, passed, interrupted)
     stopped = on_request("apply", notes, "--journal", "notes.journal", "--workers", "1", code=1)

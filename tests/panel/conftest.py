@@ -116,6 +116,10 @@ class Seen:
         with self._changed:
             assert self._changed.wait_for(lambda: words in self.text, SOON_S), self.text
 
+    def until_primary(self, label):
+        with self._changed:
+            assert self._changed.wait_for(lambda: self.primary() == [label], SOON_S), self.primary()
+
 
 @pytest.fixture
 def user(own_user):

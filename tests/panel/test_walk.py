@@ -101,7 +101,7 @@ def request_id(seen):
 
 def approve_now(seen, user):
     user.service.decide(request_id(seen), "approved")
-    seen.until_it_says("Step 5 of 5")  # it is drawn a moment after the state has changed
+    seen.until_primary("Load the memories")  # it is drawn a moment after the state has changed
 
 
 def test_a_panel_follows_a_script_and_no_other_panel(user, show):
