@@ -175,11 +175,17 @@ def _find_accepted(desk: Review, accept: str) -> Iterator[str]:
             yield one.id
 
 
+_PATCH_COLOURS = {"+": "green", "-": "red", "@": "cyan"}
+"""Colours of the lines of a patch by their first character, as of git."""
+
+
 def _print_patch(cleaned: CleanedFile) -> None:
-    """Print a patch as it is for a program; on a terminal without what a terminal would obey."""
+    """Print a patch as it is for a program; on a terminal in colours, and without what a terminal would obey."""
     patch = cleaned.diff
     if sys.stdout.isatty():
-        patch = "\n".join(map(escape_invisible, patch.split("\n")))
+        patch = "\n".join(
+            click.style(escape_invisible(line), fg=_PATCH_COLOURS.get(line[:1])) for line in patch.split("\n")
+        )
     click.echo(patch.encode(), nl=False)
     n_changes = format_counts(cleaned.plan.counts)
     remark(f"{n_changes}; nothing was written." if cleaned.plan else "Nothing to clean.")

@@ -2,9 +2,12 @@
 
 import json
 import re
+import shlex
 import shutil
 import subprocess
+import sys
 
+import pexpect
 import pytest
 
 import memframe as mf
@@ -57,6 +60,17 @@ def test_a_patch_applies_and_shows_no_secret(notes, folder):
     (folder / "a.patch").write_text(invoke("clean", "MEMORY.md", "--diff").stdout)
     subprocess.run([shutil.which("git"), "apply", "a.patch"], check=True, cwd=folder)
     assert notes.read_text() == CLEAN.replace("[redacted: access code]", "unknown")
+
+
+def test_on_a_terminal_a_patch_is_in_colours_and_nothing_in_it_is_obeyed(notes):
+    notes.write_text(NOTES + "- Sings\x1b[2J on Mondays\n")
+    command = ["-m", "memframe", "clean", str(notes), "--diff"]
+    shown, status = pexpect.run(shlex.join([sys.executable, *command]), withexitstatus=True, timeout=60)
+    assert status == 0
+    assert b"\x1b[31m-- Door code: " in shown
+    assert b"\x1b[32m+- Door code: [redacted: access code]\x1b[0m" in shown
+    assert b"\x1b[2J" not in shown
+    assert b"- Sings\\x1b[2J on Mondays" in shown
 
 
 def test_a_file_is_changed_in_place_and_taken_back(notes, folder):
