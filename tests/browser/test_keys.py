@@ -1,6 +1,7 @@
 """The page of the desk in Chromium, with a kernel that answers when the test lets it."""
 
 import pytest
+from ipywidgets import Widget
 
 import memframe as mf
 from memframe.review.widget import Desk
@@ -36,9 +37,9 @@ class Kernel:
     def __init__(self, review, page):
         self.review, self.page = review, page
         self._sent, self._held = [], []
-        self.desk = Desk(review)
-        self.desk.send = self._sent.append
-        page.evaluate(OPEN, [self.desk._esm, self.desk._css])
+        self._desk = Desk(review)
+        self._desk.send = self._sent.append
+        page.evaluate(OPEN, [self._desk._esm, self._desk._css])
         self.answer()
 
     def answer(self, holds=lambda _: False):
@@ -49,7 +50,7 @@ class Kernel:
                 if holds(content):
                     self._held.append(content)
                 else:
-                    self.desk._receive(self.desk, content, [])
+                    self._desk._receive(self._desk, content, [])
             self.page.evaluate("contents => give(contents)", self._sent)
             self._sent.clear()
             asked = []
@@ -83,9 +84,8 @@ def kernel(context, tmp_path):
     rows += [{"id": f"c{n}", "content": "Likes tea"} for n in range(3)]
     audit = mf.audit_memories(memories_of(rows), checks=["personal_data", "exact_duplicate"])
     page = context.new_page()
-    kernel = Kernel(mf.review(audit, decisions=tmp_path / "decisions"), page)
-    yield kernel
-    kernel.desk.close()
+    yield Kernel(mf.review(audit, decisions=tmp_path / "decisions"), page)
+    Widget.close_all()
     page.close()
 
 

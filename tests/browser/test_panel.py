@@ -146,6 +146,7 @@ def test_the_keyboard_is_enough(open_panel, developer, settings, user):
     for text in (developer.base_url, developer.api_key):
         keyboard.insert_text(text)
         keyboard.press("Tab")
+    expect(shown.button("Sign in")).to_be_focused()
     keyboard.press("Enter")
     shown.field("Client id").wait_for()
     keyboard.press("Tab")

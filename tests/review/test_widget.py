@@ -2,6 +2,7 @@
 
 import pandas as pd
 import pytest
+from ipywidgets import Widget
 
 import memframe as mf
 from memframe.cleanup.proposals import PLANNED
@@ -42,7 +43,8 @@ def ask(review):
 
     make.desk, make.about = desk, make_about
     make("settle", filter={}, search="")
-    return make
+    yield make
+    Widget.close_all()
 
 
 def test_what_accepting_does_is_said_of_every_action():
