@@ -95,7 +95,7 @@ fleet_options = combine(
         "--processes",
         "is_apart",
         is_flag=True,
-        help="Use processes instead of threads, for audits on idle cores: slower on a machine with other work.",
+        help="Use processes instead of threads: faster on idle cores, slower on a busy machine.",
     ),
     click.option("--dask", "address", metavar="ADDRESS", help="Scheduler of a Dask cluster to use instead."),
     as_json,
