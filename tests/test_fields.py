@@ -165,7 +165,7 @@ MEMORY = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=200)
 @given(st.lists(MEMORY, min_size=2, max_size=4), st.data())
 def test_in_whatever_two_memories_differ_both_stay_or_it_is_carried_over(memories, data):
     rows = {f"m{n}": memory for n, memory in enumerate(memories)}

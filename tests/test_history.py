@@ -101,7 +101,7 @@ STATES = st.lists(
 
 
 @given(states=STATES, sealed=st.booleans())
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=8)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=20)
 def test_every_state_is_what_was_exported_then(tmp_path_factory, stranger, monkeypatch, states, sealed):
     monkeypatch.setattr(formats, "PART_ROWS", 4)
     kept = Kept(stranger, tmp_path_factory.mktemp("states") / "memories", sealed=sealed)

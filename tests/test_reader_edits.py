@@ -101,7 +101,7 @@ TEXTS = st.sampled_from(
 
 @pytest.mark.parametrize("name", sorted(WRITABLE))
 @given(data=st.data())
-@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 def test_a_random_plan_changes_its_spans_alone_and_is_read_as_it_says(tmp_path, name, data):
     path = tmp_path / name
     given_bytes = file_of(FILES[name])

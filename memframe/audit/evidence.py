@@ -80,24 +80,24 @@ _MOST_QUOTED = 6
 def describe_difference(words: Sequence[str], others: Sequence[str]) -> str:
     """Say which words with a value stand in another text alone, and which in this one alone; the first few of each.
 
-    Words with a digit are left out: they may be parts of a secret that no check knows. Texts that speak of secrets are
-    not for it.
+    Words with a digit are left out: they may be parts of a secret that no check knows. Callers leave out texts that
+    speak of secrets.
 
     >>> describe_difference("ada likes green tea".split(), "ada likes black tea and chess".split())
     '; there alone: «black chess»; here alone: «green»'
     """
-    said = ""
-    for where, some, beside in (("there", others, words), ("here", words, others)):
+    described = ""
+    for where, some, compared_with in (("there", others, words), ("here", words, others)):
         alone = [
             word
             for word in dict.fromkeys(some)
-            if word.isalpha() and word not in LIGHT and word not in beside
+            if word.isalpha() and word not in LIGHT and word not in compared_with
         ]
         if alone:
             quoted = quote_words(alone[:_MOST_QUOTED], sensitive=False)
             more = " …" * (len(alone) > _MOST_QUOTED)
-            said += f"; {where} alone: «{_BETWEEN_CHARACTERS.sub('', quoted)}{more}»"
-    return said
+            described += f"; {where} alone: «{_BETWEEN_CHARACTERS.sub('', quoted)}{more}»"
+    return described
 
 
 _BETWEEN_CHARACTERS = re.compile(r"(?<=[\u3040-\u9fff]) (?=[\u3040-\u9fff])")

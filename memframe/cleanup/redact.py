@@ -248,7 +248,7 @@ def _number_marks(
     contents = [str(memory["content"]) for memory in others.values()]
     if not _find_ambiguous(
         redactions.values(), contents
-    ):  # then no group of them is, and grouping costs most
+    ):  # nor is any group of them, and grouping costs most
         return
     highest: dict[str, int] = {}
     for kind, number in (mark for content in contents for mark in find_marks(content)):

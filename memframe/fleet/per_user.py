@@ -44,7 +44,6 @@ class PerUser(Struct, Generic[T], frozen=True):
         strange = sorted(self.own.keys() - {canonical_id(one) for one in user_ids if one})
         if strange and None not in user_ids:
             file = f"{strange[0]}{self.suffix}"
-            file = f"{strange[0]}{self.suffix}"
             message = f"{file} applies to nobody: no access request is of a user with this id"
             warnings.warn(message, UserWarning, stacklevel=2)
 
