@@ -70,7 +70,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as jobs in the backgrou
 hypothesis.settings.register_profile(
     "memframe",
     deadline=None,  # machines are busy, and time is no law here
-    max_examples=50 if "CI" in os.environ else 25,
+    max_examples=100 if "CI" in os.environ else 25,
     derandomize="CI" in os.environ,  # there a failure is to come from the change, here from a new example
 )
 hypothesis.settings.load_profile("memframe")

@@ -64,7 +64,7 @@ NAMES = ("Ada", "Ben", "Cleo", "Dora", "Emil", "Fritz", "Gita", "Hugo")
 STATES = {"accept": "accepted", "reject": "rejected", "later": "later", "reset": ""}
 
 
-@settings(max_examples=5)
+@settings(max_examples=15)
 @given(st.integers(0, 2**32))
 def test_the_plan_holds_what_was_accepted_and_nothing_else(loaded, tmp_path_factory, seed):
     access, audit = loaded
@@ -124,7 +124,7 @@ def result_of(desk, access):
         return str(error)
 
 
-@settings(max_examples=4)
+@settings(max_examples=15)
 @given(st.integers(0, 2**32))
 def test_two_desks_that_edit_split_and_undo_agree_on_the_last_decisions(  # noqa: C901 - one model of all calls
     loaded, tmp_path_factory, seed
@@ -166,7 +166,7 @@ def test_two_desks_that_edit_split_and_undo_agree_on_the_last_decisions(  # noqa
     assert result_of(desks[0], access) == result_of(desks[1], access)
 
 
-@settings(max_examples=5)
+@settings(max_examples=15)
 @given(st.integers(0, 2**32))
 def test_what_the_plan_would_do_is_counted_before_it_is_made(loaded, seed):
     access, audit = loaded
