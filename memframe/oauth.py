@@ -179,7 +179,8 @@ def _refusal_error(error: str, description: str) -> OAuthError:
 _PAGE = (
     b"<!doctype html><html lang=en><meta charset=utf-8><meta name=color-scheme content='light dark'>"
     b"<title>memframe</title><body style='font:1.1rem system-ui;max-width:30rem;margin:20vh auto;padding:0 1rem'>"
-    b"<h1 style='font-size:1.3rem'>Thank you.</h1><p>You can close this page and go back to Python."
+    b"<h1 style='font-size:1.3rem'>Thank you.</h1><p>You can close this page. The application can read"
+    b" your memories only after you approve its request on your dashboard."
 )
 
 _HEADERS = {
