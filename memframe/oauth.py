@@ -141,7 +141,7 @@ def _is_of(issuer: str, known: frozenset[Origin]) -> bool:
 
 
 _REFUSALS = {
-    "access_denied": "the user did not allow access; nothing was shared, and the link can be opened again",
+    "access_denied": "the user did not allow access. Nothing was shared. To try again, open the link again",
     "invalid_grant": "this code was already used, has expired or was issued for another address, or it is something "
     "else; open the link again",
     "temporarily_unavailable": "the OAuth server is busy; open the link again in a minute",

@@ -83,8 +83,8 @@ def request_new(reason: str, local: bool, wait_s: float | None) -> None:
     """Let a user authorize the application, request access, and print the request.
 
     Prints an address for the user's browser, and asks for the address that the browser was redirected to (or reads it
-    from standard input). The user then approves or rejects the request on the dashboard, which a service of memframe has
-    at /dashboard. With --wait, waits for that decision, and exits with 5 unless the user approves.
+    from standard input). The user then approves or rejects the request on the dashboard, which is at /dashboard if
+    memframe runs the service. With --wait, waits for that decision, and exits with 5 unless the user approves.
     """
     flow = OAuthFlow()
     if local:
