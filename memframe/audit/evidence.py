@@ -22,7 +22,7 @@ from memframe.audit.rules import load_words
 from memframe.audit.secrets import find_secrets
 from memframe.audit.secrets.keys import seed_words
 from memframe.audit.secrets.values import looks_drawn
-from memframe.audit.text import fold, mask_text, redaction_mark
+from memframe.audit.text import Memories, fold, mask_text, redaction_mark
 from memframe.fields import TEXT_FIELDS
 from memframe.frames import READ
 
@@ -121,7 +121,7 @@ HOLDS_WORDS: Mapping[Check, bool] = {
 
 MASKED = frozenset(check for check, holds_words in HOLDS_WORDS.items() if not holds_words)
 
-FINDERS: Mapping[Check, Callable[[pd.DataFrame], pd.DataFrame]] = {
+FINDERS: Mapping[Check, Callable[[Memories], pd.DataFrame]] = {
     "secret": find_secrets,
     "personal_data": find_personal_data,
 }

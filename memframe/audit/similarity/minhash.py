@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from rapidfuzz import process
 from rapidfuzz.distance import LCSseq
 
-from memframe.audit.keeper import Rows
 from memframe.audit.lexicon import MONTHS, class_of
+from memframe.audit.text import Rows
 from memframe.audit.tokenize import Letters, Words
 
 Flags = NDArray[np.bool_]
