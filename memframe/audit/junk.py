@@ -177,6 +177,8 @@ _N_FIRST = 4
 
 def _find_repeats(store: _DistinctTexts) -> dict[int, Sign]:
     """Find texts of one person that came back unusually often, and their variants; the first of each is for review."""
+    if len(store.number_of) < _MIN_COPIES:
+        return {}
     rows_of: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
     lower = pc.utf8_lower(pa.array(store.distinct, pa.large_string()))
     words_of = pc.utf8_trim_whitespace(pc.replace_substring_regex(lower, r"[^\pL\pN_]+", " "))

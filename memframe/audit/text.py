@@ -12,7 +12,7 @@ import unicodedata
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 
@@ -499,6 +499,11 @@ def span_findings(
 # ---- columns
 
 
+@cache
+def _no_memories() -> pd.DataFrame:
+    return FrameBuilder(MEMORY_KINDS).frame()
+
+
 def with_all_columns(memories: pd.DataFrame) -> pd.DataFrame:
     """Add the missing columns of memories to a frame, and read times that are text.
 
@@ -506,13 +511,14 @@ def with_all_columns(memories: pd.DataFrame) -> pd.DataFrame:
     >>> whole.columns.symmetric_difference(list(MEMORY_KINDS)).tolist(), whole["tags"].item()
     ([], ())
     """
-    nothing = FrameBuilder(MEMORY_KINDS).frame().reindex(range(len(memories))).set_axis(memories.index)
-    absent = {name: nothing[name] for name in nothing.columns if name not in memories.columns}
-    absent |= {
-        name: pd.Series([()] * len(memories), memories.index, object)
-        for name in NAMES_FIELDS
-        if name in absent
-    }
+    absent: dict[str, Any] = {}
+    for name, dtype in _no_memories().dtypes.items():
+        if name in memories.columns:
+            continue
+        if name in NAMES_FIELDS:
+            absent[str(name)] = pd.Series([()] * len(memories), memories.index, object)
+        else:
+            absent[str(name)] = pd.array([None] * len(memories), dtype=dtype)
     text = {
         name: pd.Series(pd.DatetimeIndex(read_times(memories, name), tz="UTC"), memories.index)
         for name in TIME_FIELDS
