@@ -123,10 +123,10 @@ def _no_findings() -> pd.DataFrame:
     return _build({}, 0)
 
 
-def cells_of(findings: pd.DataFrame, *names: str) -> list[list[Any]]:
+def plain_columns(findings: pd.DataFrame, *names: str) -> list[list[Any]]:
     """Return the cells of some columns, None for a missing one.
 
-    >>> cells_of(list_findings([Finding("junk", "empty", "low", "m1")]), "id", "start")
+    >>> plain_columns(list_findings([Finding("junk", "empty", "low", "m1")]), "id", "start")
     [['m1'], [None]]
     """
     return [findings[name].array.to_numpy(object, na_value=None).tolist() for name in names]
