@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from memframe.audit.fields import names_in
-from memframe.audit.findings import plain_columns, join_findings
+from memframe.audit.findings import join_findings, plain_columns
 from memframe.decisions import Decisions
 
 ROLES = frozenset({"exact_duplicate", "near_duplicate", "version"})
