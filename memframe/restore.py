@@ -168,8 +168,8 @@ def _memories_of(access: Access, frame: EditedFrame) -> list[ArchivedMemory]:
     Raises `PlanError` if it has an id twice, or cells of another type.
     """
     rows, errors = np.arange(len(frame.ids)), RowErrors()
-    is_own = frame.is_own(access)
-    frame.check_ids(errors, of=is_own)
+    is_own = frame.find_own(access)
+    frame.check_ids(errors, is_checked=is_own)
     read_only = [name for name in frame.read_only if name != "created_at"]
     cells = {name: frame.cells(name, rows) for name in (*frame.fields, *read_only)}
     unknown = np.full(len(rows), np.datetime64("NaT", "ns"))

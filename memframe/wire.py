@@ -23,8 +23,8 @@ from memframe.display import ReprMixin
 from memframe.fields import MEMORY_FIELDS
 from memframe.secret import Secret, SecretBytes, secret_to_wire
 
-Status = Literal["pending", "approved", "rejected", "revoked"]
-STATUSES: tuple[Status, ...] = get_args(Status)
+RequestStatus = Literal["pending", "approved", "rejected", "revoked"]
+REQUEST_STATUSES: tuple[RequestStatus, ...] = get_args(RequestStatus)
 
 DEFAULT_LIMIT = 10
 """Memories on a page when a list call does not say how many."""
@@ -150,7 +150,7 @@ class AccessRequest(ReprMixin, frozen=True, kw_only=True):
     """
 
     id: str
-    status: Status
+    status: RequestStatus
     reason: str | None = None
     memory_key: Secret | None = field(name="memoryKey", default=None)
     user_id: str | None = None

@@ -361,10 +361,9 @@ def test_the_name_of_a_class_has_one_meaning():
 
 
 TWO_MEANINGS = {
-    *["MEMORIES", "TAGS", "Status", "STATUSES", "bind", "tags", "utc_now"],  # one at each end of the wire
-    *["Action", "State", "Step"],  # of a run's journal, of signing in, of a service's log
-    *["show", "text_of"],  # in a terminal, in a widget, of a document
-    *["ACTIONS", "SETTLED", "decode", "open_file", "words_of"],
+    "utc_now",  # at each end of the wire: the service may not import the toolkit's
+    "tags",  # a public plot, and a table of the database, which has the names of its tables
+    "words_of",
 }
 """Names of constants and functions that several modules define and others import: no new one comes in."""
 

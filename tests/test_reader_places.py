@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import memframe as mf
 from memframe.readers import read_input
 from memframe.readers.places import Lines, Node, Original, find_spans, unquote_cell
-from memframe.readers.source import decode, open_path, open_text
+from memframe.readers.source import decode_document, open_path, open_text
 from tests.test_readers import SHAPES, file_of
 
 PLACELESS = {"chatgpt", "mem0-markdown", "download"}
@@ -85,7 +85,7 @@ def test_every_cell_of_a_table_is_found_by_its_path(rows, data):
         file.write(end * data.draw(st.integers(0, 1)))  # blank lines are no rows
         csv.writer(file, delimiter=separator, lineterminator=end, quoting=quoting).writerow(row)
     text = file.getvalue()[: -len(end) if rows and data.draw(st.booleans()) else None]
-    document = decode(text.encode(), "a.csv")
+    document = decode_document(text.encode(), "a.csv")
     cells = {cell.at.path: cell for row in document.value if isinstance(row, dict) for cell in row.values()}
     spans = find_spans(document.original, cells)
     assert {path: text_at(cell.at, spans) for path, cell in cells.items()} == cells

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from memframe.apply.responses import ResponseKind, WriteResponse
 from memframe.frames import to_encodable
-from memframe.journal import Operation, State
+from memframe.journal import JournalState, Operation
 from memframe.plan import find_stale_fields
 from memframe.plan.change import Action, Change, Value, same_value
 from memframe.plan.current import CurrentMemory
@@ -77,7 +77,7 @@ DECISIONS_AFTER_READING_IF_AMBIGUOUS: Mapping[tuple[Action, Reading], Decision] 
 }
 """The same where an earlier request of the operation may have been carried out."""
 
-STATE_AFTER: Mapping[Decision, State] = {
+STATE_AFTER: Mapping[Decision, JournalState] = {
     "done": "done",
     "recovered": "recovered",
     "rejected": "rejected",
@@ -145,7 +145,7 @@ def decide_after_reading(operation: Operation, memory: CurrentMemory | None) -> 
     return decision, replace(operation, state=STATE_AFTER[decision], error=error)
 
 
-def state_unsent(ambiguous: bool) -> State:
+def state_unsent(ambiguous: bool) -> JournalState:
     """Return the state to which an operation goes back that was not sent after all."""
     return "unknown" if ambiguous else "planned"
 

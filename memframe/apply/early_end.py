@@ -6,7 +6,7 @@ from memframe.access import Access, explain_refusal
 from memframe.apply.preflight import refuse_rekeyed
 from memframe.errors import AccessError, AuthError, MemframeError, StalePlanError
 
-WATCH_S = 5.0
+RECHECK_S = 5.0
 """Seconds between two checks whether access ended or the key changed: after a change of key, what is sent is sealed
 with a key that the service no longer hands out."""
 
@@ -24,7 +24,7 @@ class EarlyEnd:
         """True once nothing more may be read either."""
         self._key_version = key_version
         self._clock = access.client.runtime.clock
-        self._watched_at = self._clock()
+        self._checked_at = self._clock()
         self._first: MemframeError | None = None
         self._other_key: StalePlanError | None = None
         self._compare_key(access)
@@ -38,17 +38,17 @@ class EarlyEnd:
         return self._other_key is not None
 
     @property
-    def is_look_due(self) -> bool:
-        """True if the last look at the key was too long ago."""
-        return self._clock() - self._watched_at >= WATCH_S
+    def is_recheck_due(self) -> bool:
+        """True if the last check was too long ago."""
+        return self._clock() - self._checked_at >= RECHECK_S
 
     def note(self, error: MemframeError | None, *, is_denied: bool | None = None) -> None:
         """Note a reason to send nothing more, and to read nothing more where access is denied; the first one counts."""
         self._first = self._first or error
         self.is_denied |= isinstance(error, AccessError | AuthError) if is_denied is None else is_denied
 
-    def look(self) -> None:
-        """Ask whether the key is still the one that content was sealed under; a refusal of access shows, too."""
+    def recheck(self) -> None:
+        """Ask the service for the keys: end the run if they changed since content was sealed, or access is refused."""
         try:
             self._compare_key(self.access.renew())
         except (AccessError, AuthError) as refused:
@@ -56,7 +56,7 @@ class EarlyEnd:
         except MemframeError:
             pass  # a service that cannot be reached now will not take writes either, and they say so
         finally:
-            self._watched_at = self._clock()
+            self._checked_at = self._clock()
 
     def explain(self) -> MemframeError | None:
         """Return why the run ended early.

@@ -55,7 +55,7 @@ Result = WriteResponse | None
 
 
 class Engine:
-    """Carries out one run; ``read_at`` is when all memories of its plan were read, None if that is long ago."""
+    """Carries out one run; ``read_at`` is when all memories of its plan were read, None if they must be read again."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class Engine:
         self._pace = RateLimiter(workers, clock=runtime.clock, sleep=runtime.sleep, chance=runtime.chance)
         self._interrupts = Interrupts(defers=workers > 1)
         self._undecided: set[int] = set()
-        """Operations whose response is not plain success, until it was looked at: no worker begins another task."""
+        """Operations that did not plainly succeed, until that was decided on: workers begin nothing meanwhile."""
         self._ids = {*log.ids_before, *(op.new_id for op in log if op.new_id)}
         """Ids that memories have: the service must not give them to a new one."""
         self._left_unknown: set[int] = set()
@@ -91,12 +91,12 @@ class Engine:
             while not self._end and (due := self._find_due()):
                 self._send(due)
                 self._reconcile()
-            if self._end:  # a reason may have come since: nothing is going to be read before it is sent again
+            if self._end:  # no further round will read what is still unknown, so it is settled now
                 self._reconcile()
         waiting = ((op, self._groups.wait_reason(op)) for op in self._log.with_state("planned"))
         self._log.write([replace(op, error=why) for op, why in waiting if why])
         if not self._end.is_denied:
-            self._end.look()
+            self._end.recheck()
         if self._end.is_denied:
             return Verification(failure="nothing more may be read"), {}, self._end.explain()
         return *self._reconciliation.read_back(self._end.access), self._end.explain()
@@ -107,11 +107,13 @@ class Engine:
         due = self._find_sendable()
         if due:
             return due
+        # a delete of a merge becomes due once what it waits for was read back as it was written
         try:
-            return self._find_sendable() if self._groups.verify(self._end.access) else []
+            has_verified = self._groups.verify(self._end.access)
         except MemframeError as error:
             self._end.note(error)
             return []
+        return self._find_sendable() if has_verified else []
 
     def _find_sendable(self) -> list[Operation]:
         planned = self._log.with_state("planned")
@@ -139,14 +141,14 @@ class Engine:
                 self._pending.write()
                 raise
             except JournalError:
-                self._drain()  # the next operation of the journal must not meet these on the way
+                self._drain()  # so that a run that goes on from the journal overlaps with no request in flight
                 raise
 
     def _step(self) -> None:
         n_taken = self._take_results(self._result_timeout_s())
-        if self._end.is_look_due:
+        if self._end.is_recheck_due:
             with self._interrupts.allow():
-                self._end.look()
+                self._end.recheck()
         if self._end:
             self._recall()
             self._queue.clear()
@@ -156,8 +158,9 @@ class Engine:
         leaving = self._take_sendable()
         for n in leaving:
             self._pending.add_intent(n)
-        # while others are on their way, results wait for more of them, so that one commit takes them all
-        if leaving or not n_taken or not self._pool.n_busy:
+        # results wait for others that may come soon, so that one commit takes them all; intents never wait
+        may_gain_results = n_taken and self._pool.n_busy
+        if leaving or not may_gain_results:
             self._pending.write()
         bodies = self._log.requests(leaving) if leaving else {}
         for n in leaving:
@@ -176,18 +179,26 @@ class Engine:
         if self._pace.delay_s or self._undecided:
             return 0
         if not self._pace.is_at_full_speed or limit == 1:
-            return limit - n_busy  # as many as exchange: what waits for a worker would have to be recalled
-        is_low = n_busy <= limit + limit // 4
+            return (
+                limit - n_busy
+            )  # one for each worker: more would have to be recalled if the pace slows down again
+        is_low = (
+            n_busy <= limit + limit // 4
+        )  # few wait for a worker: until then others share the next commit
         return INTENTS_PER_WORKER * limit - n_busy if is_low else 0
 
     def _take_sendable(self) -> list[int]:
         """Take from the queue what may leave now."""
         room = self._count_room()
-        if room <= 0 or not (self._queue.is_front_fresh(room) or self._refresh_queue()):
+        if room <= 0:
+            return []
+        if not self._queue.is_front_fresh(room) and not self._refresh_queue():
             return []
         leaving: list[int] = []
         while self._queue and len(leaving) < room:
-            leaving += [n for n in self._queue.take(1) if self._groups.block_reason(self._log[n]) is None]
+            (n,) = self._queue.take(1)
+            if self._groups.block_reason(self._log[n]) is None:
+                leaving.append(n)
         return leaving
 
     def _refresh_queue(self) -> bool:
@@ -201,13 +212,21 @@ class Engine:
                 self._refresh([self._pending.latest(n) for n in front if not self._queue.is_fresh(n)])
         except MemframeError as error:
             self._queue.put_back(front)
-            kind = classify_error(error).kind
-            slow_down = self._pace.slow_down if kind == "throttled" else self._pace.back_off
-            if kind not in {"throttled", "unsent", "unclear"} or not slow_down(None):
+            if not self._may_read_again(error):
                 self._end.note(error)
             return False
         self._queue.put_back([n for n in front if self._queue.is_fresh(n)])
         return True
+
+    def _may_read_again(self, error: MemframeError) -> bool:
+        """Slow down after a read that failed; return False if it is refused for good, or the budget is spent."""
+        match classify_error(error).kind:
+            case "throttled":
+                return self._pace.slow_down(None)
+            case "unsent" | "unclear":
+                return self._pace.back_off(None)
+            case _:
+                return False
 
     def _refresh(self, operations: Sequence[Operation]) -> None:
         """Read the memories of patches and deletes as they are now, and note what follows for the journal.
@@ -275,16 +294,16 @@ class Engine:
         decision, moved = decide(operation, response)
         if moved.ambiguous:
             self._queue.note_doubt(n)
-        in_budget = True
+        may_continue = True
         if decision == "stop":
             self._end.note(response.error, is_denied=response.kind != "key_changed")
         elif response.kind == "throttled":
-            in_budget = self._pace.slow_down(response.wait_s)
+            may_continue = self._pace.slow_down(response.wait_s)
         elif decision in {"again", "unknown"}:
             self._queue.note_failure(n)
             if response.is_failure:
-                in_budget = self._pace.back_off(response.wait_s)
-        if not in_budget:
+                may_continue = self._pace.back_off(response.wait_s)
+        if not may_continue:
             self._end.note(response.error)
         self._note(moved)
         return decision
@@ -299,7 +318,7 @@ class Engine:
             self._recall()  # others of the group may be among them
 
     def _check_new_id(self, operation: Operation, response: WriteResponse) -> WriteResponse:
-        """Refuse an id that another memory had; only a service that knows plain text may merge equal ones."""
+        """Refuse an id that another memory had: a service that sees no plain text cannot have merged equal memories."""
         if response.id in self._ids and self._log.header.encrypt:
             error = ProtocolError(
                 f"the create of row {operation.row} was answered with the id of another memory, {response.id}: nothing "
@@ -315,7 +334,7 @@ class Engine:
     def _reconcile(self) -> None:
         """Settle what may have been carried out, as far as that can be seen."""
         if self._end and not self._end.is_denied:
-            self._end.look()
+            self._end.recheck()
         if self._end.is_denied:
             return
         unknown = self._log.with_state("unknown")
@@ -334,12 +353,13 @@ class Engine:
             self._log.write([replace(op, error=why) for op in left if op.state == "unknown"])
             if isinstance(error, AccessError | AuthError):
                 self._end.note(error)
-        creates, others = ([self._log[op.n] for op in some] for some in (creates, others))
+        creates = [self._log[op.n] for op in creates]  # as they are now
+        others = [self._log[op.n] for op in others]
         if creates or others:
             found = Counter(op.state for op in creates + others)
             counts = ", ".join(f"{n:,} {state}" for state, n in found.items())
             logger.info("Looked for writes that had no answer: %s.", counts)
-        # What was sent too often stays unknown, though no listing shows it: it may come late.
+        # a create that spent its attempts stays unknown even if no listing shows it: a late request may still succeed
         exhausted = [op for op in creates if op.state == "planned" and not self._queue.may_try(op.n)]
         self._log.write([replace(op, state="unknown") for op in exhausted])
         self._left_unknown |= {op.n for op in creates if op.state == "unknown"} | {op.n for op in exhausted}

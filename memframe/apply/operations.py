@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from memframe.access import Access
 from memframe.apply.decisions import state_unsent
 from memframe.errors import JournalError
-from memframe.journal import SETTLED, STATUSES, WRITTEN, Journal, Operation, State, Status
+from memframe.journal import SETTLED, STATUSES, WRITTEN, Journal, JournalState, Operation, Status
 from memframe.plan import broken_dependencies
 from memframe.plan.change import Action
 from memframe.plan.current import read_current
@@ -26,7 +26,7 @@ class OperationLog:
         self._journal, self._bar = journal, bar
         self.header, self.ids_before = journal.header, journal.ids_before
         self._operations = {operation.n: operation for operation in operations}
-        self._settled: Counter[State] = Counter()
+        self._settled: Counter[JournalState] = Counter()
         self._show(self)
 
     def __getitem__(self, n: int) -> Operation:
@@ -40,7 +40,7 @@ class OperationLog:
         return self._journal.requests(places)
 
     def with_state(
-        self, *states: State, actions: Iterable[Action] = ("create", "patch", "delete")
+        self, *states: JournalState, actions: Iterable[Action] = ("create", "patch", "delete")
     ) -> list[Operation]:
         """Return the operations of some actions that are in one of some states."""
         return [op for op in self if op.state in states and op.action in actions]

@@ -190,7 +190,9 @@ def load_archive(
     reader = Reader(expand_path(path), key)
     has_index = len(reader.parts) == 1  # the files of a dataset have none together
     table = pa.concat_tables(reader.tables(columns, with_index=has_index), promote_options="permissive")
-    return frame_of(table, ([] if columns is None else columns) if has_index else table.column_names)
+    if not has_index:
+        return frame_of(table, table.column_names)
+    return frame_of(table, [] if columns is None else columns)
 
 
 def is_sealed(path: str | PathLike[str]) -> bool:

@@ -330,7 +330,7 @@ def header_in(metadata: Mapping[bytes, bytes]) -> ArchiveHeader | None:
 
 def check_not_newer(path: Path, what_fails: str) -> None:
     """Refuse an archive with columns that only a newer memframe knows, where they would be lost."""
-    file = open_file(parts_of(path)[0])
+    file = open_archive_file(parts_of(path)[0])
     header = header_in(file.metadata)
     if header and header.columns > COLUMNS_VERSION:
         unknown = [name for name in file.names if name not in ARCHIVE_SCHEMA]
@@ -492,7 +492,7 @@ def check_suffix(path: Path) -> None:
         )
 
 
-def open_file(path: Path) -> OpenedFile:
+def open_archive_file(path: Path) -> OpenedFile:
     """Open a file of an archive, or a folder of notes."""
     if path.is_dir():
         return _open_notes(path)
@@ -565,6 +565,6 @@ def is_archive(path: Path) -> bool:
     try:
         if not (path.is_file() or path.is_dir()):
             return False
-        return {*open_file(parts_of(path)[0]).names} >= FIRST_COLUMNS
+        return {*open_archive_file(parts_of(path)[0]).names} >= FIRST_COLUMNS
     except (FrameError, OSError, ValueError):
         return False

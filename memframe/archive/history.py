@@ -169,7 +169,7 @@ def carry_snapshots(
 
 
 def _check_continues(form: Plain, path: Path) -> None:
-    if isinstance(form, Sealed) and not form.continues:
+    if not form.continues:
         raise SealError(
             f"The snapshots of {path} are sealed with another key, or hold content in another layout, than this "
             "access has, and cannot be continued: export to another path, and keep both."

@@ -1,13 +1,13 @@
 """Refresh of an archive: write only the files in which a memory changed, and say what changed.
 
-The service cannot say what changed, so all memories are listed; what is saved is the writing. Rows stay in their
-file, and new ones join the file after which they are listed, up to `PART_ROWS`, so that a refreshed archive keeps the
-order of the service. Unchanged files are linked into a folder beside the archive, which replaces it when it is
-complete; a crash before leaves the old archive.
+The service cannot say what changed, so all memories are listed; only the writing of unchanged files is avoided. Rows
+stay in their file, and a new row goes into the file of the row that is listed before it, up to `PART_ROWS`, so that a
+refreshed archive keeps the order of the service. Unchanged files are linked into a folder beside the archive, which
+replaces it when it is complete; a crash before leaves the old archive.
 
 Rows are compared by hashes of their id and all cells (`_ListedChanges`), and then divided into files (`_divide`). Both
 go page by page, and the rows of one file are held at a time. Python chooses the key of its hashes anew for each
-process, so nobody can prepare two texts that share one.
+process, so nobody can prepare two texts with the same hash.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from itertools import pairwise
 from math import inf
 from os import PathLike
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -27,7 +27,13 @@ from numpy.typing import NDArray
 
 from memframe.access import Access
 from memframe.archive import formats
-from memframe.archive.formats import check_not_newer, check_target, open_file, part_name, raise_write_errors
+from memframe.archive.formats import (
+    check_not_newer,
+    check_target,
+    open_archive_file,
+    part_name,
+    raise_write_errors,
+)
 from memframe.archive.history import carry_snapshots, remove_leftovers
 from memframe.archive.sealing import IN_THE_OPEN, Plain, Reader, Sealed, tables_of_access
 from memframe.archive.table import ARCHIVE_SCHEMA, tuples_of
@@ -75,6 +81,7 @@ def _hash_rows(table: pa.Table) -> Hashes:
     columns = []
     for column in table.columns:
         if pa.types.is_timestamp(column.type):
+            # numbers, as an object of Python for each time would take longer to make and to hash
             column = column.cast(pa.int64())  # noqa: PLW2901 - the same column
         columns.append(tuples_of(column) if pa.types.is_list(column.type) else column.to_pylist())
     return np.fromiter(map(hash, zip(*columns, strict=True)), np.int64, len(table))
@@ -84,7 +91,7 @@ class _Archived(NamedTuple):
     """The rows of an archive, file after file, as hashes."""
 
     row_of: pd.Series[int]
-    """Number of a row by the hash of its id; of repeated ids the first."""
+    """Number of a row by the hash of its id; if an id is repeated, of its first row."""
     hashes: Hashes
     file_of: NDArray[np.int64]
     """Number of the file of each row."""
@@ -105,12 +112,18 @@ class _Archived(NamedTuple):
     def find(self, ids: pa.Table) -> NDArray[np.int64]:
         """Return the number of the row with each id, -1 if there is none."""
         found = self.row_of.index.get_indexer(pd.Index(_hash_rows(ids)))
-        return np.append(self.row_of.to_numpy(), -1)[found]
+        return _take_or(-1, self.row_of.to_numpy(), found)
 
     def hashes_of(self, file: int) -> Hashes:
         """Return the hashes of the rows of a file."""
         begin, end = np.searchsorted(self.file_of, [file, file + 1])
         return self.hashes[begin:end]
+
+
+def _take_or(default: int, values: NDArray[Any], positions: NDArray[Any]) -> NDArray[np.int64]:
+    """Take the values at some positions, and the default where a position is -1."""
+    taken: NDArray[np.int64] = np.append(values, default)[positions]
+    return taken
 
 
 class _Segment(NamedTuple):
@@ -133,18 +146,20 @@ class _ListedChanges:
         """True for each archived row whose memory was not listed."""
 
     def segments(self, listed: Iterable[pa.Table], columns: list[str]) -> Iterator[_Segment]:
-        """Yield what is listed, page after page, divided by the files of the archive."""
+        """Yield what is listed, page after page, divided by the files of the archive. No page is empty."""
         last_row = -1
         for table in listed:
-            hashes, rows = _hash_rows(table.select(columns)), self._archived.find(table.select(["id"]))
+            rows = self._archived.find(table.select(["id"]))
+            hashes = _hash_rows(table.select(columns))
             is_old = rows >= 0
-            is_same = is_old & (np.append(self._archived.hashes, 0)[rows] == hashes)
+            is_same = is_old & (hashes == _take_or(0, self._archived.hashes, rows))
             self.added += table["id"].filter(pa.array(~is_old)).to_pylist()
             self.changed += table["id"].filter(pa.array(is_old & ~is_same)).to_pylist()
             self.is_gone[rows[is_old]] = False
-            # whoever comes right after the same memory as before has kept its place, changed or not
-            follows = is_old & (rows == np.concatenate([[last_row], rows[:-1]]) + 1)
-            old_files = np.where(is_same | follows, np.append(self._archived.file_of, -1)[rows], -1)
+            # a row that still comes right after the same row has kept its place, even if it has changed
+            previous = np.concatenate([[last_row], rows[:-1]])
+            keeps_place = is_same | (is_old & (rows == previous + 1))
+            old_files = np.where(keeps_place, _take_or(-1, self._archived.file_of, rows), -1)
             edges = [0, *(np.flatnonzero(np.diff(old_files)) + 1).tolist(), len(table)]
             for begin, end in pairwise(edges):
                 yield _Segment(table.slice(begin, end - begin), hashes[begin:end], int(old_files[begin]))
@@ -160,40 +175,45 @@ class _File(NamedTuple):
 
 
 def _divide(
-    segments: Iterable[_Segment], archived: _Archived, *, part_rows: float, continues: bool
+    segments: Iterable[_Segment], archived: _Archived, *, part_rows: float, can_copy: bool
 ) -> Iterator[_File]:
     """Divide what is listed into files; there is at least one, so that an archive without memories keeps its columns.
 
-    A file of the archive stays a file, so that it need not be written if it is the same; only new memories before it
-    join it while they fit. New memories behind it join it, too, up to ``part_rows``, and then begin a file of their
-    own. Unless the files ``continue`` the archive, all are written.
-    """
-    held: list[_Segment] = []
-    n_rows = 0
-    old_file = -1  # the file of the archive with which the held rows began
-    newest = -1  # the last file of the archive that was reached
+    A segment begins a new file in two cases:
 
-    def close() -> _File:
-        hashes = np.concatenate([_NO_HASHES, *(segment.hashes for segment in held)])
-        is_same = old_file >= 0 and np.array_equal(hashes, archived.hashes_of(old_file))
-        return _File(old_file if is_same else -1, [segment.table for segment in held])
+    1. It begins the next file of the archive, which stays a file, so that it need not be written if it is the same.
+       Only new memories listed before it join it: where the current file has nothing else, and both fit.
+    2. The current file has ``part_rows`` rows. Only what was in the same file of the archive still joins it.
+
+    Without ``can_copy`` no file of the archive can be used again, so all are written.
+    """
+    current: list[_Segment] = []
+    n_rows = 0
+    current_old_file = -1  # the file of the archive with which the current one began
+    last_old_file = -1  # the last one that was reached
+
+    def finish() -> _File:
+        hashes = np.concatenate([_NO_HASHES, *(segment.hashes for segment in current)])
+        is_copy = current_old_file >= 0 and np.array_equal(hashes, archived.hashes_of(current_old_file))
+        return _File(current_old_file if is_copy else -1, [segment.table for segment in current])
 
     for segment in segments:
-        is_next = segment.old_file > newest
-        if is_next:
-            is_full = old_file >= 0 or n_rows + len(archived.hashes_of(segment.old_file)) > part_rows
+        begins_old_file = segment.old_file > last_old_file
+        if begins_old_file:
+            n_together = n_rows + len(archived.hashes_of(segment.old_file))
+            joins_current = current_old_file < 0 and n_together <= part_rows
         else:
-            is_of_held = old_file >= 0 and segment.old_file == old_file
-            is_full = n_rows >= part_rows and not is_of_held
-        if held and is_full:
-            yield close()
-            held, n_rows = [], 0
-        if not held:
-            old_file = segment.old_file if is_next and continues else -1
-        newest = max(newest, segment.old_file)
-        held.append(segment)
+            was_in_same_file = current_old_file >= 0 and segment.old_file == current_old_file
+            joins_current = n_rows < part_rows or was_in_same_file
+        if current and not joins_current:
+            yield finish()
+            current, n_rows = [], 0
+        if not current:
+            current_old_file = segment.old_file if begins_old_file and can_copy else -1
+        last_old_file = max(last_old_file, segment.old_file)
+        current.append(segment)
         n_rows += len(segment.table)
-    yield close()
+    yield finish()
 
 
 def refresh_archive(
@@ -225,7 +245,7 @@ def refresh_archive(
     Returns
     -------
     Changes
-        Ids: ``added``, ``changed``, ``gone``. False if nothing changed.
+        Ids: ``added``, ``changed``, ``gone``. It counts as False if nothing changed.
 
     Raises
     ------
@@ -274,24 +294,32 @@ def _refresh(
     access: Access, target: Path, reader: Reader, keep: Keep | None, progress: ProgressOption
 ) -> Changes:
     header = reader.header
-    seal = header and header.seal
-    form = Sealed(access, header) if seal else Plain.of(access, formats.writer_for(target))
-    can_open = not seal or seal.key_version == access.credentials.key_version
-    columns = [name for name in ARCHIVE_SCHEMA if can_open or name in IN_THE_OPEN]
-    archived = _Archived.read(Reader(target, access if seal and can_open else None), columns)
+    seal = header.seal if header else None
+    if seal is None:
+        form = Plain.of(access, formats.writer_for(target))
+        columns = list(ARCHIVE_SCHEMA)
+        archived = _Archived.read(Reader(target), columns)
+    elif seal.key_version == access.credentials.key_version:
+        form = Sealed(access, header)
+        columns = list(ARCHIVE_SCHEMA)
+        archived = _Archived.read(Reader(target, access), columns)
+    else:  # sealed with a key of before, which opens nothing any more
+        form = Sealed(access, header)
+        columns = [name for name in ARCHIVE_SCHEMA if name in IN_THE_OPEN]
+        archived = _Archived.read(Reader(target), columns)
     listed = _ListedChanges(archived)
     files = _divide(
         listed.segments(tables_of_access(access, progress=progress), columns),
         archived,
         part_rows=formats.PART_ROWS if target.is_dir() else inf,
-        continues=not reader.missing_columns and (not isinstance(form, Sealed) or form.continues),
+        can_copy=form.continues and not reader.missing_columns,
     )
 
     def write(path: Path, tables: list[pa.Table]) -> None:
         with atomic_file(path) as file:
             form.write(file, map(form.prepare, tables))
 
-    def list_changes() -> Changes:
+    def list_changes() -> Changes:  # complete once all files were taken, which lists the memories
         gone = _list_gone(reader, listed.is_gone)
         return Changes(tuple(listed.added), tuple(listed.changed), tuple(gone))
 
@@ -318,19 +346,21 @@ def _refresh(
 def _check_owner(reader: Reader, path: Path, access: Access) -> None:
     """Refuse an archive that holds more than the memories of this user, which a refresh would lose."""
     check_not_newer(path, "refreshed")
-    names = [name for part in reader.parts for name in open_file(part).names if name not in ARCHIVE_SCHEMA]
+    names = [
+        name for part in reader.parts for name in open_archive_file(part).names if name not in ARCHIVE_SCHEMA
+    ]
     if names:
         raise FrameError(
             f"{path} has additional columns ({', '.join(names[:3])}), which the service does not know and a "
             "refresh would lose: export the access to another path, and keep both."
         )
     header = reader.header
-    tables = [] if header else reader.tables(["user_id"])
-    owners = (
-        [header.user_id]
-        if header
-        else [one for table in tables for one in table["user_id"].unique().to_pylist()]
-    )
+    owners: list[str | None]
+    if header:
+        owners = [header.user_id]
+    else:
+        tables = reader.tables(["user_id"])
+        owners = [owner for table in tables for owner in table["user_id"].unique().to_pylist()]
     others = [owner for owner in owners if owner is None or not same_id(owner, access.user_id)]
     if others:
         raise FrameError(
@@ -341,7 +371,9 @@ def _check_owner(reader: Reader, path: Path, access: Access) -> None:
 
 def _list_gone(reader: Reader, is_gone: NDArray[np.bool]) -> Iterator[str]:
     """Yield the ids of archived rows that are not there any more."""
+    if not is_gone.any():
+        return
     row = 0
-    for table in reader.tables(["id"]) if is_gone.any() else ():
+    for table in reader.tables(["id"]):
         yield from table["id"].filter(pa.array(is_gone[row : row + len(table)])).to_pylist()
         row += len(table)

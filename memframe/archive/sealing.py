@@ -39,7 +39,7 @@ from memframe.archive.formats import (
     ArchiveHeader,
     Seal,
     header_in,
-    open_file,
+    open_archive_file,
     parts_of,
     read_footer,
     write_parquet,
@@ -194,6 +194,9 @@ class Plain:
     A ``schema`` that lacks columns leaves them out.
     """
 
+    continues: bool = True
+    """True if its rows can stand beside those that the archive has: in the open they always can."""
+
     def __init__(self, schema: pa.Schema, write: Callable[..., None] = write_parquet) -> None:
         self.schema = schema
         self._write = write
@@ -222,20 +225,27 @@ class Plain:
         """Leave the folder as it is: it has no seal."""
 
 
+def _name_formats(found: str | Sequence[str] | object) -> str | list[str]:
+    """Return the `content_format` of an access as a header keeps it: a codec of the user's own has no name."""
+    if isinstance(found, str):
+        return found
+    return list(found) if isinstance(found, Sequence) else _CODEC
+
+
 class Sealed(Plain):
     """Write a sealed archive, of tables of `tables_of_access`, or continue one that has a ``header``."""
 
     def __init__(self, access: Access, header: ArchiveHeader | None = None) -> None:
-        keys, found = access.credentials, access.envelope.content_format
+        keys = access.credentials
         self._own = Envelope(
             keys.encryption_key, user_id=keys.user_id, key_version=keys.key_version, content_format=OWN
         )
         self._mac_key = _mac_key(keys.encryption_key, keys.user_id)
-        names = found if isinstance(found, str) else list(found) if isinstance(found, Sequence) else _CODEC
-        seal = Seal(keys.key_version, names, check=self._own.seal(keys.user_id), columns=[*SEALED])
+        formats = _name_formats(access.envelope.content_format)
+        seal = Seal(keys.key_version, formats, check=self._own.seal(keys.user_id), columns=[*SEALED])
         before = header.seal if header else None
+        # what is sealed otherwise could not be opened by that header
         self.continues = before is not None and replace(before, check=seal.check) == seal
-        """Rows can stand beside those under that header."""
         seal = before if before and self.continues else seal
         super().__init__(schema_for(ArchiveHeader(keys.user_id, seal, COLUMNS_VERSION)))
 
@@ -316,7 +326,7 @@ class Reader:
     @property
     def header(self) -> ArchiveHeader | None:
         """The header of the first file."""
-        return header_in(open_file(self.parts[0]).metadata)
+        return header_in(open_archive_file(self.parts[0]).metadata)
 
     @property
     def is_sealed(self) -> bool:
@@ -326,7 +336,9 @@ class Reader:
     @property
     def missing_columns(self) -> set[str]:
         """Columns of memories that a file lacks, because it is older than they are."""
-        return {name for part in self.parts for name in ARCHIVE_SCHEMA.keys() - {*open_file(part).names}}
+        return {
+            name for part in self.parts for name in ARCHIVE_SCHEMA.keys() - {*open_archive_file(part).names}
+        }
 
     def tables(
         self,
@@ -341,7 +353,7 @@ class Reader:
         ``with_index`` adds those in which pandas keeps an index. ``as_stored`` leaves sealed cells sealed.
         """
         for part in parts or self.parts:
-            file = open_file(part)
+            file = open_archive_file(part)
             header = header_in(file.metadata)
             wanted = _choose_columns(part, file.names, columns, header)
             if with_index:

@@ -73,7 +73,7 @@ class AuditedMemories:
 
     def __init__(self, access: Access | None, memories: pd.DataFrame) -> None:
         self._access = access
-        is_own = EditedFrame(memories, needed=()).is_own(access) if access else [True] * len(memories)
+        is_own = EditedFrame(memories, needed=()).find_own(access) if access else [True] * len(memories)
         if access and is_own and not any(is_own):
             users = memories["user_id"].map(str).unique().tolist()
             raise PlanError(

@@ -18,8 +18,8 @@ from memframe.cli.options import (
     combine,
     example,
     key_option,
+    print_result,
     remark,
-    show,
     wants_json,
 )
 from memframe.client import connect
@@ -120,7 +120,7 @@ def check_command(
         "requirements": [verdict.as_record() for verdict in verdicts],
         "left_behind": probe.left_behind,
     }
-    show(document, _summary_of(verdicts))
+    print_result(document, _summary_of(verdicts))
     for trace in probe.left_behind:
         remark(f"Left behind: {trace}.")
     if not document["holds"]:

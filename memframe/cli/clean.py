@@ -15,7 +15,16 @@ from memframe.audit import CHECKS, Audit, audit_memories
 from memframe.audit.policy import Policy, read_policy
 from memframe.clean import CleanedFile, open_file, write_plan
 from memframe.cleanup import plan_cleanup, write_changes
-from memframe.cli.options import FILE, LocalPath, as_json, example, policy_option, remark, show, wants_json
+from memframe.cli.options import (
+    FILE,
+    LocalPath,
+    as_json,
+    example,
+    policy_option,
+    print_result,
+    remark,
+    wants_json,
+)
 from memframe.cli.review import decide_all
 from memframe.cli.write import MAX_SHOWN, full_option
 from memframe.display import escape_invisible, number_of
@@ -107,12 +116,12 @@ def clean_command(
         "diff": cleaned.diff,
     }
     if wants_json():
-        show(values)
+        print_result(values)
     elif is_dry:
         _print_patch(cleaned)
     else:
         click.echo(cleaned.plan.diff(limit=None if full else MAX_SHOWN))
-        show(values, _lines_of(cleaned))
+        print_result(values, _lines_of(cleaned))
 
 
 def _list_changes(
@@ -143,7 +152,7 @@ def _list_changes(
         "left": plan.left.to_dict("records"),
         "changes": listed,
     }
-    show(
+    print_result(
         values,
         f"{format_counts(plan.counts) or 'Nothing to clean'}: {', '.join(listed)}, readable only by you",
     )

@@ -14,8 +14,8 @@ from memframe.cli.options import (
     as_json,
     ask_secret,
     example,
+    print_result,
     remark,
-    show,
 )
 from memframe.client import Client, connect, connect_and_sign_in, wait_for_decision
 from memframe.display import printable
@@ -135,7 +135,7 @@ def request_list() -> None:
     with connect() as client:
         requests = client.access_requests()
     requests.sort(key=lambda each: each.created_at.timestamp() if each.created_at else 0.0, reverse=True)
-    show(
+    print_result(
         [_hide_memory_key(each) for each in requests],
         "\n".join(map(_format_request, requests)) or "no requests",
     )
@@ -147,7 +147,7 @@ def _print_address(address: str) -> None:
 
 
 def _print_request(request: AccessRequest, *, must_be_approved: bool = False) -> None:
-    show(_hide_memory_key(request), _format_request(request))
+    print_result(_hide_memory_key(request), _format_request(request))
     if must_be_approved and request.status != "approved":
         sys.exit(REFUSED)
 

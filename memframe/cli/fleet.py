@@ -26,8 +26,8 @@ from memframe.cli.options import (
     as_json,
     combine,
     example,
+    print_result,
     remark,
-    show,
     wants_json,
 )
 from memframe.cli.read import (
@@ -224,7 +224,7 @@ def fleet_compare(
     }
     if html is not None:
         write_own_file(html, folder.html(since).encode(), "report", error=FrameError, force=force)
-    show(values, _lines_of_comparison(compared, tables))
+    print_result(values, _lines_of_comparison(compared, tables))
     if fail_on and compared.new["severity"].isin(at_least(fail_on)).any():
         sys.exit(FOUND)
 
@@ -343,7 +343,7 @@ def _list_counts(counts: Mapping[str, int]) -> str:
 def _show_users(path: Path, found: FleetPlans | FleetRun, words: str) -> None:
     """Print counts, and errors to standard error; with --json a row for each user."""
     rows = json.loads(found.outcomes.to_json(orient="records"))
-    show({"path": str(path), "counts": found.counts, "users": found.users, "outcomes": rows}, words)
+    print_result({"path": str(path), "counts": found.counts, "users": found.users, "outcomes": rows}, words)
     if not wants_json():
         for row in [row for row in rows if row["error"]][:MAX_ERRORS]:
             click.echo(printable(f"{row['user_id']}: {row['error']}"), err=True)
@@ -360,7 +360,7 @@ def fleet_forget(path: Path) -> None:
     """
     with connect() as client:
         folder = forget_revoked(client, path)
-    show({"path": str(folder.path), "forgotten": folder.forgotten}, _describe_forgotten(folder))
+    print_result({"path": str(folder.path), "forgotten": folder.forgotten}, _describe_forgotten(folder))
 
 
 def _describe_forgotten(folder: FleetFolder) -> str:
@@ -401,7 +401,7 @@ def _print_result(folder: FleetFolder, **counts: int) -> None:
     is_audit = "n_unchanged" in counts
     before = f"; done before: {folder.n_before:,}" if folder.n_before and not is_audit else ""
     words = f"{', '.join(numbers)}; in {folder.path}, readable only by you{before}"
-    show({"path": str(folder.path), **n_of, "n_before": folder.n_before}, words)
+    print_result({"path": str(folder.path), **n_of, "n_before": folder.n_before}, words)
     if not wants_json():
         for row in outcomes[outcomes["error"].notna() & ~is_["revoked"]].head(MAX_ERRORS).itertuples():
             click.echo(printable(f"{row.user_id}: {row.error}"), err=True)

@@ -13,7 +13,7 @@ from msgspec import to_builtins
 from memframe.archive import forget_memories
 from memframe.archive.sealing import Key, Reader
 from memframe.cli.access import open_request, request_option
-from memframe.cli.options import LocalPath, as_json, combine, example, key_file_option, show
+from memframe.cli.options import LocalPath, as_json, combine, example, key_file_option, print_result
 from memframe.display import number_of, printable
 from memframe.history import find_changes, frame_of_changes, trace_memory
 from memframe.plan.render import render_diff
@@ -70,7 +70,7 @@ def history_command(
         _forget(path, forgotten, request_id)
     elif since is None and memory_id is None:
         snapshots = list_snapshots(path)
-        show(
+        print_result(
             snapshots.to_json(orient="records", date_format="iso", date_unit="us"), _lines_of(path, snapshots)
         )
     else:
@@ -79,7 +79,7 @@ def history_command(
                 changes = find_changes(path, since, until, key=opened)
                 frame = frame_of_changes(changes)
                 words = render_diff(changes, [], color=False, limit=None if full else MAX_SHOWN)
-                show(frame.to_dict("records"), words)
+                print_result(frame.to_dict("records"), words)
             else:
                 _show_life(path, str(memory_id), opened)
 
@@ -100,7 +100,9 @@ def _forget(path: Path, ids: tuple[str, ...], request_id: str | None) -> None:
             n_rows = forget_memories(path, ids, access=access)
     else:
         n_rows = forget_memories(path, ids)
-    show({"path": str(path), "n_rows": n_rows}, f"{number_of(n_rows, 'row', 'rows')} deleted from {path}")
+    print_result(
+        {"path": str(path), "n_rows": n_rows}, f"{number_of(n_rows, 'row', 'rows')} deleted from {path}"
+    )
 
 
 def _lines_of(path: Path, snapshots: pd.DataFrame) -> Iterator[str]:
@@ -142,4 +144,4 @@ def _show_life(path: Path, memory_id: str, key: Key | None) -> None:
                 {"taken_at": taken_at.isoformat(), **row}
                 for row in frame_of_changes([change]).to_dict("records")
             ]
-    show(to_builtins(rows), "\n\n".join(parts) or f"No state in {path} has a memory {memory_id}.")
+    print_result(to_builtins(rows), "\n\n".join(parts) or f"No state in {path} has a memory {memory_id}.")

@@ -11,7 +11,7 @@ from memframe.access import Access
 from memframe.audit.result import plain_records
 from memframe.audit.text import mask_text
 from memframe.cli.access import access_required
-from memframe.cli.options import as_json, combine, example, remark, show, wants_json
+from memframe.cli.options import as_json, combine, example, print_result, remark, wants_json
 from memframe.client.responses import full_id, is_uuid
 from memframe.display import escape_invisible, number_of, printable
 from memframe.fields import MEMORY_FIELDS, TEXT_FIELDS
@@ -49,7 +49,7 @@ def show_command(access: Access, memory_id: str, with_text: bool) -> None:
     words = {
         name: ", ".join(value) if isinstance(value, list) else str(value) for name, value in memory.items()
     }
-    show(
+    print_result(
         memory, [f"{name:<14} {escape_invisible(words[name])}" for name in memory if memory[name] is not None]
     )
 
@@ -78,7 +78,7 @@ def search_command(access: Access, text: str, limit: int | None, with_text: bool
 
 def _print(memories: pd.DataFrame, *, with_text: bool) -> None:
     records = _read_records(memories, with_text=with_text)
-    show(records, map(_format_memory, records))
+    print_result(records, map(_format_memory, records))
     if not wants_json():
         more = "" if memories.attrs["memframe"]["complete"] else "; there may be more, beyond --limit"
         remark(f"{number_of(len(records), 'memory', 'memories')}{more}")

@@ -85,7 +85,7 @@ def wants_json() -> bool:
     return bool(click.get_current_context().meta.get(_JSON))
 
 
-def show(values: Any, words: str | Iterable[str] | None = None) -> None:
+def print_result(values: Any, words: str | Iterable[str] | None = None) -> None:
     """Print values if --json was given, else words or lines, by default a line for each value.
 
     Values that are text are JSON already. Secrets of a developer are shown only once, which is said.

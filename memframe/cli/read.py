@@ -34,8 +34,8 @@ from memframe.cli.options import (
     example,
     key_file_option,
     key_option,
+    print_result,
     remark,
-    show,
     wants_json,
 )
 from memframe.display import format_memories, format_share, number_of, printable
@@ -314,7 +314,7 @@ def audit_command(
         lines.append(f"Compared with {earlier}: {counts}." + (f" {compared.note}." if compared.note else ""))
     elif previous is not None:
         lines.append(f"{previous} holds no audit yet: every finding counts as new.")
-    show(audit.json() if compared is None else _add_comparison(audit, compared, earlier), lines)
+    print_result(audit.json() if compared is None else _add_comparison(audit, compared, earlier), lines)
     found = audit.findings if compared is None else compared.new
     if compared is None and not fail.only_open:
         found = pd.concat([found, audit.answered[audit.answered["decision"] == "rejected"]])
@@ -474,4 +474,4 @@ def export_command(
             words = format_memories(counts["n_rows"])
     for one in warned:  # a snapshot is damaged
         remark(str(one.message))
-    show({"path": str(path), **counts}, f"{words} in {path}, readable only by you")
+    print_result({"path": str(path), **counts}, f"{words} in {path}, readable only by you")

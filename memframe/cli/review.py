@@ -21,7 +21,16 @@ from memframe.audit import audit_memories
 from memframe.audit.policy import Policy, read_policy
 from memframe.cleanup import audit_again
 from memframe.cli.access import open_request, request_option
-from memframe.cli.options import FILE, LocalPath, as_json, example, policy_option, remark, show, wants_json
+from memframe.cli.options import (
+    FILE,
+    LocalPath,
+    as_json,
+    example,
+    policy_option,
+    print_result,
+    remark,
+    wants_json,
+)
 from memframe.cli.write import describe_next_step
 from memframe.display import escape_invisible, number_of, printable
 from memframe.errors import PlanError
@@ -200,7 +209,7 @@ def _report(desk: Review, access: Access | None, out: Path | None, *, is_list: b
         "progress": json.loads(progress.to_json(orient="records")),
         "plan": None if plan is None else {"path": str(out), "changes": len(plan)},
     }
-    show(values, map(escape_invisible, lines))
+    print_result(values, map(escape_invisible, lines))
 
 
 def _stat(row: dict[Any, Any]) -> str:

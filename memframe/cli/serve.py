@@ -16,7 +16,7 @@ import click
 import platformdirs
 
 from memframe.address import is_loopback
-from memframe.cli.options import FILE, Command, LocalPath, as_json, example, show, wants_json
+from memframe.cli.options import FILE, Command, LocalPath, as_json, example, print_result, wants_json
 from memframe.errors import ConfigError, ConflictError
 from memframe.service.app import AppFactory
 from memframe.service.bounds import CONNECTIONS_PER_ADDRESS
@@ -155,7 +155,7 @@ def serve_command(
         settings = {name: value for name, value in shown.items() if name != "dashboard_url"}
         if "client_id" in shown:
             settings["redirect_uri"] = DEFAULT_REDIRECT_URI
-        show(shown, lines_to_paste(settings))
+        print_result(shown, lines_to_paste(settings))
         if not wants_json():
             click.echo(f"Dashboard, where users approve requests: {addresses.dashboard_url}", err=True)
         serve_with(

@@ -22,7 +22,7 @@ from memframe.cli.options import (
     as_json,
     combine,
     example,
-    show,
+    print_result,
 )
 from memframe.cli.serve import data_options, lines_to_paste, open_service, secrets_of
 from memframe.client.responses import full_id
@@ -90,7 +90,7 @@ def command(
         def run(place: ServiceConfig, **given: Any) -> None:
             with open_service(place) as deployment:
                 values, words = work(deployment, **given)
-            show(values, words)
+            print_result(values, words)
 
         return service_group.command(name)(combine(*parameters)(run))
 
@@ -173,7 +173,7 @@ def rotate_service_key(place: ServiceConfig) -> None:
     with open_service(place) as deployment:
         n_keys = deployment.rotate_master_key(place.master_key_file)
     words = f"{place.master_key_file} is new: {number_of(n_keys, 'key', 'keys')} of users wrapped with it"
-    show({"n_keys": n_keys, "master_key_file": str(place.master_key_file)}, words)
+    print_result({"n_keys": n_keys, "master_key_file": str(place.master_key_file)}, words)
 
 
 @command("rotate-api-key", click.argument("developer"))

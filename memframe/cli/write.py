@@ -15,7 +15,7 @@ import pandas as pd
 from memframe.access import Access
 from memframe.apply import Run, apply_plan, resume_run
 from memframe.archive import is_sealed, load_archive
-from memframe.archive.formats import OPENERS, open_file, parts_of
+from memframe.archive.formats import OPENERS, open_archive_file, parts_of
 from memframe.archive.table import ARCHIVE_SCHEMA
 from memframe.audit.policy import read_policy
 from memframe.clean.files import is_backup, purge_backups, undo_files
@@ -35,9 +35,9 @@ from memframe.cli.options import (
     example,
     key_file_option,
     policy_option,
+    print_result,
     read_keys,
     remark,
-    show,
     wants_json,
 )
 from memframe.client.responses import full_id, is_uuid
@@ -228,7 +228,7 @@ def undo_command(request_id: str | None, journal: Path, out: Path | None, full: 
     """
     if is_backup(journal):
         paths = undo_files(journal)
-        show({"restored": [*map(str, paths)]}, f"Restored: {', '.join(map(str, paths))}")
+        print_result({"restored": [*map(str, paths)]}, f"Restored: {', '.join(map(str, paths))}")
         return
     if request_id is None:
         raise click.UsageError("Missing option '--request': the run is undone at its service.")
@@ -293,7 +293,7 @@ def restore_command(
         raise click.UsageError("--check compares the present state of ARCHIVE: leave out --as-of")
     if check:
         found = check_archive(access, archive, key=key)
-        show(found, str(found))
+        print_result(found, str(found))
         sys.exit(0 if found.is_whole else CONFLICTS)
     plan = _compare_with_all(
         access, plan_restore(access, archive, key=key, on_conflict=on_conflict, as_of=as_of)
@@ -322,7 +322,7 @@ def _parse_actions(text: str | None) -> Actions:
 def _read_rows(path: Path, key: Access | Secret) -> pd.DataFrame:
     """Read an archive, or any table with some of its columns."""
     first, *_ = parts_of(path)
-    names = open_file(first).names
+    names = open_archive_file(first).names
     known = [name for name in ARCHIVE_SCHEMA if name in names]
     rows = load_archive(path, key=key if is_sealed(path) else None, columns=known or None)
     others = [name for name in names if name not in rows and name not in rows.index.names]
@@ -348,9 +348,11 @@ def _rows_to_delete(path: Path, access: Access, key: Secret | None) -> pd.DataFr
 
 
 def _show(plan: Plan, *, full: bool) -> None:
-    is_json = wants_json()
-    click.echo(plan.to_json().encode() if is_json else plan.diff(limit=None if full else MAX_SHOWN))
-    if len(plan) > MAX_SHOWN and not (full or is_json):
+    if wants_json():
+        click.echo(plan.to_json().encode())
+        return
+    click.echo(plan.diff(limit=None if full else MAX_SHOWN))
+    if len(plan) > MAX_SHOWN and not full:
         remark(f"Shown: {MAX_SHOWN} of {len(plan):,} changes; --full prints all.")
 
 
@@ -476,7 +478,7 @@ def runs_command(days: float | None, journals: tuple[Path, ...]) -> None:
     known = json.loads(runs.drop(columns="journal").to_json(orient="records", date_format="iso"))
     for run, journal in zip(known, runs["journal"], strict=True):
         run["journal"] = str(journal)  # by itself, as pandas takes paths in UTF-8 alone
-    show(known, "\n".join(map(_format_run, runs.to_dict("records"))) or "no runs")
+    print_result(known, "\n".join(map(_format_run, runs.to_dict("records"))) or "no runs")
 
 
 def _format_run(run: dict[Hashable, Any]) -> str:
@@ -507,7 +509,7 @@ def _finish(run: Run, request_id: str) -> None:
     if is_plain and run.verification.n_checked == len(run) > 0:
         said = f"{number_of(len(run), 'change', 'changes')} written and verified"
     words = [said, *_list_first(rows)]
-    show(values, words)
+    print_result(values, words)
     if run.journal is not None and not wants_json():
         is_open = any(one.status in {"planned", "unknown"} for one in left)
         purpose, verb = ("To resume", "resume") if is_open else ("To undo it", "undo")
@@ -557,7 +559,7 @@ def reseal_command(access: Access, file: Path | None, leave_unopened: bool, out:
         raise ConfigError(f"there is no key {place}: give the older keys as hexadecimal text, one per line")
     plan = plan_reseal(access, old_keys=keys)
     odd = [change for change in plan.records if change.action == "invalid"]
-    show(plan.to_json(), [str(plan), *_list_first([f"memory {one.id}: {one.reason}" for one in odd])])
+    print_result(plan.to_json(), [str(plan), *_list_first([f"memory {one.id}: {one.reason}" for one in odd])])
     if odd and not leave_unopened:
         click.echo("No plan was saved. To plan the rest, add --leave-unopened.", err=True)
         sys.exit(CONFLICTS)

@@ -23,7 +23,11 @@ logger = logging.getLogger("memframe")
 """One logger for the whole package: retries, slow-downs and what a reconciliation found; never an id or a text."""
 
 MAX_RETRY_AFTER_S = 300
+"""Longest wait that a Retry-After header is given."""
+
 TOO_MANY = 429
+"""Status of a request that is to be sent again later."""
+
 SERVER_ERROR = 500
 """This status and those above it are failures of the service, not of the request."""
 
@@ -59,13 +63,19 @@ _WAITING = Retry(retry_after_max=MAX_RETRY_AFTER_S)
 
 
 BUDGET = 500.0
+"""Points for retries; a success restores them all."""
+
 COST_OF_FAILURE = 14.0
+"""Points of a retry after a failure: some 35 retries without a success between them."""
+
 COST_OF_THROTTLING = 5.0
-"""Retries without a success between them: some 35 after failures, 100 after a 429."""
+"""Points of a retry after a 429: 100 retries without a success between them."""
 
 FAILURE_S = 0.2, 5.0
+"""First and longest wait after a failure, if the service asks for none."""
+
 THROTTLING_S = 1.0, 20.0
-"""First and longest wait, in seconds, if the service asks for none."""
+"""First and longest wait after a 429, if the service asks for none."""
 
 
 class RateLimiter:

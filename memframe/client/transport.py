@@ -50,7 +50,8 @@ class Transport:
     def __init__(self, *, retry: Retry | None = None, ca_bundle: str | PathLike[str] | None = None) -> None:
         self._secrets: list[Secret] = []
         self._mutex = threading.Lock()
-        self.ca_bundle = trusted = None if ca_bundle is None else check_ca_bundle("ca_bundle", ca_bundle)
+        trusted = None if ca_bundle is None else check_ca_bundle("ca_bundle", ca_bundle)
+        self.ca_bundle = trusted
         self._headers = {
             "User-Agent": f"memframe/{package_version()}",
             "Accept": "application/json",
@@ -61,10 +62,13 @@ class Transport:
             status_forcelist={*self._retry.status_forcelist} - {TOO_MANY}
         )
         self._limiters: list[SharedRateLimiter] = []
-        self._pool_of = functools.cache(lambda _process: ConnectionPool(ca_bundle=trusted))
+        self._pool_of = functools.cache(lambda _process_id: ConnectionPool(ca_bundle=trusted))
 
     def _pool(self) -> ConnectionPool:
-        """Return the pool of this process: two that share a connection after a fork would mix up responses."""
+        """Return the pool of this process, made at its first call.
+
+        Two processes that share a connection after a fork would mix up responses.
+        """
         return self._pool_of(os.getpid())
 
     @contextmanager
@@ -83,13 +87,14 @@ class Transport:
 
     @property
     def _limiter(self) -> SharedRateLimiter | None:
-        return next(reversed([*self._limiters]), None)
+        limiters = [*self._limiters]  # another thread may remove one meanwhile
+        return limiters[-1] if limiters else None
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError("open connections and keys cannot be pickled: call connect() in each process")
 
     def without_retries(self) -> Transport:
-        """Return a transport on the same connections that does not retry refusals by status."""
+        """Return a transport on the same connections that neither retries refusals by status nor limits its rate."""
         twin = Transport(retry=self._retry.new(total=0))
         twin._pool_of, twin._secrets, twin._mutex = self._pool_of, self._secrets, self._mutex
         twin.ca_bundle = self.ca_bundle
@@ -103,13 +108,13 @@ class Transport:
 
     @hide_frames
     def mask_until_unmasked(self, *secrets: Secret) -> None:
-        """Mask these in messages until `unmask` was called as often as this."""
+        """Mask these in messages until `unmask` is called once for each call of this."""
         with self._mutex:
             self._secrets += secrets
 
     @hide_frames
     def unmask(self, *secrets: Secret) -> None:
-        """Undo one `mask_until_unmasked`: of a million users, only the keys in use are searched for in messages."""
+        """Undo one `mask_until_unmasked`: messages are searched for keys in use only, not for all of a fleet."""
         with self._mutex:
             for secret in secrets:
                 if secret in self._secrets:
@@ -131,6 +136,15 @@ class Transport:
     ) -> Response:
         """Send one request and read the whole response, whatever its status.
 
+        ================================  =====================  ==========================  ==================
+        request                           connection lost        429                         502, 503, 504
+        ================================  =====================  ==========================  ==================
+        GET                               `READ_ATTEMPTS` times  retried, as the policy or   retried, as the
+                                                                 the rate limiter has it     policy has it
+        read by another method (a token)  `READ_ATTEMPTS` times  returned                    as GET
+        write                             raised                 returned                    returned
+        ================================  =====================  ==========================  ==================
+
         Parameters
         ----------
         method, url : str
@@ -141,37 +155,41 @@ class Transport:
         **parts
             ``auth``, ``params``, ``data`` and ``headers``, as in `requests`.
         """
-        is_read = method == "GET" if is_read is None else is_read
-        limiter = self._limiter if method == "GET" else None
-        # after a 429 the limiter repeats a read by its own count, and a call for a token is not repeated
-        policy = self._retry if method == "GET" and not limiter else self._retry_without_429
-        host, n_attempts = urlsplit(url).netloc, READ_ATTEMPTS if is_read else 1
-        remaining, n_broken = policy, 0
+        is_get = method == "GET"
+        if is_read is None:
+            is_read = is_get
+        host = urlsplit(url).netloc
+        limiter = self._limiter if is_get else None
+        # a limiter repeats what is refused with 429 by itself, and a call for a token (POST) is not repeated after one
+        policy = self._retry if is_get and limiter is None else self._retry_without_429
+        status_retries = policy
+        n_broken, max_broken = 0, READ_ATTEMPTS if is_read else 1
         while True:
             attempt = functools.partial(self._attempt, method, url, prefetched, parts)
             result = _send_once(attempt, limiter, host, is_read=is_read)
-            prefetched = None
+            prefetched = None  # its response was read
             if isinstance(result, Response):
-                if not (is_read and remaining.total and result.status in remaining.status_forcelist):
+                is_retried = is_read and result.status in status_retries.status_forcelist
+                if not is_retried or not status_retries.total:
                     return result
-                remaining = _wait(remaining, result)
+                status_retries = _wait(status_retries, result)
                 continue
             n_broken += 1
             if result.is_repeatable:
                 logger.info(
-                    "No answer from %s (%s), attempt %d of %d.", host, result.cause, n_broken, n_attempts
+                    "No answer from %s (%s), attempt %d of %d.", host, result.cause, n_broken, max_broken
                 )
-            if not result.is_repeatable or n_broken == n_attempts:
+            if not result.is_repeatable or n_broken == max_broken:
                 raise result.error  # outside of except: the cause holds the URL, the token and the body
-            remaining = policy  # a broken response gives the retries of refusals back
+            status_retries = policy  # a lost connection starts the count of refusals anew
 
     @hide_frames
     def prefetch(self, url: str, **parts: Any) -> PrefetchedRequest | None:
         """Send a GET whose response `send` reads later, so that the service prepares it meanwhile.
 
         No thread waits for it: one that did would compete for the interpreter's lock in the middle of other work.
-        None if it could not be sent, as `send` then tries again and says why; and behind a rate limiter, which
-        counts requests under way.
+        None if it could not be sent: `send` tries again, and says why. None behind a rate limiter, too, which counts
+        the requests under way.
         """
         if self._limiter:
             return None
@@ -188,7 +206,9 @@ class Transport:
             with prefetched.response() as raw:
                 return _read(raw, host)
         pool, request = self._pool(), self._prepare(method, url, **parts)
-        if sent := pool.prefetch(request, connects=False):  # an open connection needs no more of urllib3
+        if sent := pool.prefetch(
+            request, connects=False
+        ):  # on an idle connection: it skips most of urllib3's work
             with closing(sent), sent.response() as raw:
                 return _read(raw, host)
         with pool.request(request) as raw:
@@ -283,8 +303,8 @@ def _wait(policy: Retry, refusal: Response) -> Retry:
 def _read(response: BaseHTTPResponse, host: str) -> Response:
     """Read a response to its end, but never much more than `MAX_RESPONSE_BYTES`.
 
-    In one piece if its length is declared and it is not compressed. Only one layer of compression is unpacked, as was
-    asked for: of two the outer one hides how much the inner one unpacks to.
+    A body of a declared length that is not compressed is read in one piece. Only one layer of compression is unpacked,
+    which is what was asked for: with two, the bound would not hold for what the inner one unpacks to.
     """
     encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
     if encoding not in _ENCODINGS:
@@ -292,14 +312,19 @@ def _read(response: BaseHTTPResponse, host: str) -> Response:
             f"{host} packed its answer as {printable(encoding)!r}, which was not asked for, so that it was not "
             "unpacked. Tell the operator of the service, or of a proxy in between"
         )
-    declared = response.length_remaining if encoding == "identity" else None
-    if declared is None:
+    declared_bytes = response.length_remaining if encoding == "identity" else None
+    if declared_bytes is None:
         body = SecretBytes(response.read(MAX_RESPONSE_BYTES + 1))
-    elif declared <= MAX_RESPONSE_BYTES:
+        if len(body) > MAX_RESPONSE_BYTES:
+            raise _too_large(host)
+    else:
+        if declared_bytes > MAX_RESPONSE_BYTES:
+            raise _too_large(host)
         body = SecretBytes(response.read())
-    if (len(body) if declared is None else declared) > MAX_RESPONSE_BYTES:
-        raise AnswerTooLargeError(
-            f"{host} sends more than {MAX_RESPONSE_BYTES >> 20} MiB in one answer; request smaller pages with "
-            "page_size="
-        )
     return Response(response.status, response.headers, body, host)
+
+
+def _too_large(host: str) -> AnswerTooLargeError:
+    return AnswerTooLargeError(
+        f"{host} sends more than {MAX_RESPONSE_BYTES >> 20} MiB in one answer; request smaller pages with page_size="
+    )

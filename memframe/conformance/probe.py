@@ -22,7 +22,7 @@ from memframe.envelope import Envelope
 from memframe.errors import MemframeError
 from memframe.oauth import OAuthFlow
 from memframe.secret import Secret, SecretBytes
-from memframe.wire import CREATE_MEMORY, DELETE_MEMORY, GET_MEMORY, LIST_MEMORIES, STATUSES, Endpoint
+from memframe.wire import CREATE_MEMORY, DELETE_MEMORY, GET_MEMORY, LIST_MEMORIES, REQUEST_STATUSES, Endpoint
 
 Record = Mapping[str, Any]
 
@@ -119,7 +119,7 @@ KINDS: Mapping[str, Callable[[Any], bool]] = {
         isinstance(value, str) and re.fullmatch("([0-9a-fA-F]{2})+", value) is not None
     ),
     "colour": lambda value: isinstance(value, str) and re.fullmatch("#[0-9a-fA-F]{3,8}", value) is not None,
-    "status": lambda value: value in STATUSES,
+    "status": lambda value: value in REQUEST_STATUSES,
     "Bearer": lambda value: isinstance(value, str) and value.lower() == "bearer",
     "true": lambda value: value is True,
 }

@@ -463,7 +463,15 @@ def _refuse_unallowed(plan: Plan, rules: Policy) -> None:
 
 def _row_of(run: Run, row: partial[UserRun]) -> UserRun:
     counts: dict[str, Any] = {name: run.counts[name] for name in STATUSES}
-    error = str(run.stopped) if run.stopped else None if run.verification.is_clean else str(run.verification)
-    is_open = counts["planned"] or counts["unknown"]
-    status = "open" if is_open else "done" if run.is_complete else "refused"
-    return row(status, **counts, journal=run.journal and str(run.journal), error=error)
+    error = None
+    if run.stopped:
+        error = str(run.stopped)
+    elif not run.verification.is_clean:
+        error = str(run.verification)
+    return row(_status_of(run), **counts, journal=run.journal and str(run.journal), error=error)
+
+
+def _status_of(run: Run) -> str:
+    if run.counts["planned"] or run.counts["unknown"]:
+        return "open"
+    return "done" if run.is_complete else "refused"

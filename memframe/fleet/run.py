@@ -87,7 +87,7 @@ from memframe.fleet.work import (
     MEMORIES,
     NIGHT,
     OUTCOME_DTYPES,
-    SETTLED,
+    SETTLED_COUNTS,
     FleetUser,
     UserResult,
     Work,
@@ -247,7 +247,7 @@ class FleetFolder:
     @property
     def settled(self) -> Settled:
         """Count what the last audits left out as settled, by decisions about memories that are there."""
-        each = [metadata_of(place).get(SETTLED) for place in self.folders(FINDINGS)]
+        each = [metadata_of(place).get(SETTLED_COUNTS) for place in self.folders(FINDINGS)]
         counts = [msgspec.json.decode(one, type=Settled) for one in each if one is not None]
         names = Settled.__struct_fields__
         return Settled(**{name: sum(getattr(one, name) for one in counts) for name in names})

@@ -42,7 +42,7 @@ from memframe.errors import AccessError, MemframeError
 from memframe.fleet.per_user import PerUser, decisions_of
 from memframe.load import load_tags
 from memframe.versions import package_version
-from memframe.wire import AccessRequest, Status
+from memframe.wire import AccessRequest, RequestStatus
 
 
 class FleetUser(Struct, frozen=True, repr_omit_defaults=True):
@@ -59,7 +59,7 @@ class FleetUser(Struct, frozen=True, repr_omit_defaults=True):
     """Ids of the memories in that listing that speak of a time, and may be stale one day."""
 
 
-def users_with(requests: Iterable[AccessRequest], status: Status) -> list[FleetUser]:
+def users_with(requests: Iterable[AccessRequest], status: RequestStatus) -> list[FleetUser]:
     """Return the users with a request of this status, each with the newest one, in the order of the listing.
 
     >>> requests = [AccessRequest(id=id, status="approved", user_id="u1") for id in ("r1", "r2")]
@@ -151,7 +151,7 @@ LISTING, NIGHT = b"memframe.listing", b"memframe.night"
 DATED = b"memframe.dated"
 """Metadata of findings: the ids of audited memories that speak of a time, which is looked at as days pass."""
 
-SETTLED = b"memframe.settled"
+SETTLED_COUNTS = b"memframe.settled"
 """Metadata of findings: the counts of those that a person has settled, which are not among them."""
 
 REJECTED = b"memframe.rejected"
@@ -365,7 +365,7 @@ def _findings_file(access: Access, table: pa.Table, tags: pd.DataFrame, work: Wo
     file = io.BytesIO()
     about: dict[bytes, Any] = {
         DATED: sorted(dated),
-        SETTLED: audit.settled,
+        SETTLED_COUNTS: audit.settled,
         REJECTED: keys_of(audit.rejected, digests(audit.rejected)),
         COUNTS: _count_findings(audit.findings, table),
     }

@@ -7,8 +7,8 @@ from memframe.journal.journal import (
     Entry,
     Header,
     Journal,
+    JournalState,
     Operation,
-    State,
     Status,
 )
 from memframe.journal.runs import KEPT_DAYS, RunDirectory, RunNote, list_runs, purge_runs
@@ -21,10 +21,10 @@ __all__ = [
     "Entry",
     "Header",
     "Journal",
+    "JournalState",
     "Operation",
     "RunDirectory",
     "RunNote",
-    "State",
     "Status",
     "list_runs",
     "purge_runs",

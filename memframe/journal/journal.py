@@ -38,13 +38,13 @@ Status = Literal["done", "recovered", "rejected", "conflict", "unknown", "planne
 
 STATUSES: tuple[Status, ...] = get_args(Status)
 
-State = Literal[Status, "sending"]
+JournalState = Literal[Status, "sending"]
 """The same while a run goes on: ``sending`` is an operation whose intent is on the disk and whose answer is not."""
 
-SETTLED: frozenset[State] = frozenset({"done", "recovered", "rejected", "conflict"})
+SETTLED: frozenset[JournalState] = frozenset({"done", "recovered", "rejected", "conflict"})
 """States that are final."""
 
-WRITTEN: frozenset[State] = frozenset({"done", "recovered"})
+WRITTEN: frozenset[JournalState] = frozenset({"done", "recovered"})
 """States in which the service holds what was to be written."""
 
 
@@ -73,7 +73,7 @@ class Header(Struct, frozen=True, kw_only=True):
 class OperationState(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The part of an operation that changes during a run."""
 
-    state: State = "planned"
+    state: JournalState = "planned"
     new_id: str | None = None
     """Id of the memory that a create has made."""
     attempts: int = 0
@@ -281,7 +281,7 @@ class Journal:
         ((sealed,),) = self._read("SELECT value FROM header WHERE name = 'ids_before'")
         return frozenset(self._decode(sealed, list[str], "ids before"))
 
-    def counts(self) -> dict[State, int]:
+    def counts(self) -> dict[JournalState, int]:
         """Count the operations in each state, as they are on the disk."""
         return dict(self._read("SELECT state, count(*) FROM operations GROUP BY state"))
 

@@ -31,7 +31,7 @@ from memframe.panel.widgets import (
 )
 from memframe.secret import Secret
 from memframe.signin.state import POLLING_STEPS
-from memframe.wire import AccessRequest, Status
+from memframe.wire import AccessRequest, RequestStatus
 
 
 class Section(ABC):
@@ -204,9 +204,9 @@ class SignInSection(Section):
 N_SHOWN = 6
 """Requests that are shown at first; each click shows as many more."""
 
-_ORDER: dict[Status, int] = {"approved": 0, "pending": 1, "rejected": 2, "revoked": 2}
-_LIVE: tuple[Status, ...] = ("approved", "pending")
-_BUTTON_LABELS: dict[Status, str] = {
+_ORDER: dict[RequestStatus, int] = {"approved": 0, "pending": 1, "rejected": 2, "revoked": 2}
+_LIVE: tuple[RequestStatus, ...] = ("approved", "pending")
+_BUTTON_LABELS: dict[RequestStatus, str] = {
     "approved": "Open",
     "pending": "Wait",
     "rejected": "Ask again",

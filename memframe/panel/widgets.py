@@ -16,7 +16,7 @@ from ipywidgets import Button, DOMWidget, HBox, IntText, Password, Text, Textare
 from memframe.display import Markup, format_time, join, printable, tag
 from memframe.panel.controller import PanelController
 from memframe.secret import Secret, as_secret
-from memframe.signin import Step
+from memframe.signin import SignInStep
 from memframe.wire import AccessRequest
 
 LABELS: Mapping[str, str] = {
@@ -175,7 +175,7 @@ MAX_REASON = 160
 _CODE = re.compile("`([^`]*)`")
 
 
-DOING: Mapping[Step, str] = {
+DOING: Mapping[SignInStep, str] = {
     "sign_in": "Signing in …",
     "refresh": "Asking for your requests …",
     "authorize": "Preparing the link …",

@@ -18,7 +18,7 @@ from memframe.fields import MEMORY_FIELDS, NAMES_FIELDS
 from memframe.secret import MASK
 
 Action = Literal["create", "patch", "delete", "conflict", "invalid"]
-ACTIONS: tuple[Action, ...] = get_args(Action)
+CHANGE_ACTIONS: tuple[Action, ...] = get_args(Action)
 WRITES: frozenset[Action] = frozenset({"create", "patch", "delete"})
 """Actions that send a request; a plan with any of the others is refused by `apply_plan`."""
 

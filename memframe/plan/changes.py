@@ -116,7 +116,7 @@ def plan_changes(
     errors.raise_if_any("the frame")
     refuse_conflicts(records, on_conflict)
     check_n_changes(records, max_changes)
-    notes = [*_iter_notes(frame, [edit.place for edit in found if edit.id is None]), *builder.notes]
+    notes = [*_iter_notes(frame, [edit.position for edit in found if edit.id is None]), *builder.notes]
     return plan_of(access, records, notes=notes, created_at=now)
 
 
@@ -259,9 +259,8 @@ class ChangeBuilder:
                 change = self._merge_loaded(edit, mine, memory)
             if change is not None:
                 yield change
-            elif (
-                edit.place in impossible and self._on_conflict != "theirs"
-            ):  # nothing but the time was edited
+            elif edit.position in impossible and self._on_conflict != "theirs":
+                # nothing but the time was edited
                 cause = "updated_at is read-only, and not of a known state of the memory"
                 self._errors.add(edit.row, cause)
 
@@ -274,10 +273,8 @@ class ChangeBuilder:
         """
         if not edits:
             return {}, set()
-        places, blobs = (
-            np.array([edit.place for edit in edits]),
-            [current[str(edit.id)].blob for edit in edits],
-        )
+        places = np.array([edit.position for edit in edits])
+        blobs = [current[str(edit.id)].blob for edit in edits]
         created, created_at = self._frame.times("created_at", places, [blob.created_at for blob in blobs])
         updated, updated_at = self._frame.times("updated_at", places, [blob.updated_at for blob in blobs])
         for place in places[(created < created_at) | (created > created_at)]:  # of NaT both are false
@@ -361,7 +358,7 @@ class ChangeBuilder:
         gone = "it was deleted at the service since it was loaded"
         unknown = f"there is no memory with the id {edit.id}"
         dates = (name for name in ("updated_at", "created_at") if name in self._frame)
-        if mine is None and not any(self._frame.cells(name, [edit.place])[0].is_given for name in dates):
+        if mine is None and not any(self._frame.cells(name, [edit.position])[0].is_given for name in dates):
             self._errors.add(edit.row, unknown)
         elif self._on_conflict == "mine":
             self._errors.add(edit.row, f"{gone}: remove the row, or empty its id to create it again")

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from memframe.errors import PlanError, find_nearest
 from memframe.plan.cells import normalize, read_cell
-from memframe.plan.change import ACTIONS, FIELDS, Change, Value, in_order, list_some, same_value
+from memframe.plan.change import CHANGE_ACTIONS, FIELDS, Change, Value, in_order, list_some, same_value
 
 EDITED = "edited by hand"
 """Added to the reason of a change that was edited."""
@@ -19,10 +19,10 @@ EDITED = "edited by hand"
 def check_actions(actions: Iterable[str]) -> None:
     """Raise `PlanError` if there is no such action."""
     for name in actions:
-        if name not in ACTIONS:
+        if name not in CHANGE_ACTIONS:
             raise PlanError(
-                f"there is no action {name!r}: the nearest is {find_nearest(name, ACTIONS)!r} "
-                f"(there is {', '.join(ACTIONS)})"
+                f"there is no action {name!r}: the nearest is {find_nearest(name, CHANGE_ACTIONS)!r} "
+                f"(there is {', '.join(CHANGE_ACTIONS)})"
             )
 
 

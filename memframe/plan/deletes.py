@@ -64,7 +64,7 @@ def plan_deletes(
     errors = RowErrors()
     frame, given_as = _frame_of(frame_or_ids)
     frame.check_users(access, errors)
-    frame.check_ids(errors, once=False)
+    frame.check_ids(errors, is_unique=False)
     first_of: dict[str, int] = {}
     for row, memory_id in enumerate(frame.ids):
         first_of.setdefault(memory_id, row)

@@ -1,4 +1,4 @@
-"""The edited frame: checked as a whole, then compared with the baselines for rows that may change a memory."""
+"""The edited frame: check it as a whole, then compare it with the loaded states to find what may change a memory."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class RowErrors:
 
 
 READ_ONLY = "created_at", "tag_ids", "content_error"
-"""Columns of the service or of the load; ``id``, ``user_id`` and ``updated_at`` are checked apart."""
+"""Columns that nobody may edit; ``id``, ``user_id`` and ``updated_at`` have checks of their own."""
 
 
 _USUAL_ID = re.compile(r"[\w-]+", re.ASCII)
@@ -105,13 +105,16 @@ class EditedFrame:
         return [read_cell(name, cell) for cell in cells_of(self.column(name, rows))]
 
     def times(self, name: str, rows: Rows, held: Sequence[str | None]) -> tuple[Times, Times]:
-        """Read times of rows beside those that the service holds; NaT if the frame has no such column.
+        """Read times of rows, and those that the service holds; NaT if the frame has no such column.
 
-        A time in whole milliseconds, which is all that some formats keep, is the service's.
+        Some formats keep milliseconds only, so a time that equals the service's, cut to milliseconds, is the service's.
         """
         service = parse_times(held)
-        own = column_times(self.column(name, rows)) if name in self else np.full_like(service, "NaT")
-        return np.where(own == service.astype("datetime64[ms]"), service, own), service
+        if name not in self:
+            return np.full_like(service, "NaT"), service
+        in_frame = column_times(self.column(name, rows))
+        is_cut = in_frame == service.astype("datetime64[ms]")
+        return np.where(is_cut, service, in_frame), service
 
     @cached_property
     def ids(self) -> list[Any]:
@@ -121,24 +124,27 @@ class EditedFrame:
         column = self._frame["id"]
         return column.astype(object).where(column.notna(), None).tolist()
 
-    def check_ids(self, errors: RowErrors, *, once: bool = True, of: Sequence[bool] | None = None) -> None:
-        """Add rows whose id is none and, if each may be there but once, rows that share one.
+    def check_ids(
+        self, errors: RowErrors, *, is_unique: bool = True, is_checked: Sequence[bool] | None = None
+    ) -> None:
+        """Report rows whose id is invalid and, if each may be there but once, rows that share an id.
 
-        ``of`` chooses the rows, by default all.
+        A missing id is fine: the row is a new memory. ``is_checked`` chooses rows, by default all.
         """
-        chosen = self.ids
-        if of is not None:
-            chosen = [one if is_own else None for one, is_own in zip(chosen, of, strict=True)]
-        n_of = Counter(memory_id for memory_id in chosen if isinstance(memory_id, str))
-        for row, memory_id in enumerate(chosen):
-            error = None if memory_id is None else _id_error(memory_id)
-            if error is None and once and memory_id is not None and n_of[memory_id] > 1:
-                error = f"the id {memory_id} occurs {n_of[memory_id]} times; keep one row"
+        checked = [row for row in range(len(self.ids)) if is_checked is None or is_checked[row]]
+        n_rows_of = Counter(self.ids[row] for row in checked if isinstance(self.ids[row], str))
+        for row in checked:
+            memory_id = self.ids[row]
+            if memory_id is None:
+                continue
+            error = _id_error(memory_id)
+            if error is None and is_unique and n_rows_of[memory_id] > 1:
+                error = f"the id {memory_id} occurs {n_rows_of[memory_id]} times; keep one row"
             if error is not None:
                 errors.add(self.label(row), error)
 
-    def is_own(self, access: Access) -> list[bool]:
-        """Find the rows that are of the user of an access, or do not say whose they are."""
+    def find_own(self, access: Access) -> list[bool]:
+        """Return True for each row that belongs to the user of an access, or names no user."""
         if "user_id" not in self:
             return [True] * len(self._frame)
         users = self._frame["user_id"].map(str, na_action="ignore")  # a cell may hold anything, a list too
@@ -146,8 +152,8 @@ class EditedFrame:
         return (~users.isin(foreign)).tolist()
 
     def check_users(self, access: Access, errors: RowErrors) -> None:
-        """Add rows of another user."""
-        for row, is_own in enumerate(self.is_own(access)):
+        """Report rows that belong to another user."""
+        for row, is_own in enumerate(self.find_own(access)):
             if not is_own:
                 errors.add(self.label(row), f"it is of another user than {access.user_id}")
 
@@ -206,14 +212,18 @@ def _guess_column(name: str, needed: Sequence[str], names: Sequence[str]) -> str
     >>> _guess_column("tag", FIELDS, ["tag", "tags"]), _guess_column("title2", FIELDS, ["title", "title2"])
     ('tags', None)
     """
+    if name in MEMORY_KINDS:
+        return None
     plain = name.strip().lower()
     bare = plain.removesuffix("_x").removesuffix("_y").removeprefix("memory_")
-    for known in () if name in MEMORY_KINDS else MEMORY_KINDS:
-        is_missing, is_one_of_many = known not in names, known in names and plain[-1:].isdigit()
-        if is_missing and known in needed and bare == known:
+    needs_ids_only = len(needed) == 1  # then other columns may be called anything
+    for known in MEMORY_KINDS:
+        if bare == known and known in needed and known not in names:
             return known
-        # where ids are all that is needed, other columns may be called anything
-        if len(needed) > 1 and known != "id" and not is_one_of_many and OSA.distance(plain, known) <= 1:
+        is_numbered = known in names and plain[-1:].isdigit()  # such as title2 beside title
+        if needs_ids_only or known == "id" or is_numbered:
+            continue
+        if OSA.distance(plain, known) <= 1:  # one slip of the keys
             return known
     return None
 
@@ -221,9 +231,10 @@ def _guess_column(name: str, needed: Sequence[str], names: Sequence[str]) -> str
 class Edit(Struct, frozen=True):
     """One row that makes a memory, or may change one."""
 
-    place: int
+    position: int
     """Position of the row in the frame."""
     row: Label
+    """Label of the row."""
     id: str | None
     cells: dict[str, Cell]
     """Cells that may have been edited, by column."""
@@ -231,14 +242,15 @@ class Edit(Struct, frozen=True):
     """Values of the same fields when last loaded; None if the row is of a state that was not loaded, or new."""
 
 
-Line = Literal["of a loaded state", "of another state", "not loaded", "new"]
-"""Line of the table of `find_edits`."""
+Relation = Literal["of a loaded state", "of another state", "not loaded", "new"]
+"""Relation of a row to what was loaded, as in the table of `find_edits`."""
 
 
 class RowStates(NamedTuple):
     """The loaded states of the rows of a frame; all arrays are in the order of the rows."""
 
-    line_of: NDArray[Any]
+    relations: NDArray[Any]
+    """The `Relation` of each row."""
     newest: pd.DataFrame
     """Newest loaded state of each memory."""
     newest_of: Rows
@@ -248,22 +260,22 @@ class RowStates(NamedTuple):
     older_of: Rows
     """Positions in ``older``, -1 for rows that are of no older state."""
 
-    def rows_on(self, line: Line) -> Rows:
-        """Return the rows of a line of the table."""
-        return np.flatnonzero(self.line_of == line)
+    def rows_that_are(self, relation: Relation) -> Rows:
+        """Return the rows that relate so to what was loaded."""
+        return np.flatnonzero(self.relations == relation)
 
 
 def find_edits(frame: EditedFrame, states: pd.DataFrame, errors: RowErrors) -> list[Edit]:
     """Find the rows that make a memory, or may change one.
 
-    ==================================================  ========================================
-    row                                             an edit
-    ==================================================  ========================================
-    of a loaded state, going by ``updated_at``      if a cell differs from it and the newest
-    of another state of a memory that was loaded    if a cell differs from the newest
-    of a memory that was not loaded                 maybe: the service is asked
-    new, without an id                              always
-    ==================================================  ========================================
+    ===============================================  ============================================
+    row                                              is an edit
+    ===============================================  ============================================
+    of a loaded state, going by ``updated_at``       if a cell differs from it and the newest
+    of another state of a memory that was loaded     if a cell differs from the newest
+    of a memory that was not loaded                  maybe: the service is asked
+    new, without an id                               always
+    ===============================================  ============================================
 
     What cannot be an edit is added to the errors: read-only cells that changed, cells of another type.
     """
@@ -271,8 +283,8 @@ def find_edits(frame: EditedFrame, states: pd.DataFrame, errors: RowErrors) -> l
     edits = [
         *_edits_of_loaded_states(frame, row_states, errors),
         *_edits_of_other_states(frame, row_states, errors),
-        *_read_rows(frame, row_states.rows_on("not loaded")),
-        *_read_rows(frame, row_states.rows_on("new")),
+        *_read_rows(frame, row_states.rows_that_are("not loaded")),
+        *_read_rows(frame, row_states.rows_that_are("new")),
     ]
     for edit in edits:
         for cell in edit.cells.values():
@@ -288,34 +300,37 @@ def _classify_rows(frame: EditedFrame, states: pd.DataFrame) -> RowStates:
     ids = pd.Series(frame.ids, dtype=object)
     newest_of = pd.Index(newest["id"]).get_indexer(pd.Index(ids))
     older_of = np.full(len(ids), -1)
-    is_known = newest_of >= 0
-    is_loaded = is_known.copy()
+    has_loaded_memory = newest_of >= 0
+    is_loaded_state = has_loaded_memory.copy()
     if "updated_at" in frame:
-        known = np.flatnonzero(is_known)
-        times = frame.column("updated_at", known)
-        is_loaded[known] = ~differs_in("updated_at", times, newest["updated_at"].take(newest_of[known]))
-        changed = is_known & ~is_loaded
-        if len(older) and changed.any():
+        rows = np.flatnonzero(has_loaded_memory)
+        times = frame.column("updated_at", rows)
+        is_newest = ~differs_in("updated_at", times, newest["updated_at"].take(newest_of[rows]))
+        is_loaded_state[rows] = is_newest
+        other_rows = rows[~is_newest]
+        if len(older) and len(other_rows):
             loaded_states = pd.MultiIndex.from_arrays(
                 [older["id"].astype(object), column_times(older["updated_at"])]
             )
-            states_of_rows = pd.MultiIndex.from_arrays([ids[changed], column_times(times)[changed[known]]])
-            older_of[changed] = loaded_states.get_indexer(states_of_rows)
-            is_loaded |= older_of >= 0
-    lines: list[Line] = ["new", "not loaded", "of a loaded state"]
-    line_of = np.select([ids.isna().to_numpy(), ~is_known, is_loaded], lines, "of another state")
-    # each column that is not compared would be copied with the rows of a shuffled frame
+            states_of_rows = pd.MultiIndex.from_arrays([ids[other_rows], column_times(times)[~is_newest]])
+            older_of[other_rows] = loaded_states.get_indexer(states_of_rows)
+            is_loaded_state |= older_of >= 0
+    names: list[Relation] = ["new", "not loaded", "of a loaded state"]
+    relations = np.select(
+        [ids.isna().to_numpy(), ~has_loaded_memory, is_loaded_state], names, "of another state"
+    )
+    # only the compared columns: `take` copies every column if the rows of the frame were reordered
     compared = [
         *frame.fields,
         *frame.read_only,
         *{"created_at", "updated_at", "content_error"} - {*frame.read_only},
     ]
-    return RowStates(line_of, newest[compared], newest_of, older[compared], older_of)
+    return RowStates(relations, newest[compared], newest_of, older[compared], older_of)
 
 
 def _edits_of_loaded_states(frame: EditedFrame, states: RowStates, errors: RowErrors) -> list[Edit]:
     """Find the rows with a cell that differs both from the state that they are of and from the newest."""
-    rows = states.rows_on("of a loaded state")
+    rows = states.rows_that_are("of a loaded state")
     newest = _take(states.newest, states.newest_of[rows])
     differs = _compare(frame, rows, newest)
     is_of_older = states.older_of[rows] >= 0
@@ -342,11 +357,12 @@ def _edits_of_loaded_states(frame: EditedFrame, states: RowStates, errors: RowEr
 
 def _edits_of_other_states(frame: EditedFrame, states: RowStates, errors: RowErrors) -> Iterator[Edit]:
     """Find the rows of no loaded state that differ from the newest; all of their cells may have been edited."""
-    rows = states.rows_on("of another state")
+    rows = states.rows_that_are("of another state")
     newest = _take(states.newest, states.newest_of[rows])
     is_edited = _any_of(_compare(frame, rows, newest), len(rows))
     if len(rows):
-        # not a state of the memory at all: the service is asked, and the time is refused
+        # no state of the memory can be newer than the newest or older than its creation: such a row is planned, so
+        # that the service is asked, and the time is refused as one that the memory never had
         times = column_times(frame.column("updated_at", rows))
         is_edited |= times > column_times(newest["updated_at"])
         is_edited |= times < column_times(newest["created_at"])
@@ -355,12 +371,12 @@ def _edits_of_other_states(frame: EditedFrame, states: RowStates, errors: RowErr
 
 
 def _take(states: pd.DataFrame, places: Rows) -> pd.DataFrame:
-    """Take rows of states; all of them, as an unsorted and unfiltered frame needs, without a copy."""
+    """Take rows of states; without a copy if they are all in order, as in a frame that was not sorted or filtered."""
     return states if np.array_equal(places, np.arange(len(states))) else states.take(places)
 
 
 def _compare(frame: EditedFrame, rows: Rows, states: pd.DataFrame) -> dict[str, Mask]:
-    """Find by column the cells of rows that differ from the states beside them."""
+    """Find by column the cells of rows that differ from the states, which are in the order of the rows."""
     return {name: differs_in(name, frame.column(name, rows), states[name]) for name in frame.fields}
 
 

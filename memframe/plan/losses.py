@@ -166,8 +166,13 @@ def count_redactions(value: Value) -> int:
     >>> count_redactions("PIN [redacted: pin]"), count_redactions(None)
     (1, 0)
     """
-    texts = [value] if isinstance(value, str) else value if isinstance(value, tuple) else []
-    return sum(len(_REDACTED.findall(text)) for text in texts)
+    match value:
+        case str():
+            return len(_REDACTED.findall(value))
+        case tuple():
+            return sum(len(_REDACTED.findall(name)) for name in value)
+        case _:
+            return 0
 
 
 def _read_words(texts: pa.Array) -> Words:

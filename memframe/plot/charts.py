@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -337,10 +337,7 @@ def duplicates(audit: DrawnAudit | pd.DataFrame, *, ax: Axes | None = None) -> A
         heights = _by_size(sizes["size"][sizes["check"] == check].to_numpy())[:n_bars]
         offsets = np.arange(n_bars) + (place - (len(shown) - 1) / 2) * width
         bars.append(ax.bar(offsets, heights, 0.92 * width, color=_DUPLICATES[check]))
-    spans = zip(_SIZES, (*_SIZES[1:], 0), strict=True)
-    names = [
-        f"{low}" if high == low + 1 else f"{low}-{high - 1}" if high else f"{low}+" for low, high in spans
-    ]
+    names = [_name_sizes(*span) for span in pairwise(_SIZES)] + [f"{_SIZES[-1]}+"]
     ax.set_xticks(range(n_bars), labels=names[:n_bars])
     ax.set_xlim(-0.6, n_bars - 0.4)
     count_axis(ax)
@@ -377,6 +374,11 @@ def _worst_by_check(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _by_size(sizes: NDArray[Any]) -> NDArray[np.int64]:
     return np.bincount(np.searchsorted(_SIZES, sizes, side="right") - 1, minlength=len(_SIZES))
+
+
+def _name_sizes(low: int, following: int) -> str:
+    """Name the sizes of a bar, which ends before the next one begins."""
+    return f"{low}" if following == low + 1 else f"{low}-{following - 1}"
 
 
 _BARS_PER_DECADE = 6  # on a logarithmic axis, where whole numbers from 1 on lie farther apart

@@ -8,7 +8,7 @@ from typing import Any
 from memframe.readers.entries import list_items
 from memframe.readers.markdown import name_columns
 from memframe.readers.places import Original
-from memframe.readers.rows import Item, Items, text_of
+from memframe.readers.rows import Item, Items, as_text
 from memframe.readers.source import Damage, Document
 
 
@@ -42,7 +42,7 @@ def chatgpt_items(documents: list[Document]) -> Items:
                 if kind not in newest or when >= newest[kind][0]:
                     newest[kind] = when, entries
     listed = [pair for _, pairs in newest.values() for pair in pairs]
-    texts = {text_of(entry["content"]) for _, entry in listed if isinstance(entry, dict)}
+    texts = {as_text(entry["content"]) for _, entry in listed if isinstance(entry, dict)}
     for place, entry in saved:
         yield place, Damage("in the list of memories, too") if entry["content"] in texts else entry
     yield from listed
@@ -58,7 +58,7 @@ def _iter_messages(item: Any) -> Iterator[Item]:
 
 def _read_text(content: Item) -> str | None:
     parts = content.get("parts")
-    return text_of(content.get("text")) or "\n".join(
+    return as_text(content.get("text")) or "\n".join(
         part for part in (parts if isinstance(parts, list) else []) if isinstance(part, str)
     )
 
@@ -67,7 +67,7 @@ def _context_items(place: str, message: Item) -> Items:
     """Yield the entries of a message that holds the list of memories, or the profile and instructions."""
     content, kind = message["content"], message["content"].get("content_type")
     if kind == "model_editable_context":
-        text = text_of(content.get("model_set_context")) or ""
+        text = as_text(content.get("model_set_context")) or ""
         for at, entry in list_items(f"the list in {place}", Original(text), goes_on=True):
             yield at, {**entry, "content": str(entry["content"])} if isinstance(entry, dict) else entry
     if kind == "user_editable_context":
@@ -78,7 +78,7 @@ def _context_items(place: str, message: Item) -> Items:
             ("About the user", "about_user_message", "user_profile"),
             ("Instructions", "about_model_message", "user_instructions"),
         ):
-            if profile := text_of(found.get(own)) or text_of(content.get(inner)):
+            if profile := as_text(found.get(own)) or as_text(content.get(inner)):
                 yield place, {"content": profile, "title": title}
 
 

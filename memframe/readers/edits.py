@@ -37,7 +37,7 @@ from memframe.readers.places import (
     unquote_cell,
 )
 from memframe.readers.rows import Collector, is_filled
-from memframe.readers.source import Document, Input, decode
+from memframe.readers.source import Document, Input, decode_document
 
 Texts = Mapping[str, str | None]
 """New texts of a memory, by column."""
@@ -357,7 +357,7 @@ def read_again(reading: Reading, edited: Sequence[EditedDocument], rows: Collect
             documents.append(document)
         elif each.data.strip() or document.form not in ("json", "lines"):
             is_list = document.form == "markdown" and bool(note_entries(each.original))
-            again = decode(each.data, document.name)._replace(path=document.path, is_list=is_list)
+            again = decode_document(each.data, document.name)._replace(path=document.path, is_list=is_list)
             documents += [] if each.is_removed else [again]
     return read_documents(Input(reading.form.name, documents), reading.form, documents, rows)
 

@@ -234,6 +234,23 @@ class _Block:
         return line.depth > self.lines[0].depth or not (is_bullet or is_loose)
 
 
+def _begin_block(line: _TextLine, dated: re.Match[str] | None, mark: re.Match[str] | None) -> _Block:
+    """Begin a block with a dated line, a bullet, or the first line of a paragraph."""
+    if dated:
+        return _Block(line, dated.start(3), _date_of(dated))
+    return _Block(line, mark.end(1) if mark else None, None)
+
+
+def _match_dated(text: str) -> re.Match[str] | None:
+    """Match a line that begins with a time."""
+    dated = _LINE.match(text)
+    return dated if dated and read_time(_date_of(dated)) else None
+
+
+def _date_of(dated: re.Match[str]) -> str:
+    return (dated[1] or dated[2] or "").strip()
+
+
 def _iter_blocks(original: Original) -> Iterator[_Block | str]:
     """Yield headings as text, and blocks; blank lines within a block belong to it."""
     lines = [*_iter_lines(original.text)]
@@ -252,9 +269,7 @@ def _iter_blocks(original: Original) -> Iterator[_Block | str]:
             blank.append(line)
             continue
         title, mark = _TITLE.fullmatch(text), _TOP_BULLET.match(text)
-        dated = _LINE.match(text)
-        date = (dated[1] or dated[2] or "").strip() if dated else ""
-        dated = dated if read_time(date) else None
+        dated = _match_dated(text)
         is_bullet = bool(mark or dated)
         if title or _RULE.fullmatch(text):
             if block:
@@ -267,8 +282,7 @@ def _iter_blocks(original: Original) -> Iterator[_Block | str]:
         else:
             if block:
                 yield block
-            length = dated.start(3) if dated else mark.end(1) if mark else None
-            block = _Block(line, length, date if dated else None)
+            block = _begin_block(line, dated, mark)
         blank = []
         opened = _FENCED.match(text if mark is None else mark[2])
         is_closed = opened is not None and line.number < ends.get(opened[1][:3], 0)
@@ -292,10 +306,12 @@ def section_items(documents: list[Document]) -> Items:
         for number, (start, end) in enumerate(spans, 1):
             if start == end:
                 continue
-            is_last = number == len(spans)
-            whole = (
-                (spans[number - 2][1] if number > 1 else start, end) if is_last else (start, spans[number][0])
-            )
+            if number < len(spans):
+                whole = (start, spans[number][0])  # with the sign behind it
+            elif number > 1:
+                whole = (spans[number - 2][1], end)  # with the sign before it
+            else:
+                whole = (start, end)
             yield (
                 f"section {number} of {document.name}",
                 {"content": locate_part(original, (start, end), whole)},

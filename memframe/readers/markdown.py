@@ -13,7 +13,7 @@ from memframe.fields import MEMORY_FIELDS
 from memframe.frames import MEMORY_KINDS, read_moment
 from memframe.readers.entries import Entry, locate_part, note_entries
 from memframe.readers.places import Key, Lines, Located, Original, locate_lines
-from memframe.readers.rows import TIME_NAMES, Item, Items, is_filled, read_time, text_of
+from memframe.readers.rows import TIME_NAMES, Item, Items, as_text, is_filled, read_time
 from memframe.readers.source import TEXT_KEYS, Damage, Document
 
 _NAMES = {
@@ -277,7 +277,7 @@ def _observe(found: re.Match[str], text: Located, note: Item) -> Item:
     at, first = cast("Lines", text.at), found[2].rstrip()
     context = _CONTEXT.search(first) if "\n" not in text else None
     of_note = note.get("tags")
-    of_note = of_note if isinstance(of_note, list) else (text_of(of_note) or "").split(",")
+    of_note = of_note if isinstance(of_note, list) else (as_text(of_note) or "").split(",")
     tags = [found[1], *_HASHTAG.findall(text[found.start(2) :]), *of_note]
     (start, _), *others = at.spans
     start += found.start(2)

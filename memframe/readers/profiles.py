@@ -55,7 +55,10 @@ def _holds_text(value: Any) -> bool:
         each = inner.pop()
         if isinstance(each, str) and each.strip() and read_time(each) is None:
             return True
-        inner += each.values() if isinstance(each, dict) else each if isinstance(each, list) else ()
+        if isinstance(each, dict):
+            inner += each.values()
+        elif isinstance(each, list):
+            inner += each
     return False
 
 

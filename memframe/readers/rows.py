@@ -119,7 +119,7 @@ class Collector:
         self._first_place.setdefault(reason, place)
 
     def _add(self, place: str, item: Item) -> None:
-        cells: Item = {name: text_of(item.get(name)) for name in _TEXTS}
+        cells: Item = {name: as_text(item.get(name)) for name in _TEXTS}
         if not (cells["content"] or "").strip():
             self._leave_out(place, "without a text")
             return
@@ -131,7 +131,7 @@ class Collector:
         for key, value in extra.items():
             if _is_vector(value):
                 self._vectors[printable(key)] += 1
-            elif (text := text_of(value)) is not None:
+            elif (text := as_text(value)) is not None:
                 cells[to_encodable(key)] = text
         cells["outdated"] = declared_outdated(extra, self._now)
         given = {key.casefold().removeprefix("origin_") for key, value in extra.items() if is_filled(value)}
@@ -183,7 +183,7 @@ class Collector:
     def _tags(self, value: Any) -> tuple[str, ...]:
         value = _names_in(value) if isinstance(value, str) else value
         given = value if isinstance(value, list | tuple) else [value]
-        texts = [text.strip() for text in map(text_of, given) if text and text.strip()]
+        texts = [text.strip() for text in map(as_text, given) if text and text.strip()]
         names = [part.strip()[:MAX_TAG_CHARS].strip() for text in texts for part in text.split(",")]
         unique = tuple(dict.fromkeys(filter(None, names)))[:MAX_TAGS]
         self.n_tags_cut += len({*texts} - {*unique})
@@ -309,11 +309,9 @@ def _known_scores(scores: Sequence[Any], given: Sequence[Any]) -> Sequence[Any]:
     if not is_given or len(known) < sum(value is not None for value in given):
         return scores
     is_share = all(0 <= value <= 1 for value in known) and any(value % 1 for value in known)
-    return (
-        [old if old is not None else new for old, new in zip(scores, values, strict=True)]
-        if is_share
-        else scores
-    )
+    if not is_share:
+        return scores
+    return [old if old is not None else new for old, new in zip(scores, values, strict=True)]
 
 
 def read_number(value: Any) -> float | None:
@@ -340,10 +338,10 @@ def is_filled(value: Any) -> bool:
     return value is not None and value == value and value not in ([], {}, ())
 
 
-def text_of(value: Any) -> str | None:
+def as_text(value: Any) -> str | None:
     """Return a value as text, None for nothing; lists and objects as JSON.
 
-    >>> text_of(" a "), text_of(3), text_of({"a": [1]}), text_of(float("nan")), text_of("")
+    >>> as_text(" a "), as_text(3), as_text({"a": [1]}), as_text(float("nan")), as_text("")
     (' a ', '3', '{"a": [1]}', None, None)
     """
     if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):

@@ -148,7 +148,7 @@ def open_path(path: Path) -> Input:
                 return _open_zip(file, name)
         data = read_whole(path, name)
     unpacked = _unpack_gzip(data, name, MAX_BYTES)
-    document = decode(unpacked, name)._replace(name=printable(path.name))
+    document = decode_document(unpacked, name)._replace(name=printable(path.name))
     return Input(name, [document._replace(path=path) if unpacked is data else document])
 
 
@@ -167,7 +167,7 @@ def _open_folder(folder: Path, name: str) -> Input:
             data = _unpack_gzip(packed, name, MAX_BYTES - n_bytes)
             n_bytes, n_packed = n_bytes + len(data), n_packed + len(packed)
             check_growth(n_bytes, n_packed, name, least=TABLE_BYTES)
-            document = decode(data, printable(path.relative_to(folder).as_posix()))
+            document = decode_document(data, printable(path.relative_to(folder).as_posix()))
             documents.append(document._replace(path=path) if data is packed else document)
     return Input(name, documents, unread, is_folder=True)
 
@@ -186,7 +186,7 @@ def _open_zip(file: BinaryIO, name: str) -> Input:
             for member in opened:
                 data = _unpack_gzip(_unpack_member(archive, member), name, MAX_BYTES - n_bytes)
                 n_bytes += len(data)
-                documents.append(decode(data, printable(member.filename)))
+                documents.append(decode_document(data, printable(member.filename)))
     except FrameError:
         raise
     except (
@@ -242,7 +242,7 @@ def _is_opened(name: str) -> bool:
     return not is_hidden and Path(parts[-1]).suffix.lower() in _OPENED
 
 
-def decode(data: bytes, name: str) -> Document:
+def decode_document(data: bytes, name: str) -> Document:
     """Decode the bytes of one file, as far as its form shows."""
     if data.startswith(b"PAR1"):
         return _decode_parquet(data, name)
@@ -393,6 +393,9 @@ def _parse_line(line: str) -> Any:
         return Damage("damaged line")
 
 
+_LINE_END = re.compile(r"[\r\n]")
+
+
 def _decode_table(text: str, name: str) -> Document | None:
     """Decode CSV, which shows by a column of texts in its first row."""
     separator = _separator_of(text)
@@ -421,7 +424,13 @@ def _decode_table(text: str, name: str) -> Document | None:
 
 
 def _separator_of(text: str) -> str:
-    first = text[: text.find("\n") + 1 or None]
+    r"""Return the separator that the first line has most of, whichever line ends the text has.
+
+    >>> _separator_of("content\tname\rTea; cake; jam\tAda\r")
+    '\t'
+    """
+    line_end = _LINE_END.search(text)
+    first = text[: line_end.start()] if line_end else text
     return max(",;\t", key=first.count)
 
 

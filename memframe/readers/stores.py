@@ -29,7 +29,9 @@ def _read_list(value: Any) -> list[Any]:
         found = parse_json(value) if isinstance(value, str) and value else value
     except (ValueError, RecursionError):
         found = value
-    return found if isinstance(found, list) else [found] if is_filled(found) else []
+    if isinstance(found, list):
+        return found
+    return [found] if is_filled(found) else []
 
 
 def bank_items(documents: list[Document]) -> Items:

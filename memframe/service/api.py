@@ -32,7 +32,7 @@ from memframe.service import validation
 from memframe.service.deployment import API_PREFIX, Deployment
 from memframe.service.logs import log_event
 from memframe.service.store.accounts import StoredRequest
-from memframe.service.store.activity import Action
+from memframe.service.store.activity import AccessKind
 from memframe.service.store.batching import WakeUps
 from memframe.service.store.listing import MemoryFilter
 from memframe.service.store.memories import RESTORABLE, IdempotentRequest, Memories, wrong_memory_key
@@ -98,7 +98,7 @@ class Call:
         wake_ups: WakeUps = self.request.app.state.wake_ups
         return await wake_ups.wait(answer)
 
-    def count(self, user_id: str, action: Action, n: int = 1) -> None:
+    def count(self, user_id: str, action: AccessKind, n: int = 1) -> None:
         """Count memories that the developer has read or changed."""
         self.store.activity.count(user_id, self.bearer.developer_id, action, n)
 

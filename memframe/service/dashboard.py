@@ -38,11 +38,11 @@ from memframe.service.pages import (
 from memframe.service.person_pages import PERSON_ROUTES
 from memframe.service.throttle import address_of
 from memframe.service.validation import check_new_password, check_text, invalid
-from memframe.wire import OAUTH_AUTHORIZE, OAUTH_TOKEN, Status
+from memframe.wire import OAUTH_AUTHORIZE, OAUTH_TOKEN, RequestStatus
 
 REQUESTS_PER_PAGE = 20
 
-_SECTIONS: dict[str, tuple[Status, ...]] = {
+_SECTIONS: dict[str, tuple[RequestStatus, ...]] = {
     "pending": ("pending",),
     "approved": ("approved",),
     "past": ("rejected", "revoked"),
@@ -114,7 +114,7 @@ def show_dashboard(visit: NamedDependency[Visit]) -> Response[Any]:
 def decide(visit: NamedDependency[Visit], request_id: FromPath[str], body: RawBody) -> Response[Any]:
     form, user = visit.read_form(body), visit.require_user()
     try:
-        status = msgspec.convert(form.get("status"), Status)
+        status = msgspec.convert(form.get("status"), RequestStatus)
         visit.store.requests.decide(check_text(request_id, "the request id"), status, user_id=user.id)
     except msgspec.ValidationError:
         raise invalid("the form has no decision") from None

@@ -31,7 +31,7 @@ from memframe.service import validation
 from memframe.service.clock import Clock, format_instant, utc_now
 from memframe.service.keys import KEY_FILE, MasterKey, load_next_key
 from memframe.service.logs import log_event
-from memframe.service.store import Store, bind, is_bound
+from memframe.service.store import Store, bind_to_key, is_bound
 from memframe.service.store.accounts import Developer, User
 from memframe.service.store.engine import naming_database_errors, open_engine, sqlite_url
 from memframe.service.throttle import ACCOUNTS_PER_ADDRESS, PER_EMAIL, Limit, Throttle
@@ -350,7 +350,7 @@ class ServiceConfig(NamedTuple):
         try:
             with naming_database_errors(engine):
                 master_key = _load_master_key(key_file, engine)
-                bind(engine, master_key)
+                bind_to_key(engine, master_key)
             return Deployment(Store(engine, master_key, now=options.get("now", utc_now)), **options)
         except BaseException:  # Ctrl-C as well: nobody else could close the database
             engine.dispose()

@@ -30,7 +30,7 @@ from memframe.service.deployment import (
 )
 from memframe.service.importing import import_memories
 from memframe.service.server import listen, make_server, url_of
-from memframe.wire import Status
+from memframe.wire import RequestStatus
 
 LOOPBACK = "127.0.0.1"
 START_TIMEOUT_S = 10
@@ -127,7 +127,7 @@ class LocalService:
         """Give a user a new encryption key, and seal the content again; return the key version."""
         return self._deployment.rotate_key(user_id).key_version
 
-    def decide(self, request_id: str, status: Status) -> Status:
+    def decide(self, request_id: str, status: RequestStatus) -> RequestStatus:
         """Decide on an access request in the user's stead: approved, rejected or revoked."""
         return self._deployment.store.requests.decide(request_id, status).status
 

@@ -53,7 +53,7 @@ from memframe.service.tokens import new_secret, secret_hash
 from memframe.wire import OAUTH_AUTHORIZE, OAUTH_TOKEN
 
 DASHBOARD, PASSWORD = "/dashboard", "/dashboard/password"
-MEMORIES, TAGS, ACTIVITY, ACCOUNT = (
+MEMORIES_PAGE, TAGS_PAGE, ACTIVITY_PAGE, ACCOUNT_PAGE = (
     f"{DASHBOARD}/{name}" for name in ("memories", "tags", "activity", "account")
 )
 

@@ -31,7 +31,15 @@ from memframe.fields import MEMORY_FIELDS, MemoryField
 from memframe.service.clock import format_instant
 from memframe.service.deployment import Deployment
 from memframe.service.logs import log_event
-from memframe.service.pages import ACCOUNT, ACTIVITY, MEMORIES, TAGS, Visit, checks_password, page_headers
+from memframe.service.pages import (
+    ACCOUNT_PAGE,
+    ACTIVITY_PAGE,
+    MEMORIES_PAGE,
+    TAGS_PAGE,
+    Visit,
+    checks_password,
+    page_headers,
+)
 from memframe.service.store.accounts import User
 from memframe.service.store.listing import MemoryFilter
 from memframe.service.store.memories import Memories
@@ -79,10 +87,10 @@ def _open(mine: Memories, memories: list[MemoryBlob]) -> list[OwnMemory]:
     return [OwnMemory(**structs.asdict(memory) | {"content": content}) for memory, content in opened]
 
 
-@get(MEMORIES)
+@get(MEMORIES_PAGE)
 async def show_memories(visit: NamedDependency[Visit]) -> Response[Any]:
     """Show memories, all or those that a search or a tag chooses, the latest first."""
-    user = visit.require_user(then=MEMORIES)
+    user = visit.require_user(then=MEMORIES_PAGE)
     if not visit.asked.get("q"):
         return await sync_to_thread(_memories_page, visit, user)
     searches: BoundedPool = visit.request.app.state.searches  # it may take long
@@ -109,32 +117,32 @@ def _memories_page(visit: Visit, user: User) -> Response[Any]:
     )
 
 
-@get(f"{MEMORIES}/{{memory_id:str}}/delete", sync_to_thread=True)
+@get(f"{MEMORIES_PAGE}/{{memory_id:str}}/delete", sync_to_thread=True)
 def ask_deletion(visit: NamedDependency[Visit], memory_id: FromPath[str]) -> Response[Any]:
     """Show a memory, and ask whether it shall be deleted."""
-    user = visit.require_user(then=MEMORIES)
+    user = visit.require_user(then=MEMORIES_PAGE)
     with visit.store.snapshot_of(user.id) as mine:
         (memory,) = _open(mine, [mine.get(check_text(memory_id, "the memory id"))])
     return visit.page("delete_memory.html", memory=memory)
 
 
-@post(f"{MEMORIES}/{{memory_id:str}}/delete", sync_to_thread=True)
+@post(f"{MEMORIES_PAGE}/{{memory_id:str}}/delete", sync_to_thread=True)
 def delete_memory(visit: NamedDependency[Visit], memory_id: FromPath[str], body: RawBody) -> Response[Any]:
     _, user = visit.read_form(body), visit.require_user()
     check_text(memory_id, "the memory id")
     with visit.store.transaction_of(user.id) as mine:
         mine.delete(memory_id)
     log_event("memory deleted by its user", user_id=user.id, address=visit.address)
-    return visit.redirect(MEMORIES)
+    return visit.redirect(MEMORIES_PAGE)
 
 
-@get(f"{MEMORIES}/delete-all", sync_to_thread=True)
+@get(f"{MEMORIES_PAGE}/delete-all", sync_to_thread=True)
 def ask_deletion_of_all(visit: NamedDependency[Visit]) -> Response[Any]:
     """Ask whether all memories and tags shall be deleted."""
     return _delete_all_page(visit)
 
 
-@post(f"{MEMORIES}/delete-all", sync_to_thread=True)
+@post(f"{MEMORIES_PAGE}/delete-all", sync_to_thread=True)
 def delete_memories(visit: NamedDependency[Visit], body: RawBody) -> Response[Any]:
     """Delete all memories and tags, if the number of memories is the one that was typed."""
     form, user = visit.read_form(body), visit.require_user()
@@ -149,11 +157,11 @@ def delete_memories(visit: NamedDependency[Visit], body: RawBody) -> Response[An
         refusal = "That is not the number of your memories; it may have changed in the meantime. "
         return _delete_all_page(visit, f"{refusal}Nothing was deleted.")
     log_event("all memories deleted by their user", user_id=user.id, address=visit.address)
-    return visit.redirect(MEMORIES)
+    return visit.redirect(MEMORIES_PAGE)
 
 
 def _delete_all_page(visit: Visit, refusal: str | None = None) -> Response[Any]:
-    return visit.form_page("delete_all.html", refusal, total=_count(visit, then=MEMORIES))
+    return visit.form_page("delete_all.html", refusal, total=_count(visit, then=MEMORIES_PAGE))
 
 
 def _count(visit: Visit, *, then: str) -> int:
@@ -162,9 +170,9 @@ def _count(visit: Visit, *, then: str) -> int:
         return number
 
 
-@get(TAGS, sync_to_thread=True)
+@get(TAGS_PAGE, sync_to_thread=True)
 def show_tags(visit: NamedDependency[Visit]) -> Response[Any]:
-    user, number = visit.require_user(then=TAGS), _page_number(visit)
+    user, number = visit.require_user(then=TAGS_PAGE), _page_number(visit)
     with visit.store.snapshot_of(user.id) as mine:
         tags = mine.all_tags()
     some = tags[(number - 1) * TAGS_PER_PAGE : number * TAGS_PER_PAGE]
@@ -172,10 +180,10 @@ def show_tags(visit: NamedDependency[Visit]) -> Response[Any]:
     return visit.page("tags.html", tags=some, total=len(tags), number=number, has_more=has_more)
 
 
-@get(ACTIVITY, sync_to_thread=True)
+@get(ACTIVITY_PAGE, sync_to_thread=True)
 def show_activity(visit: NamedDependency[Visit]) -> Response[Any]:
     """Show how many memories each application has read and changed, by day, the latest first."""
-    user, number = visit.require_user(then=ACTIVITY), _page_number(visit)
+    user, number = visit.require_user(then=ACTIVITY_PAGE), _page_number(visit)
     offset = (number - 1) * DAYS_PER_PAGE
     found, has_more = visit.store.activity.of_user(user.id, offset=offset, limit=DAYS_PER_PAGE)
     return visit.page("activity.html", days=found, number=number, has_more=has_more)
@@ -187,20 +195,20 @@ def _page_number(visit: Visit) -> int:
     return int(asked) if re.fullmatch("[1-9][0-9]{0,5}", asked, re.ASCII) else 1
 
 
-@get(ACCOUNT, sync_to_thread=True)
+@get(ACCOUNT_PAGE, sync_to_thread=True)
 def show_account(visit: NamedDependency[Visit]) -> Response[Any]:
-    total, user = _count(visit, then=ACCOUNT), visit.require_user()
+    total, user = _count(visit, then=ACCOUNT_PAGE), visit.require_user()
     return visit.page("account.html", created_at=user.created_at, total=total)
 
 
-@get(f"{ACCOUNT}/delete", sync_to_thread=True)
+@get(f"{ACCOUNT_PAGE}/delete", sync_to_thread=True)
 def ask_erasure(visit: NamedDependency[Visit]) -> Response[Any]:
     """Say what the deletion of an account deletes, and ask for the password."""
-    visit.require_user(then=ACCOUNT)
+    visit.require_user(then=ACCOUNT_PAGE)
     return visit.form_page("delete_account.html")
 
 
-@post(f"{ACCOUNT}/delete")
+@post(f"{ACCOUNT_PAGE}/delete")
 @checks_password
 def erase_account(visit: NamedDependency[Visit], body: RawBody) -> Response[Any]:
     """Delete the account and answer with the receipt."""
@@ -240,10 +248,10 @@ class Download(Stream):
         return answer
 
 
-@get([f"{MEMORIES}.json", f"{MEMORIES}.md"])
+@get([f"{MEMORIES_PAGE}.json", f"{MEMORIES_PAGE}.md"])
 async def download(visit: NamedDependency[Visit]) -> Response[Any]:
     """Send all memories as JSON, with the tags, or as Markdown, in a file that is made while it is sent."""
-    user, path = visit.require_user(then=ACCOUNT), visit.request.scope["path"]
+    user, path = visit.require_user(then=ACCOUNT_PAGE), visit.request.scope["path"]
     return Download(visit, user, next(ending for ending in MEDIA_TYPES if path.endswith(ending)))
 
 

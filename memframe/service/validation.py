@@ -22,9 +22,9 @@ from msgspec import UNSET
 from memframe.address import check_url
 from memframe.errors import ConfigError, ConflictError, InvalidError
 from memframe.fields import MEMORY_FIELDS
-from memframe.wire import DEFAULT_LIMIT, MAX_SCORES, MAX_TAG_CHARS, MAX_TAGS, Status
+from memframe.wire import DEFAULT_LIMIT, MAX_SCORES, MAX_TAG_CHARS, MAX_TAGS, RequestStatus
 
-TRANSITIONS: dict[Status, tuple[Status, ...]] = {
+TRANSITIONS: dict[RequestStatus, tuple[RequestStatus, ...]] = {
     "pending": ("approved", "rejected"),
     "approved": ("revoked",),
     "rejected": (),
@@ -68,7 +68,7 @@ def invalid(message: str, code: str = "invalid_request") -> InvalidError:
     return InvalidError(message, status=400, code=code)
 
 
-def states_before(status: Status) -> tuple[Status, ...]:
+def states_before(status: RequestStatus) -> tuple[RequestStatus, ...]:
     """Return the states from which a request may move to this one.
 
     >>> states_before("revoked")
@@ -77,7 +77,7 @@ def states_before(status: Status) -> tuple[Status, ...]:
     return tuple(before for before, after in TRANSITIONS.items() if status in after)
 
 
-def wrong_state(current: Status, wanted: str) -> ConflictError:
+def wrong_state(current: RequestStatus, wanted: str) -> ConflictError:
     """Make the 409 of a decision that the current state does not allow."""
     possible = " or ".join(TRANSITIONS[current]) or "nothing else"
     message = f"the access request is {current}, it cannot become {wanted}; from here: {possible}"

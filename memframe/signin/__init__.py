@@ -44,13 +44,13 @@ from memframe.signin.state import (
     POLLING_STEPS,
     Failure,
     SignInState,
+    SignInStep,
     State,
-    Step,
     describe_failure,
 )
 from memframe.wire import AccessRequest, OAuthTokens
 
-__all__ = ["Failure", "SignIn", "SignInState", "State", "Step"]
+__all__ = ["Failure", "SignIn", "SignInState", "SignInStep", "State"]
 
 T = TypeVar("T")
 
@@ -335,7 +335,7 @@ class SignIn:
 
         self._run("load", load)
 
-    def _run(self, step: Step, work: Callable[[SignInState], SignInState]) -> SignInState:
+    def _run(self, step: SignInStep, work: Callable[[SignInState], SignInState]) -> SignInState:
         """Run a step, and keep its result unless another step began meanwhile."""
         before = self._begin(step)
         if before is None:
@@ -354,7 +354,7 @@ class SignIn:
             raise ConfigError(f"another step has overtaken {step}(), so that its result was dropped")
         return after
 
-    def _begin(self, step: Step) -> SignInState | None:
+    def _begin(self, step: SignInStep) -> SignInState | None:
         """Return the state that the step starts from; None for a poll while another step runs."""
         is_poll = step in POLLING_STEPS
         with self._lock:
@@ -446,7 +446,7 @@ def _check(before: SignInState) -> SignInState:
     return _with_request(before, _require(before.polling_client).access_request(_require(before.request).id))
 
 
-def _recover(step: Step, before: SignInState, error: Exception) -> SignInState:
+def _recover(step: SignInStep, before: SignInState, error: Exception) -> SignInState:
     """Return the state after a failed step: as it was, with the error.
 
     A used attempt is replaced by a new one, a revocation is noticed, and a user whose memory key is no longer

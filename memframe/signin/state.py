@@ -38,7 +38,7 @@ State = Literal[
     "loaded",
 ]
 
-Step = Literal[
+SignInStep = Literal[
     "sign_in", "refresh", "authorize", "receive", "finish", "ask", "choose", "check", "open", "load"
 ]
 
@@ -57,7 +57,7 @@ DUE: Mapping[State, str] = {
 
 _SIGNED_IN = frozenset(DUE) - {"signed_out"}
 
-ALLOWED: Mapping[Step, frozenset[State]] = {
+ALLOWED: Mapping[SignInStep, frozenset[State]] = {
     "sign_in": frozenset(DUE),
     "refresh": _SIGNED_IN,
     "authorize": _SIGNED_IN,
@@ -71,7 +71,7 @@ ALLOWED: Mapping[Step, frozenset[State]] = {
 }
 """The states in which each step may be taken."""
 
-POLLING_STEPS: frozenset[Step] = frozenset({"check", "refresh"})
+POLLING_STEPS: frozenset[SignInStep] = frozenset({"check", "refresh"})
 """Steps that only read a status: they give way to every other step."""
 
 
@@ -155,7 +155,7 @@ _OF_CODE: Mapping[str, FailureKind] = {
     "no_answer": "no_answer",
 }
 
-_REFUSED: Mapping[Step, FailureKind] = {
+_REFUSED: Mapping[SignInStep, FailureKind] = {
     "sign_in": "refused_key",
     "finish": "refused_client",
     "receive": "refused_client",
@@ -179,7 +179,7 @@ class Failure(Struct, frozen=True):
     """
 
     kind: FailureKind
-    step: Step
+    step: SignInStep
     text: str
     next_step: str
     retry_after_s: float | None = None
@@ -190,7 +190,7 @@ class Failure(Struct, frozen=True):
         return self.kind in {"unreachable", "busy"}
 
 
-def describe_failure(step: Step, error: BaseException, *, memory_key_is_old: bool = False) -> Failure:
+def describe_failure(step: SignInStep, error: BaseException, *, memory_key_is_old: bool = False) -> Failure:
     """Classify the error of a step; an old memory key is one of an earlier connection.
 
     >>> describe_failure("finish", OAuthError("...", code="access_denied")).text
@@ -204,7 +204,7 @@ def describe_failure(step: Step, error: BaseException, *, memory_key_is_old: boo
     return Failure(kind, step, text, next_step, wait_s)
 
 
-def _kind_of(step: Step, error: BaseException) -> FailureKind:
+def _kind_of(step: SignInStep, error: BaseException) -> FailureKind:
     if isinstance(error, OAuthError):
         return _OF_CODE.get(error.code, "other")
     if isinstance(error, AuthError):
@@ -255,7 +255,7 @@ class SignInState(Struct, frozen=True, eq=False, kw_only=True):
 
     step_number: int = 0
     state: State = "signed_out"
-    doing: Step | None = None
+    doing: SignInStep | None = None
     failure: Failure | None = None
     client: Client | None = None
     polling_client: Client | None = None

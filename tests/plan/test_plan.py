@@ -13,7 +13,7 @@ import memframe as mf
 from memframe.errors import JournalError, PlanError, StalePlanError
 from memframe.keystore import open_local_cipher
 from memframe.plan import LeftOut, Plan, find_stale_fields
-from memframe.plan.change import ACTIONS, FIELDS, Change
+from memframe.plan.change import CHANGE_ACTIONS, FIELDS, Change
 from memframe.plan.current import CurrentMemory
 from memframe.plan.plan import MARK, MARKS, SEALED_FOR
 from memframe.wire import MemoryBlob
@@ -28,7 +28,7 @@ VALUES = {name: st.none() | TEXT for name in FIELDS} | {
 }
 CHANGES = st.builds(
     Change,
-    action=st.sampled_from(ACTIONS),
+    action=st.sampled_from(CHANGE_ACTIONS),
     row=st.none() | st.integers(0, 2**60) | TEXT | st.floats(allow_nan=False, allow_infinity=False),
     id=st.none(),
     before=st.fixed_dictionaries({}, optional=VALUES),

@@ -9,12 +9,12 @@ from memframe.errors import ConfigError, MemframeError
 from memframe.service import throttle, validation
 from memframe.service.deployment import TOKEN_CALLS_PER_MINUTE
 from memframe.service.throttle import address_of
-from memframe.wire import STATUSES
+from memframe.wire import REQUEST_STATUSES
 
 
 @pytest.mark.asvs("2.3.1")
 def test_there_are_three_moves_and_no_other():
-    moves = {(before, after) for after in STATUSES for before in validation.states_before(after)}
+    moves = {(before, after) for after in REQUEST_STATUSES for before in validation.states_before(after)}
     assert moves == {("pending", "approved"), ("pending", "rejected"), ("approved", "revoked")}
 
 

@@ -8,7 +8,7 @@ import pytest
 import memframe as mf
 from memframe.client import Client
 from memframe.secret import Secret
-from memframe.signin.state import TEXTS, FailureKind, Step, describe_failure
+from memframe.signin.state import TEXTS, FailureKind, SignInStep, describe_failure
 from memframe.wire import (
     CREATE_REQUEST,
     GET_CREDENTIALS,
@@ -201,6 +201,6 @@ def test_every_kind_has_words():
     own_words = {"unreachable", "no_access", "other", "fault"}
     assert set(TEXTS) | own_words == set(get_args(FailureKind))
     assert not set(TEXTS) & own_words
-    for step in get_args(Step):
+    for step in get_args(SignInStep):
         assert describe_failure(step, mf.ConfigError("a is missing")).text == "A is missing."
         assert describe_failure(step, mf.ConfigError("base_url is missing")).text == "base_url is missing."

@@ -188,7 +188,7 @@ def is_bound(engine: Engine, fingerprint: str | None = None) -> bool:
     return bound_to is not None and fingerprint in {None, bound_to}
 
 
-def bind(engine: Engine, master_key: MasterKey) -> None:
+def bind_to_key(engine: Engine, master_key: MasterKey) -> None:
     """Bind the data to a master key, which then knows the first one.
 
     Data of another key is refused, now and by every new connection: a process that has lost its connections does

@@ -37,7 +37,7 @@ from memframe.service.store.schema import (
     users,
 )
 from memframe.service.validation import MAX_PENDING, invalid, states_before, wrong_state
-from memframe.wire import Status
+from memframe.wire import RequestStatus
 
 SESSION_LIFETIME = timedelta(hours=12)
 _USED_CODE_KEPT = timedelta(minutes=10)
@@ -292,7 +292,7 @@ class StoredRequest(Struct, frozen=True):
     developer_name: str
     user_id: str
     reason: str
-    status: Status
+    status: RequestStatus
     created_at: datetime
     updated_at: datetime
     generation: int
@@ -374,7 +374,12 @@ class AccessRequests(Records):
             return _get_request(connection, request_id)
 
     def page(
-        self, *statuses: Status, behind: str | None, limit: int, newest_first: bool = False, **owner: str
+        self,
+        *statuses: RequestStatus,
+        behind: str | None,
+        limit: int,
+        newest_first: bool = False,
+        **owner: str,
     ) -> Page:
         """Return a page of the requests of a ``developer_id`` or to a ``user_id``, behind the one with an id.
 
@@ -404,7 +409,7 @@ class AccessRequests(Records):
             pair = {"developer_id": developer_id, "user_id": user_id}
             return connection.scalar(sa.text(query), pair) is not None
 
-    def decide(self, request_id: str, status: Status, *, user_id: str | None = None) -> StoredRequest:
+    def decide(self, request_id: str, status: RequestStatus, *, user_id: str | None = None) -> StoredRequest:
         """Change the status of a request, as its user, or as the operator (`user_id` None).
 
         `ConflictError` if its present status does not allow that; `NotFoundError` for another user's request.

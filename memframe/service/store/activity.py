@@ -21,14 +21,16 @@ from memframe.service.store.schema import access_counts, developers
 
 FLUSH_EVERY_S = 5.0
 
-Action = Literal["reads", "creates", "patches", "deletes"]
-ACTIONS: tuple[Action, ...] = ("reads", "creates", "patches", "deletes")
+AccessKind = Literal["reads", "creates", "patches", "deletes"]
+ACCESS_KINDS: tuple[AccessKind, ...] = ("reads", "creates", "patches", "deletes")
 
+_COUNTED = ", ".join(f":{kind}" for kind in ACCESS_KINDS)
+_SUMS = ", ".join(f"{kind} = access_counts.{kind} + excluded.{kind}" for kind in ACCESS_KINDS)
 _ADD = text(
-    f"INSERT INTO access_counts (user_id, day, developer_id, {', '.join(ACTIONS)}) "  # noqa: S608 - our own names
-    f"SELECT id, :day, :developer_id, :{', :'.join(ACTIONS)} FROM users WHERE id = :user_id "  # unless it was erased
-    "ON CONFLICT (user_id, day, developer_id) DO UPDATE SET "
-    + ", ".join(f"{action} = access_counts.{action} + excluded.{action}" for action in ACTIONS)
+    f"INSERT INTO access_counts (user_id, day, developer_id, {', '.join(ACCESS_KINDS)}) "  # noqa: S608 - our own names
+    # selected from the users, so that nothing is added for one who was erased meanwhile
+    f"SELECT id, :day, :developer_id, {_COUNTED} FROM users WHERE id = :user_id "
+    f"ON CONFLICT (user_id, day, developer_id) DO UPDATE SET {_SUMS}"
 )
 
 
@@ -49,13 +51,15 @@ class ActivityLog(Records):
 
     def __init__(self, engine: Engine, *, now: Clock) -> None:
         super().__init__(engine, now=now)
-        self._counts: dict[tuple[str, int, str], dict[Action, int]] = {}  # by the ordinal of the day (UTC)
+        self._counts: dict[
+            tuple[str, int, str], dict[AccessKind, int]
+        ] = {}  # by the ordinal of the day (UTC)
         self._lock = Lock()
         self._flush_lock = Lock()
         self._closing = Event()
         self._thread: Thread | None = None
 
-    def count(self, user_id: str, developer_id: str, action: Action, n: int = 1) -> None:
+    def count(self, user_id: str, developer_id: str, action: AccessKind, n: int = 1) -> None:
         """Count memories that a developer has read or changed."""
         if not n:
             return
@@ -63,7 +67,7 @@ class ActivityLog(Records):
         with self._lock:
             counted = self._counts.get(key)
             if counted is None:
-                counted = self._counts[key] = dict.fromkeys(ACTIONS, 0)
+                counted = self._counts[key] = dict.fromkeys(ACCESS_KINDS, 0)
             counted[action] += n
             if self._thread is None:
                 self._thread = Thread(target=self._flush_at_times, name="memframe-activity", daemon=True)
@@ -98,7 +102,7 @@ class ActivityLog(Records):
     def of_user(self, user_id: str, *, offset: int, limit: int) -> tuple[list[DayOfAccess], bool]:
         """Return a page of what developers did with a user's memories, latest first; True if more follow."""
         self.flush()
-        shown = [access_counts.c[name] for name in ("day", "developer_id", *ACTIONS)]
+        shown = [access_counts.c[name] for name in ("day", "developer_id", *ACCESS_KINDS)]
         query = (
             select(*shown, developers.c.name.label("developer_name"))
             .join(developers, developers.c.id == access_counts.c.developer_id)
