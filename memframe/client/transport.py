@@ -92,6 +92,7 @@ class Transport:
         """Return a transport on the same connections that does not retry refusals by status."""
         twin = Transport(retry=self._retry.new(total=0))
         twin._pool_of, twin._secrets, twin._mutex = self._pool_of, self._secrets, self._mutex
+        twin.ca_bundle = self.ca_bundle
         return twin
 
     @hide_frames
