@@ -313,10 +313,10 @@ _TAKE = (
 def _refusal(lock: sqlite3.Connection, what: str, path: Path, fault: sqlite3.Error) -> JournalError:
     if not getattr(fault, "sqlite_errorname", "").startswith("SQLITE_BUSY"):
         return JournalError(
-            f"the lock {path} cannot be used ({fault}): make room there, or delete it if it is not a lock"
+            f"the lock {path} cannot be used ({fault}): free some space there, or delete it if it is not a lock"
         )
     try:
         holder = str(LockHolder(*lock.execute("SELECT pid, host, since FROM holder").fetchone()))
     except (sqlite3.Error, TypeError):  # its holder has not written its name yet
         holder = f"another process, see the lock {path}"
-    return JournalError(f"{what} is in use by {holder}. Wait until it is done, or end it")
+    return JournalError(f"{what} is in use by {holder}. Wait until that ends, or stop it")

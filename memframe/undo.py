@@ -131,7 +131,7 @@ def _undo_patch(operation: Operation, memory: CurrentMemory | None) -> Change | 
     done = operation.change
     old = {name: done.before[name] for name in done.after if name in done.before}
     if memory is None:
-        return _make_change(done, "conflict", {}, old, "deleted since the run by someone else")
+        return _make_change(done, "conflict", {}, old, "deleted since the run")
     old = {name: old[name] for name in memory.find_differences(old)}
     present = {name: memory.value(name) for name in old}
     moved = _explain_changes(operation, memory, old)
@@ -193,7 +193,7 @@ def _explain_changes(operation: Operation, memory: CurrentMemory, names: Iterabl
         for name in memory.find_differences({name: written[name] for name in names})
         if not (name in kept and same_value(name, memory.value(name), kept[name]))
     ]
-    return f"changed since the run by someone else: {', '.join(moved)}" if moved else None
+    return f"changed since the run: {', '.join(moved)}" if moved else None
 
 
 def without_repeats(access: Access, changes: Iterable[Change]) -> list[Change]:

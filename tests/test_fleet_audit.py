@@ -238,7 +238,7 @@ def test_a_night_that_is_no_time_is_refused(audited, night):
 
 
 def test_a_folder_without_an_audit_has_nothing_to_compare(tmp_path):
-    with pytest.raises(FrameError, match="holds no audit"):
+    with pytest.raises(FrameError, match="contains no audit"):
         FleetFolder(tmp_path).compare()
 
 

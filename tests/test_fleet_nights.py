@@ -179,7 +179,7 @@ def test_an_audit_is_compared_with_the_newest_one_of_a_folder(tmp_path):
         os.utime(audits / f"{night}.json", ns=(night, night))
         return done
 
-    assert "holds no audit yet: every finding counts as new" in audit(1, code=FOUND).stdout
+    assert "contains no audit yet, so every finding counts as new" in audit(1, code=FOUND).stdout
     assert "0 new, 0 gone" in audit(2).stdout
     rows.append({"id": "m3", "memory": "The door code is 2580#."})
     assert f"Compared with {audits / '2.json'}: 1 new" in audit(3, code=FOUND).stdout

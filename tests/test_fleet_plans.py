@@ -188,7 +188,7 @@ def test_a_policy_that_allows_nothing_is_refused_and_so_is_a_folder_without_an_a
         for policy in (None, Policy()):
             with pytest.raises(ConfigError, match="it names nothing"):
                 call(policy=policy)
-    with pytest.raises(FrameError, match="holds no audit of a fleet"):
+    with pytest.raises(FrameError, match="contains no audit of a fleet"):
         mf.plan_fleet(town.client, tmp_path, policy=town.policy)
     with pytest.raises(FrameError, match="there is no folder"):
         mf.apply_fleet(town.client, tmp_path / "none", policy=town.policy)

@@ -235,7 +235,7 @@ def test_a_disk_that_is_full_sends_nothing_more_and_the_run_can_be_resumed():
     at_once, soon, later, never = filled_at(3000, 20_000, 150_000, 10_000_000)
     assert at_once[:2] == soon[:2] == ["0", "False"]  # nothing was sent, and nothing is left behind
     assert 0 < int(later[0]) < 40
-    assert all("make room" in fault for _, _, fault in (at_once, soon, later))
+    assert all("free some space" in fault for _, _, fault in (at_once, soon, later))
     assert never[2] == "None"
 
 
@@ -411,7 +411,7 @@ def mine_and_another(user):
 def test_where_the_journal_stands_in_its_own_place_an_empty_note_is_not_missed(access, runs):
     journal = cut_short(access)
     note_of(runs).write_bytes(b"")
-    with pytest.raises(mf.PlanError, match=r"cut short.*2 changes.*resume_run"):
+    with pytest.raises(mf.PlanError, match=r"interrupted.*2 changes.*resume_run"):
         write(access, facts())
     mf.resume_run(access, journal, progress=False, settle_s=0.0).raise_for_failures()
     assert len(mf.load_memories(access)) == 2
@@ -467,15 +467,15 @@ def test_a_plan_is_not_carried_out_twice_while_the_disk_with_its_journal_is_away
         with pytest.raises(mf.PlanError) as caught:
             apply(**options)
         for words in (
-            "carried out or started",
+            "applied, or its run",
             str(disk / "run.journal"),
-            "plugging in its disk",
+            "connecting its disk",
             "purge_runs(journals=",
         ):
             assert words in str(caught.value)
     away.rename(disk)
     assert mf.list_runs().state.tolist() == ["finished"]
-    with pytest.raises(mf.PlanError, match="carried out or started: resume_run"):
+    with pytest.raises(mf.PlanError, match="or its run was interrupted: resume_run"):
         apply()
     assert len(mf.load_memories(access)) == 2
     (disk / "run.journal").unlink()
@@ -487,7 +487,7 @@ def test_a_plan_is_not_carried_out_twice_while_the_disk_with_its_journal_is_away
 def test_rows_of_a_run_whose_journal_is_away_are_not_planned_anew(access, runs, tmp_path):
     journal = cut_short(access, journal=tmp_path / "run.journal")
     away = journal.rename(tmp_path / "away.journal")
-    with pytest.raises(mf.JournalError, match=rf"cut short.* not at {journal}.*plugging in its disk"):
+    with pytest.raises(mf.JournalError, match=rf"interrupted.* not at {journal}.*connecting its disk"):
         write(access, facts())
     mf.resume_run(access, away, progress=False, settle_s=0.0).raise_for_failures()
     assert write(access, facts()).is_complete

@@ -51,7 +51,9 @@ def check_plan(access: Access, plan: Plan, confirm: object, confirm_losses: obje
         lost = f", and with them {values} that no other memory holds" if n_lost else ""
         raise PlanError(
             f"the plan deletes {memories}{lost}",
-            hint=Hint(f"pass confirm={n_deletes} to go on. ", f"give --confirm {n_deletes} to go on. ")
+            hint=Hint(
+                f"to continue, pass confirm={n_deletes}. ", f"to continue, give --confirm {n_deletes}. "
+            )
             + (plan.undo_note or ""),
         )
     if confirm is not None and (confirm != n_deletes or isinstance(confirm, bool)):
@@ -99,7 +101,7 @@ def refuse_elsewhere(access: Access, what: str, base_url: str, user_id: str) -> 
         raise PlanError(
             f"this {what} is for {base_url.removeprefix(OF_FILE)}, which no service holds",
             hint=Hint(
-                "clean_file(path, plan=plan) carries it out", "memframe clean PATH --plan PLAN carries it out"
+                "apply it with clean_file(path, plan=plan)", "apply it with memframe clean PATH --plan PLAN"
             ),
         )
     if not same_id(user_id, access.user_id):
@@ -122,13 +124,13 @@ def refuse_repeated(directory: RunDirectory, cipher: LocalCipher, plan: Plan) ->
     """
     note = directory.of_plan(plan.id)
     if note is not None:
-        begun, away = "this plan has already been carried out or started", _explain_absence(note)
+        begun, away = "this plan was already applied, or its run was interrupted", _explain_absence(note)
         if note.is_purged:
             raise PlanError(
-                f"{begun}, and its journal was purged since, as the run was finished: a new plan repeats it"
+                f"{begun}, and its journal was purged since, as the run was finished: to repeat it, make a new plan"
             )
         if away is None:
-            raise PlanError(begun, hint=resume_hint(note.place) + ", and a new plan repeats it")
+            raise PlanError(begun, hint=resume_hint(note.place) + "; to repeat it instead, make a new plan")
         look = "; if it is lost, check the memories first, as all or part of it may have been written; then "
         hint = resume_hint(note.journal or "PATH") + look + _forget_hint(note)
         raise PlanError(f"{begun}, and {away}", hint=hint)
@@ -137,7 +139,7 @@ def refuse_repeated(directory: RunDirectory, cipher: LocalCipher, plan: Plan) ->
         shared = [change for change in _unsettled_changes(note, cipher, plan) if _target_key(change) in mine]
         if shared:
             raise PlanError(
-                f"an earlier run was cut short, and {len(shared):,} changes of this plan were or may be made by it, "
+                f"an earlier run was interrupted, and {len(shared):,} changes of this plan were or may be made by it, "
                 f"such as {shared[0].label}",
                 hint=resume_hint(note.place) + "; or " + _forget_hint(note) + ", if they may be there twice",
             )
@@ -151,7 +153,7 @@ def _explain_absence(note: RunNote) -> str | None:
         )
     if note.journal.exists():
         return None
-    return f"its journal is not at {note.journal}: bring it back, such as by plugging in its disk"
+    return f"its journal is not at {note.journal}: bring it back, for example by connecting its disk"
 
 
 def _forget_hint(note: RunNote) -> Hint:
@@ -170,7 +172,7 @@ def _unsettled_changes(note: RunNote, cipher: LocalCipher, plan: Plan) -> list[C
     except JournalError as fault:
         unread = f"its journal cannot be read ({fault}): move it to another folder, or restore a copy of it"
         refusal = JournalError(
-            f"a run for user {plan.user_id} at {plan.base_url} was cut short, and {_explain_absence(note) or unread}",
+            f"a run for user {plan.user_id} at {plan.base_url} was interrupted, and {_explain_absence(note) or unread}",
             hint=resume_hint("PATH")
             + "; "
             + _forget_hint(note)

@@ -159,7 +159,7 @@ class Run(Struct, frozen=True, kw_only=True):
                 f"{keep}and memframe reseal --old-keys FILE seals it with the newest",
             )
         if self.verification.undone:
-            return Hint(*["the run was undone since; a new plan repeats it"] * 2)
+            return Hint(*["the run was undone since; to repeat it, make a new plan"] * 2)
         if {"planned", "unknown"} & {result.status for result in self.results}:
             return resume_hint(self.journal)
         if self._unwritten:

@@ -511,7 +511,9 @@ def parts_of(path: Path) -> list[Path]:
     """List the files of an archive, in order; a folder of notes is one."""
     with raise_os_errors_as(FrameError, f"{path} cannot be read", "check the path"):
         if not path.exists():
-            raise FrameError(f"There is no archive at {path}: check the path.")
+            raise FrameError(
+                f"There is no archive at {path}: check the path, or create it with memframe export."
+            )
         if not path.is_dir():
             return [path]
     parts = sorted(part for part in path.glob("*.parquet") if part.name != SEAL_FILE)

@@ -206,7 +206,7 @@ def _read(host: str, response: BaseHTTPResponse) -> bytes:
 
 _HINTS = {
     **dict.fromkeys(
-        (301, 302, 303, 307, 308), ", a redirect, which is not followed: give the address that it leads to"
+        (301, 302, 303, 307, 308), ", a redirect, which is not followed: give its target as the address"
     ),
     **dict.fromkeys((401, 403), ": check api_key (--judge-key-file)"),
     **dict.fromkeys(

@@ -47,9 +47,9 @@ from memframe.snapshots import SNAPSHOTS
 __all__ = ["CleanedFile", "FileToClean", "clean_file", "open_file", "write_plan"]
 
 MAX_ROUNDS = 100
-"""Changes that are taken back, one after the other, because the file would say something else with them."""
+"""Changes that are taken back, one after the other, because the file would be read differently with them."""
 
-MISREAD = "in this format the file would say something else with it"
+MISREAD = "in this format the file would be read differently with it"
 
 
 @dataclass(frozen=True)
@@ -181,11 +181,9 @@ def clean_file(
     if plan is not None:
         check_kind("plan", plan, Plan, error=PlanError)
         if any(given is not None for given in (actions, max_share, decisions, policy)):
-            raise ConfigError(
-                "give plan= without actions, max_share, decisions and policy: the plan is already decided"
-            )
+            raise ConfigError("plan= is already decided: leave out actions, max_share, decisions and policy")
     if in_place and out is not None:
-        raise ConfigError("give out= for a copy or in_place=True for none, not both")
+        raise ConfigError("out= writes a copy and in_place=True changes the file: give one of them")
     opened = open_file(path, format=format, zone=zone)
     audit = audit_memories(opened.reading.frame, policy=policy)
     if plan is None and decisions is not None:
@@ -211,8 +209,8 @@ def open_file(
     source, known, now = expand_path(path), read_zone(zone), datetime.now(UTC)
     if is_archive(source) and is_sealed(source):
         raise FrameError(
-            f"{source} is a sealed archive, which only a refresh writes again: clean what the service holds, and "
-            "refresh it"
+            f"{source} is a sealed archive, which only a refresh rewrites: clean the memories of the service, and "
+            "refresh the archive"
         )
     reading = read_input(open_path(source), format, zone=known, now=now)
     if reason := explain_unwritable(reading):
@@ -261,8 +259,8 @@ def write_plan(
     if in_place:
         if (opened.path / SNAPSHOTS).is_dir():
             raise FrameError(
-                f"{opened.path} keeps states of the past, which hold the old texts: write a copy, which has none of "
-                "them, or clean what the service holds, and refresh it"
+                f"{opened.path} keeps states of the past, which hold the old texts: write a copy without them, or "
+                "clean the memories of the service and refresh the archive"
             )
         return CleanedFile(opened.path, plan, opened.path, replace_files(before, new), diff)
     beside = opened.path.with_name(f"{opened.path.stem}.cleaned{opened.path.suffix}")
@@ -279,7 +277,7 @@ def _check_target(opened: FileToClean, plan: Plan) -> None:
     """Refuse a plan for something else, or for another state of the file."""
     if plan.file is None:
         raise PlanError(
-            f"this plan is for the service {plan.base_url}: apply_plan(access, plan) carries it out"
+            f"this plan is for the service {plan.base_url}: apply it with apply_plan(access, plan)"
         )
     if plan and Path(plan.file).absolute() != opened.path.absolute():
         raise PlanError(f"this plan is for {plan.file}, not for {opened.path}: audit and plan that one")
@@ -302,7 +300,7 @@ def _edit(opened: FileToClean, plan: Plan) -> tuple[Plan, list[EditedDocument]]:
         plan = plan.leave_out(ids[odd], reason=MISREAD)
     n = number_of(MAX_ROUNDS, "change", "changes")
     raise FrameError(
-        f"{opened.path} would say something else with {n} of the plan: clean it in smaller steps"
+        f"{opened.path} would be read differently with {n} of the plan: clean it in smaller steps"
     )
 
 

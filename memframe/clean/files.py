@@ -84,7 +84,7 @@ def refuse_link(path: Path) -> None:
     """Refuse to replace a link, or one of several names of a file, which would keep the old text."""
     status = path.lstat()
     if stat.S_ISLNK(status.st_mode):
-        raise FrameError(f"{path} is a link, which would be replaced: give the path that it leads to")
+        raise FrameError(f"{path} is a link, which would be replaced: give the path of its target")
     if status.st_nlink > 1:
         raise FrameError(
             f"{path} has other names (hard links), which would keep the old text: write a copy instead"

@@ -67,7 +67,7 @@ def list_changes(plan: Plan, memories: pd.DataFrame) -> ChangeLists:
     [('7', 'content', 'Door code: [redacted: access code]')]
     """
     if plan.file is None:
-        raise PlanError("this plan is for a service: apply_plan(access, plan) carries it out")
+        raise PlanError("this plan is for a service: apply it with apply_plan(access, plan)")
     ids = {str(change.id) for change in plan.writes}
     known = memories[memories["id"].isin(ids)]
     labels, places = labels_of(memories, ids), files_and_lines(known)

@@ -91,13 +91,11 @@ def clean_command(
     Exits with 3 if PATH has changed since the plan was made.
     """
     if plan_path is not None and (accept or decisions or policy):
-        raise click.UsageError(
-            "Give --plan without --accept, --decisions and --policy: the plan is already decided."
-        )
+        raise click.UsageError("--plan is already decided: leave out --accept, --decisions and --policy.")
     if in_place and out is not None:
-        raise click.UsageError("Give --out for a copy or --in-place for none, not both.")
+        raise click.UsageError("--out writes a copy and --in-place changes the file: give one of them.")
     if changes and (out is not None or in_place or is_dry):
-        raise click.UsageError("Give --changes without --out, --in-place and --diff: it only writes a list.")
+        raise click.UsageError("--changes only writes a list: leave out --out, --in-place and --diff.")
     if changes:
         _list_changes(path, changes, plan_path, accept, decisions, policy, form=form, zone=zone, force=force)
         return

@@ -109,7 +109,7 @@ def _lines_of(path: Path, snapshots: pd.DataFrame) -> Iterator[str]:
     """Yield a line for each snapshot."""
     if snapshots.empty:
         folder = path if path.is_dir() else "FOLDER"
-        yield f"{path} keeps no past states. To keep them from now on: memframe export {folder} --refresh --keep"
+        yield f"{path} has no past states. To keep them from now on: memframe export {folder} --refresh --keep"
         return
     yield f"{'state of (UTC)':<20} {'memories':>9} {'added':>7} {'changed':>8} {'gone':>6}   sources"
     for one in snapshots.to_dict("records"):

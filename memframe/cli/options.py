@@ -141,7 +141,7 @@ def ask_secret(name: str) -> Secret:
     line = sys.stdin.readline()
     if not line.strip():
         raise ConfigError(
-            f"{name}: standard input has no line left for it; add one, or run the command in a terminal"
+            f"{name}: standard input has no more lines; add one, or run the command in a terminal"
         )
     return Secret(line.strip())
 

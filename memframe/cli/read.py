@@ -313,7 +313,7 @@ def audit_command(
         counts = ", ".join(f"{n:,} {name}" for name, n in compared.counts.items())
         lines.append(f"Compared with {earlier}: {counts}." + (f" {compared.note}." if compared.note else ""))
     elif previous is not None:
-        lines.append(f"{previous} holds no audit yet: every finding counts as new.")
+        lines.append(f"{previous} contains no audit yet, so every finding counts as new.")
     print_result(audit.json() if compared is None else _add_comparison(audit, compared, earlier), lines)
     found = audit.findings if compared is None else compared.new
     if compared is None and not fail.only_open:

@@ -234,7 +234,7 @@ def decide_all(desk: Review) -> None:
     changed the order, and what remains of a kind may be offered.
     """
     if desk.decisions.path is None:
-        remark("Your decisions are not kept for the next time: to keep them, give --decisions FILE.")
+        remark("Your decisions are not kept for the next time: to keep them, add --decisions FILE.")
     asked: list[str] = []
     answer = ""
     while answer != "q" and (queue := [one for one in desk.proposals if not desk.state(one)]):

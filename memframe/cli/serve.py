@@ -186,8 +186,8 @@ def _require_public_url(host: str, url: str | None) -> str | None:
     if is_loopback(host):
         return None
     raise ConfigError(
-        f"--host {host} opens the service to the network, where plain http would show every secret: "
-        "put it behind an https proxy, and give the proxy's address with --public-url https://..."
+        f"--host {host} opens the service to the network, where plain http would expose every secret: put it behind "
+        "an https proxy, and give the proxy's address with --public-url https://..."
     )
 
 

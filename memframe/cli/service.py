@@ -281,7 +281,7 @@ def erase_user(deployment: Deployment, email: str, confirm: int | None) -> Shown
             number = memories.count()
         raise ConfigError(
             f"{printable(user.email)} has {number_of(number, 'memory', 'memories')} that would be deleted "
-            f"for good with the account: give --confirm {number} to go on"
+            f"for good with the account: to continue, give --confirm {number}"
         )
     return asdict(deployment.erase_user(user.id, expected=confirm)), None
 
@@ -336,11 +336,11 @@ def import_file(
         summary,
         f"{new} {'imported' if run.id else 'to import'}, {known} already known.",
         f"Repeated in the file, and imported once: {repeated}." if run.n_repeated else "",
-        f"Left out, as their source calls them outdated: {outdated}; --with-outdated imports them, too."
+        f"Left out, as their source calls them outdated: {outdated}. To import them, add --with-outdated."
         if run.n_outdated
         else "",
-        f"Dated with the time of the import, as they have no date: {undated}." if run.n_undated else "",
-        f"Not stored, as a memory has no field for it: {columns}." if columns else "",
+        f"Without a date, so the time of the import is stored: {undated}." if run.n_undated else "",
+        f"Not stored, because memories have no such field: {columns}." if columns else "",
         "" if run.id or not run.n_new else "To write them, add --apply.",
         f"To undo it: memframe service undo-import {run.id}" if run.id else "",
     ]
@@ -379,7 +379,7 @@ def undo_import_command(deployment: Deployment, import_id: str, confirm: int | N
         number = number_of(run.n_memories, "memory", "memories")
         raise ConfigError(
             f"the import {run.id} created {number} that would be deleted for good: "
-            f"give --confirm {run.n_memories} to go on"
+            f"to continue, give --confirm {run.n_memories}"
         )
     undone = undo_import(deployment, run)
     deleted = number_of(undone.n_deleted, "memory", "memories")

@@ -236,7 +236,7 @@ def undo_command(request_id: str | None, journal: Path, out: Path | None, full: 
         plan = _compare_with_all(access, plan_undo(access, journal))
         if out is not None and out.exists() and Plan.load(out).id == plan_id_of(journal):
             raise ConfigError(
-                f"{out} is the plan of this very run, and is not replaced: give --out another path"
+                f"{out} is the plan of this run and is not replaced: give another path to --out"
             )
         _show(plan, full=full)
         _save_and_exit(plan, out, access.request_id, "conflict")

@@ -237,7 +237,7 @@ class Rekeying:
         return None
 
 
-_ADVICE = "fetch the credentials again and pass their encryption_key as it came"
+_ADVICE = "fetch the credentials again and pass their encryption_key as the service returned it"
 _NEED = "need 64 hexadecimal characters (256 bits)"
 _UNFIT_KEYS = {
     r"": f"is empty; {_ADVICE}",

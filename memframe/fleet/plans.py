@@ -178,7 +178,7 @@ def plan_fleet(
     ConfigError
         The policy cannot be read, or allows nothing.
     FrameError
-        The folder holds no audit of a fleet, or cannot be written.
+        The folder contains no audit of a fleet, or cannot be written.
     JournalError
         The decisions cannot be read, or another process plans or applies in this folder.
 
@@ -200,7 +200,7 @@ def plan_fleet(
     rules, folder = _read_rules(policy), FleetFolder(path)
     decided = read_fleet_decisions(decisions)
     if not folder.folders(FINDINGS):
-        raise FrameError(f"{folder.path} holds no audit of a fleet", hint=AUDIT_FIRST)
+        raise FrameError(f"{folder.path} contains no audit of a fleet", hint=AUDIT_FIRST)
     with _locked(folder):
         places = [place for place in folder.folders(FINDINGS) if _has_work(folder, place, rules)]
         due = _approved(client, folder, places, rules, decided)

@@ -292,7 +292,7 @@ class FleetFolder:
         since = self.night if night is None else parse_night(night)
         places = self.folders(FINDINGS)
         if not places or since is None:
-            raise FrameError(f"{self.path} holds no audit of a fleet", hint=AUDIT_FIRST)
+            raise FrameError(f"{self.path} contains no audit of a fleet", hint=AUDIT_FIRST)
         parts: list[list[tuple[str, pd.DataFrame]]] = [[], [], [], []]
         unchanged, first, n_skipped = [], [], 0
         for place in places:

@@ -413,7 +413,8 @@ def _read_header(database: sqlite3.Connection, path: Path) -> tuple[Header, byte
         raise _never_began(path)
     if form != FORMAT:
         raise JournalError(
-            f"{path} is a journal of format {form}, this memframe reads {FORMAT}: use that which wrote it"
+            f"{path} is a journal of format {form}, this version of memframe reads {FORMAT}: use the version that "
+            "wrote it"
         )
     if _size_of(path) % database.execute("PRAGMA page_size").fetchone()[0]:
         raise _damaged(path, "cut short")  # SQLite reads zeros for what is missing of its last page
@@ -458,11 +459,11 @@ def _damaged(path: Path, how: str) -> JournalError:
 
 
 _REASONS = {
-    "SQLITE_FULL": (errno.ENOSPC, "the disk is full: make room"),
-    "SQLITE_IOERR": (errno.EIO, "the disk fails or is full: make room, or move the journal"),
+    "SQLITE_FULL": (errno.ENOSPC, "the disk is full: free some space"),
+    "SQLITE_IOERR": (errno.EIO, "the disk fails or is full: free some space, or move the journal"),
     "SQLITE_READONLY": (errno.EROFS, "it is read-only: correct its permissions"),
     "SQLITE_CANTOPEN": (errno.EACCES, "it cannot be opened: correct the folder's permissions"),
-    "SQLITE_BUSY": (errno.EBUSY, "another process uses it: wait until that is done"),
+    "SQLITE_BUSY": (errno.EBUSY, "another process uses it: wait until that ends"),
 }
 """Error numbers and words, by how the name of SQLite's error begins."""
 

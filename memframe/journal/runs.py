@@ -198,13 +198,13 @@ class RunDirectory:
             raise JournalError(f"no run is known that has its journal at {path}", hint=KNOWN_RUNS)
         if entry["state"] == "running":
             raise JournalError(
-                f"the run of {path} is running in another process: wait until that is done, or end it"
+                f"the run of {path} is running in another process: wait until it ends, or stop it"
             )
         return entry
 
     def _write(self, file: Path, fields: dict[str, Any]) -> None:
         what = f"nothing is sent, as {self.folder} cannot be written"
-        with raise_os_errors_as(JournalError, what, "make room there"), atomic_file(file) as note:
+        with raise_os_errors_as(JournalError, what, "free some space there"), atomic_file(file) as note:
             note.write(json.dumps(fields).encode())
 
     def _read(self, note: RunNote) -> RunNote | None:

@@ -60,7 +60,7 @@ def select(records: Sequence[Change], ids: Collection[str]) -> list[bool]:
     """
     unknown = [one for one in ids if one not in {*map(key_of, records)}]
     if unknown:
-        raise PlanError(f"not in this plan: {list_some(unknown)}; plan.changes has the ids of its changes")
+        raise PlanError(f"not in this plan: {list_some(unknown)}; plan.changes lists the ids")
     chosen = [key_of(change) in {*ids} for change in records]
     groups = {change.group for change, is_chosen in zip(records, chosen, strict=True) if is_chosen} - {None}
     return [is_chosen or change.group in groups for change, is_chosen in zip(records, chosen, strict=True)]
@@ -145,7 +145,7 @@ def _find_change(records: Sequence[Change], memory_id: str) -> Change:
     if change is None:
         merged = [one for one in records if memory_id in one.keeps and one.group is not None]
         if not merged:
-            raise PlanError(f"not in this plan: {memory_id}; plan.changes has the ids of its changes")
+            raise PlanError(f"not in this plan: {memory_id}; plan.changes lists the ids")
         hidden = tuple(sorted({text for one in merged for text in one.hidden}))
         return Change(action="patch", id=memory_id, group=merged[0].group, hidden=hidden)
     if change.action == "delete":

@@ -264,7 +264,8 @@ class Review:
         if found and proposal:
             raise PlanError(f"{proposal!r} begins the ids of several proposals: {', '.join(found)}, ...")
         raise PlanError(
-            f"there is no proposal {printable(proposal, 40)!r} in the queue; review.queue has them"
+            f"there is no proposal {printable(proposal, 40)!r} in the queue; review.queue lists them (in a shell: "
+            "memframe review --list)"
         )
 
     def state(self, proposal: Proposal) -> str:
@@ -576,7 +577,7 @@ class Review:
             )
         ids = list(which)
         if odd := [one for one in ids if not isinstance(one, str)]:
-            raise PlanError(f"{odd[0]!r} is not the id of a proposal; review.queue has them")
+            raise PlanError(f"{odd[0]!r} is not the id of a proposal; review.queue lists them")
         return list({(one := self.find(text)).id: one for text in ids}.values())
 
     def _decide(
@@ -650,7 +651,7 @@ class Review:
         counts = Counter(self.state(one) or "not decided" for one in self._proposals.values())
         left = [f"{counts[name]:,} {name}" for name in ("not decided", "later", "rejected") if counts[name]]
         n_all = number_of(len(self._proposals), "proposal", "proposals")
-        return f"Of {n_all} in the review this plan leaves out: {', '.join(left)}." if left else ""
+        return f"Of {n_all} in the review, this plan leaves out: {', '.join(left)}." if left else ""
 
     def _take(self) -> Taken:
         """Return what is accepted and edited now."""

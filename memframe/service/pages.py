@@ -150,7 +150,7 @@ class Site:
             "memframe-download",
             n_threads=DOWNLOAD_THREADS,
             per_caller=DOWNLOADS_PER_USER,
-            refusal=f"you have {DOWNLOADS_PER_USER} downloads under way already: wait until one of them is done",
+            refusal=f"you already have {DOWNLOADS_PER_USER} downloads in progress: wait until one of them ends",
         )
         self.is_https = addresses.public_url.startswith("https:")
         self.cookie_name = "__Host-memframe" if self.is_https else "memframe"

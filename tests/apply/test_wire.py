@@ -288,7 +288,7 @@ def test_rows_of_another_process_are_not_written_while_it_runs_or_was_cut_short(
         process.send_signal(signal.SIGKILL)
         process.wait()
     slow.let_go.set()
-    with pytest.raises(mf.PlanError, match=rf"cut short.* 40 changes.*resume_run\(access, '{journal}'\)"):
+    with pytest.raises(mf.PlanError, match=rf"interrupted.* 40 changes.*resume_run\(access, '{journal}'\)"):
         mf.create_memories(access, new_rows(40), **QUIET)
     mf.create_memories(access, new_rows(1, "something else"), **QUIET).raise_for_failures()
     mf.resume_run(access, journal, settle_s=1.0, progress=False).raise_for_failures()

@@ -237,7 +237,7 @@ def test_what_a_person_would_download_is_exported(run, local, grant, tmp_path):
 def test_an_account_is_erased_after_the_number_of_its_memories_was_confirmed(run, grant):
     grant.create()
     erase = ("erase-user", "--user", grant.email)
-    for confirm, said in (((), "give --confirm 1 to go on"), (("--confirm", 2), "has 1 memories, not 2")):
+    for confirm, said in (((), "to continue, give --confirm 1"), (("--confirm", 2), "has 1 memories, not 2")):
         assert said in run(*erase, *confirm, code=1).stderr
     assert len(grant.ids()) == 1
     receipt = json.loads(run(*erase, "--confirm", 1, "--json").output)

@@ -229,7 +229,7 @@ def test_several_files_are_audited_together_and_findings_name_file_and_line(call
 def test_an_archive_is_audited_by_itself(call, folder):
     mf.export_memories(mf.read_memories("- Likes tea\n- Rows\n"), folder / "a.jsonl")
     (folder / "MEMORY.md").write_text("- Swims\n- Sings\n")
-    assert "read it on its own" in call("audit", "MEMORY.md", "a.jsonl", code=1).stderr
+    assert "read it separately" in call("audit", "MEMORY.md", "a.jsonl", code=1).stderr
     call("audit", "--file", "a.jsonl")
 
 

@@ -108,8 +108,8 @@ def test_a_saved_plan_is_carried_out_unless_the_file_changed(notes, folder):
     ("arguments", "code", "words"),
     [
         (("MEMORY.md", "--accept", "nonsense"), 2, "There is no check 'nonsense'"),
-        (("MEMORY.md", "--in-place", "--out", "x"), 2, "Give --out for a copy or --in-place"),
-        (("MEMORY.md", "--plan", "x", "--accept", "secret"), 2, "Give --plan without --accept"),
+        (("MEMORY.md", "--in-place", "--out", "x"), 2, "--out writes a copy and --in-place"),
+        (("MEMORY.md", "--plan", "x", "--accept", "secret"), 2, "--plan is already decided"),
         (("MEMORY.md", "--out", "MEMORY.md"), 1, "is the file itself"),
         (("a.json",), 1, "is JSON that was encoded twice"),
         (("link.md", "--in-place"), 1, "is a link"),
@@ -178,7 +178,7 @@ def test_an_archive_of_memframe_is_cleaned_as_what_it_is(folder, name):
 
 def test_a_sealed_archive_is_cleaned_at_its_service(folder, access):
     mf.export_memories(access, folder / "sealed.parquet", sealed=True)
-    with pytest.raises(mf.FrameError, match="clean what the service holds, and refresh it"):
+    with pytest.raises(mf.FrameError, match="clean the memories of the service, and refresh the archive"):
         mf.clean_file(folder / "sealed.parquet")
 
 

@@ -72,7 +72,7 @@ def test_another_night_ends_with_what_it_knows_to_be_there(proxy, tmp_path):
     assert json.loads(failed.stdout)["n_findings"] == 0
     assert len(FleetFolder(path).findings)
     assert "give a time" in call("compare", path, "--since", "yesterday", code=1).stderr
-    assert "holds no audit" in call("compare", tmp_path, code=1).stderr
+    assert "contains no audit" in call("compare", tmp_path, code=1).stderr
 
 
 def test_a_path_that_is_not_utf_8_is_one_like_any_other(proxy, latin_folder):

@@ -82,7 +82,7 @@ def test_usage_is_checked(call, on_request, kept):
     assert "give a time such as" in on_request("restore", "archive", "--as-of", "noon", code=1).output
     on_request("export", "memories.csv")
     assert (
-        "keeps no past states. To keep them from now on: memframe export FOLDER"
+        "has no past states. To keep them from now on: memframe export FOLDER"
         in call("history", "memories.csv").stdout
     )
 

@@ -138,7 +138,7 @@ def test_what_is_missing_or_impossible_is_named(call, arguments, code, says):
 
 def test_a_closed_standard_input_has_no_line(settings, monkeypatch):
     monkeypatch.setattr("sys.stdin", None)
-    with pytest.raises(ClickException, match="standard input has no line"):
+    with pytest.raises(ClickException, match="standard input has no more lines"):
         main(["request", "new", "--reason", "x"], standalone_mode=False)
 
 

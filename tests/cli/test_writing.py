@@ -145,7 +145,7 @@ def test_deletes_need_their_number_and_say_what_an_undo_brings_back(on_request, 
     assert planned.stdout.startswith(f"# Loses nothing that no other memory holds.\n# {undo}\n")
     assert "--confirm 2" in planned.stderr
     refused = on_request("apply", "deletes.plan", code=1)
-    assert "give --confirm 2 to go on" in refused.output
+    assert "to continue, give --confirm 2" in refused.output
     assert "An undo within 30 days" in refused.output
     assert len(contents(access)) == 3
     on_request("apply", "deletes.plan", "--confirm", "2", "--journal", "deletes.journal")
@@ -261,7 +261,7 @@ def test_an_undo_does_not_replace_the_plan_that_it_undoes(on_request, edited, fo
     on_request("apply", "edits.plan", "--journal", "edits.journal")
     before = (folder / "edits.plan").read_bytes()
     refused = on_request("undo", "edits.journal", "--out", "edits.plan", code=1)
-    assert "edits.plan is the plan of this very run" in refused.stderr
+    assert "edits.plan is the plan of this run" in refused.stderr
     assert (folder / "edits.plan").read_bytes() == before
     for _ in range(2):
         on_request("undo", "edits.journal", "--out", "undo.plan")
@@ -313,7 +313,7 @@ def test_a_plan_whose_journal_is_missing_is_refused_until_the_run_is_forgotten(c
     assert f"  missing     -         {place}" in call("runs").stdout
     refused = on_request("apply", "edits.plan", code=1)
     advice = (f"memframe resume {place}", f"memframe runs --forget {place}")
-    for words in ("carried out or started", f"not at {place}", *advice):
+    for words in ("applied, or its run", f"not at {place}", *advice):
         assert words in refused.stderr
     assert call("runs", "--forget", str(place)).stderr == "1 removed\n"
     assert str(place) not in call("runs").stdout

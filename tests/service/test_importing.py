@@ -197,7 +197,7 @@ def test_an_import_is_undone_but_for_what_was_changed_since(imported, pasted):
     grant.delete(gone)
     for wrong in ((), ("--confirm", 6)):
         refused = run("undo-import", import_id[:8], *wrong)
-        assert (refused.exit_code, "give --confirm 7 to go on" in refused.stderr) == (1, True)
+        assert (refused.exit_code, "to continue, give --confirm 7" in refused.stderr) == (1, True)
     undone = run("undo-import", import_id[:8], "--confirm", 7)
     assert {**undone, "id": ""} == {"id": "", "n_deleted": 5, "n_changed": 1, "n_gone": 1}
     assert grant.ids() == [own, changed]
@@ -299,9 +299,9 @@ def test_an_import_says_in_words_what_it_leaves_out(imported, tmp_path):
         .output
     )
     assert (
-        "Left out, as their source calls them outdated: 1 memory; --with-outdated imports them, too." in said
+        "Left out, as their source calls them outdated: 1 memory. To import them, add --with-outdated." in said
     )
-    assert "Dated with the time of the import, as they have no date: 1 memory." in said
+    assert "Without a date, so the time of the import is stored: 1 memory." in said
     assert "To write them, add --apply." in said
 
 
