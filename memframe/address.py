@@ -96,9 +96,9 @@ def _fault(text: str) -> str | None:
 
 def _fault_of_text(text: str) -> str | None:
     if not text.strip():
-        return "is empty: give the address, or unset it to look in the next place."
+        return "is empty: give the address, or unset it, so that the next place is searched."
     if _UNSEEN.search(text):
-        return "has a blank, a backslash or an invisible character in it: copy the address again."
+        return "contains a blank, a backslash or an invisible character: copy the address again."
     if "#" in text:
         return "has a fragment (#...) in it: leave it out."
     return None
@@ -108,7 +108,7 @@ def _fault_of_parts(parts: SplitResult, host: str) -> str | None:
     if parts.scheme not in DEFAULT_PORTS:
         return "does not begin with https:// (or http:// on this machine): give the whole address."
     if "@" in parts.netloc:
-        return "has a user name or password in it, which would be sent and logged: leave it out."
+        return "contains a user name or password, which would be sent and logged: remove it."
     if not host:
         return "has no host: write it as https://host/path."
     if not host.isascii():
@@ -120,7 +120,7 @@ def _fault_of_parts(parts: SplitResult, host: str) -> str | None:
     if not (parts.path + parts.query).isascii():
         return "has letters outside ASCII after its host: write them percent-encoded."
     if parts.scheme == "http" and not is_loopback(host):
-        return "is plain http to another machine, where others can read the secrets in transit: use https."
+        return "uses plain http to another machine, so others could read the secrets in transit: use https."
     return None
 
 

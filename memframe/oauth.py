@@ -141,7 +141,7 @@ def _is_of(issuer: str, known: frozenset[Origin]) -> bool:
 
 
 _REFUSALS = {
-    "access_denied": "the user did not allow access; nothing was shared, and the link can be opened again",
+    "access_denied": "the user did not allow access. Nothing was shared. To try again, open the link again",
     "invalid_grant": "this code was already used, has expired or was issued for another address, or it is something "
     "else; open the link again",
     "temporarily_unavailable": "the OAuth server is busy; open the link again in a minute",
@@ -179,7 +179,8 @@ def _refusal_error(error: str, description: str) -> OAuthError:
 _PAGE = (
     b"<!doctype html><html lang=en><meta charset=utf-8><meta name=color-scheme content='light dark'>"
     b"<title>memframe</title><body style='font:1.1rem system-ui;max-width:30rem;margin:20vh auto;padding:0 1rem'>"
-    b"<h1 style='font-size:1.3rem'>Thank you.</h1><p>You can close this page and go back to Python."
+    b"<h1 style='font-size:1.3rem'>Thank you.</h1><p>You can close this page. The application can read"
+    b" your memories only after you approve its request on your dashboard."
 )
 
 _HEADERS = {

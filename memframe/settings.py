@@ -87,7 +87,7 @@ def open_secure_keyring(open_keyring: Callable[[], KeyringBackend]) -> KeyringBa
     first, *_ = getattr(keyring, "backends", None) or [keyring]  # a chain stores in its first link
     if first.priority < 1:
         raise ConfigError(
-            "There is no OS keyring here that protects secrets: install one (on Linux GNOME Keyring or "
+            "No OS keyring on this machine protects secrets: install one (on Linux GNOME Keyring or "
             "KWallet), or set MEMFRAME_API_KEY and MEMFRAME_BASE_URL in the environment instead."
         )
     return keyring
@@ -98,7 +98,7 @@ def require_setting(name: Name, argument: str | Secret | None, sources: Sources)
     found = find_setting(name, argument, sources)
     if found is not None:
         return found
-    places = ["keep it with `memframe login`"] if name in KEYRING_ENTRIES else []
+    places = ["store it with `memframe login`"] if name in KEYRING_ENTRIES else []
     places += [f"write it in {sources.config}"] if name in FILE_ENTRIES else []
     *first, last = places
     others = ", ".join([f"set the variable {_variable_of(name)} in the environment", *first, f"or {last}."])
@@ -159,7 +159,7 @@ def _from_file(name: Name, path: Path | None) -> Found | None:
         if entry in SECRETS:
             raise ConfigError(
                 f"The file {path} holds the secret {entry}, and files get copied and committed: delete the line, "
-                f"and keep it with `memframe login` or in the environment variable MEMFRAME_{entry.upper()}."
+                f"and store it with `memframe login` or in the environment variable MEMFRAME_{entry.upper()}."
             )
         if entry not in FILE_ENTRIES:
             raise ConfigError(
@@ -395,11 +395,11 @@ _QUOTES = "\"'`“”‘’«»"
 
 def _fault_of_secret(text: str) -> str | None:
     if not text.strip():
-        return "is empty: give the value, or unset it to look in the next place."
+        return "is empty: give the value, or unset it, so that the next place is searched."
     if text[0] in _QUOTES or text[-1] in _QUOTES:
         return "has quotation marks around it: leave them out."
     if any(letter.isspace() for letter in text):
-        return "contains a blank: copy the value again, and nothing around it."
+        return "contains a blank: copy only the value."
     if not (text.isascii() and text.isprintable()):
-        return "has an invisible or foreign character in it: copy the value again from its source."
+        return "contains an invisible or foreign character: copy the value again from its source."
     return None

@@ -299,8 +299,8 @@ CONSENTS = {
     ),
     "no code": refused_consent("http://127.0.0.1/callback?state=s1", "no code", "copy the address"),
     "two codes": refused_consent(f"?code={CODE}&code={CODE}&state=s1", "no code", "copy the address"),
-    "denied": refused_consent("?error=access_denied&state=s1", "did not allow access", "can be opened again"),
-    "denied without a state": refused_consent("?error=access_denied", "did not allow access", "can be opened again"),
+    "denied": refused_consent("?error=access_denied&state=s1", "did not allow access", "open the link again"),
+    "denied without a state": refused_consent("?error=access_denied", "did not allow access", "open the link again"),
     "denied with another state": refused_consent("?error=access_denied&state=s2", "state is missing", "newest link"),
     "an error nobody knows": refused_consent(
         "?error=%1b[2Jodd&error_description=why&state=s1", "odd", "why", "Open the link again"
@@ -357,5 +357,5 @@ def test_where_no_api_is_found_the_key_is_sent_nowhere_else(status):
     "address", ["javascript:alert(1)", "http://login.example/", "https://me:pw@login.example/"]
 )
 def test_the_page_that_asks_the_user_is_checked_too(address, stranger):
-    words = ("authorize_url", "does not begin|plain http|user name", "give|use https|leave")
+    words = ("authorize_url", "does not begin|plain http|user name", "give|use https|remove")
     assert_clear(refused_setting(lambda: stranger.flow(authorize_url=address), *words))

@@ -190,7 +190,7 @@ def test_a_wait_of_no_seconds_grows_like_one_that_nobody_asks_for(service, proxy
 def test_pages_of_which_the_answer_is_too_large_are_asked_for_in_smaller_ones(access, monkeypatch):
     monkeypatch.setattr("memframe.client.transport.MAX_RESPONSE_BYTES", 6_000)
     assert list(mf.load_memories(access)["id"]) == list(mf.load_memories(access, page_size=1)["id"])
-    with pytest.raises(mf.ProtocolError, match="in one answer; ask for smaller pages with page_size="):
+    with pytest.raises(mf.ProtocolError, match="in one answer; request smaller pages with page_size="):
         mf.load_memories(access, page_size=25)
     monkeypatch.setattr("memframe.client.transport.MAX_RESPONSE_BYTES", 500)
     with pytest.raises(mf.ProtocolError, match="in one answer"):

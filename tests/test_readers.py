@@ -501,7 +501,7 @@ BOMB = packed(**{"memories.json": b" " * 3_000_000})
 MANY = packed(**{f"{n}.json": b"[]" for n in range(30)})
 DEEP = "[" * 100_000
 BAD = [
-    ("truncated", json.dumps({"results": [MEM0, MEM0]}, indent=1)[:-40], r"given is not JSON from line \d\d, column"),
+    ("truncated", json.dumps({"results": [MEM0, MEM0]}, indent=1)[:-40], r"given is not valid JSON at line \d\d, column"),
     ("lines of a list", "[\n" + lines(MEM0) + ",\n" + lines(MEM0), "is not JSON from line 3"),
     ("deep", DEEP, "nested too deeply"),
     ("digits", '[{"memory": ' + "9" * 5_000 + "}]", "too many digits"),
@@ -594,7 +594,7 @@ def test_names_that_lead_out_of_an_archive_are_names(tmp_path):
         ("Likes tea. " * 40, {}, mf.FrameError, r"read \(File name too long\): check the path\. What is not a"),
         ("x" * 300, {"format": "memframe"}, mf.FrameError, r"read \(File name too long\): check the path"),
         (Path("[1].json"), {}, mf.FrameError, "There is no file at"),
-        ("[]", {"format": "mem1"}, mf.ConfigError, "format='mem1': there is 'auto', 'memframe', 'mem0'"),
+        ("[]", {"format": "mem1"}, mf.ConfigError, "format='mem1' is unknown: choose 'auto', 'memframe', 'mem0'"),
         ("[]", {"format": "letta"}, mf.FrameError, "not of the format 'letta', which is an agent file"),
         ("[]", {"zone": "Mars/Base"}, mf.ConfigError, "zone='Mars/Base': give a name such as"),
         ("[]", {"zone": "../etc"}, mf.ConfigError, "zone="),

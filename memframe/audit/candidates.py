@@ -150,7 +150,7 @@ def nearest_older(
     is_asked = np.ones(len(age), bool) if newer is None else np.isin(np.arange(len(age)), newer)
     pairs = _pairs_by_words(terms, owners, age, is_asked, reach)
     if vectors is not None:
-        pairs = np.union1d(pairs, _pairs_by_vectors(vectors, owners, age, is_asked))
+        pairs = np.union1d(pairs, _pairs_by_vectors(vectors, owners, age, is_asked, reach))
     later, older = _unpack_pairs(pairs, len(age))
     score = terms.similarity(later, older)
     if vectors is not None:
@@ -310,13 +310,13 @@ def _keep_heaviest(pairs: Rows, weights: Scores, n_texts: int, n_scored: int) ->
 
 
 def _pairs_by_vectors(
-    vectors: NDArray[np.float32], owners: Rows, age: Rows, is_asked: NDArray[np.bool_]
+    vectors: NDArray[np.float32], owners: Rows, age: Rows, is_asked: NDArray[np.bool_], reach: Reach
 ) -> Rows:
     """Pair each text that is asked with the nearest older ones of its owner, a block of the matrix at a time."""
     order = np.lexsort((age, owners))
     bounds = np.flatnonzero(np.diff(owners[order], prepend=-1, append=-1))
     pairs = [np.zeros(0, np.int64)]
-    n_best = Reach().n_scored
+    n_best = reach.n_scored
     for first, last in pairwise(bounds):
         texts = order[first:last]  # all of one owner, the oldest first
         step = max(1, _MATRIX_CELLS // len(texts))

@@ -242,35 +242,56 @@ def _number_marks(
 ) -> None:
     """Give the secrets of one kind different names where they must be told apart.
 
-    A secret has one number in all memories, and none that a mark of an earlier redaction has. A text that went on in
-    several others is a copy as soon as only one of them is left, so numbers are given until no more are needed.
+    A secret has one number wherever it stands, and none that a mark of an earlier redaction has: two marks for one
+    secret would make its memories differ. A text that went on in several others is a copy as soon as only one of them
+    is left, so numbers are given until no more are needed.
     """
     contents = [str(memory["content"]) for memory in others.values()]
     if not _find_ambiguous(
         redactions.values(), contents
     ):  # nor is any group of them, and grouping costs most
         return
-    highest: dict[str, int] = {}
-    for kind, number in (mark for content in contents for mark in find_marks(content)):
-        highest[kind] = max(highest.get(kind, 0), number)
-    numbers: defaultdict[str, dict[str, int]] = defaultdict(dict)
-    numbered: defaultdict[str, set[str]] = defaultdict(set)
-    pairs = [*map(sorted, apart)]
+    numbers, pairs = _MarkNumbers(contents), [*map(sorted, apart)]
     n_before = -1
-    while n_before < sum(map(len, numbered.values())):
-        n_before = sum(map(len, numbered.values()))
+    while n_before < len(numbers):
+        n_before = len(numbers)
         for group in _group_alike(redactions, pairs, others):
-            own = [memory_id for memory_id in group if memory_id in redactions]
+            own = [redactions[memory_id] for memory_id in group if memory_id in redactions]
             marked = [str(others[memory_id]["content"]) for memory_id in group if memory_id not in redactions]
-            for kind, secrets in _find_ambiguous(
-                [redactions[memory_id] for memory_id in own], marked
-            ).items():
-                for secret in secrets:
-                    numbers[kind].setdefault(secret, highest.get(kind, 0) + len(numbers[kind]) + 1)
-                for memory_id in own:
-                    numbered[memory_id].add(kind)
-        for memory_id, kinds in numbered.items():
-            redactions[memory_id].number({kind: numbers[kind] for kind in kinds})
+            for kind, secrets in _find_ambiguous(own, marked).items():
+                numbers.give(kind, secrets)
+        for redaction in redactions.values():
+            redaction.number(numbers.complete(redaction.kinds))
+
+
+class _MarkNumbers:
+    """Numbers of the secrets whose marks must be told apart, by kind, above those of earlier marks."""
+
+    def __init__(self, contents: Iterable[str]) -> None:
+        self._highest: dict[str, int] = {}
+        for kind, number in (mark for content in contents for mark in find_marks(content)):
+            self._highest[kind] = max(self._highest.get(kind, 0), number)
+        self._numbers: defaultdict[str, dict[str, int]] = defaultdict(dict)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._numbers.values()))
+
+    def give(self, kind: str, secrets: Iterable[str]) -> None:
+        """Give each secret of a kind a number, unless it has one."""
+        numbers = self._numbers[kind]
+        for secret in secrets:
+            numbers.setdefault(secret, self._highest.get(kind, 0) + len(numbers) + 1)
+
+    def complete(self, kinds: Mapping[str, str]) -> dict[str, dict[str, int]]:
+        """Return the numbers that one memory needs, given its secrets and their kinds.
+
+        If one of its secrets has a number, all of that kind get one: a mark without a number would say that it is the
+        first of its kind.
+        """
+        needed = {kind for secret, kind in kinds.items() if secret in self._numbers[kind]}
+        for kind in needed:
+            self.give(kind, [secret for secret, own in kinds.items() if own == kind])
+        return {kind: self._numbers[kind] for kind in needed}
 
 
 def _find_ambiguous(redactions: Iterable[_Redaction], marked: Iterable[str]) -> dict[str, list[str]]:

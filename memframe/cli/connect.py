@@ -83,7 +83,8 @@ def request_new(reason: str, local: bool, wait_s: float | None) -> None:
     """Let a user authorize the application, request access, and print the request.
 
     Prints an address for the user's browser, and asks for the address that the browser was redirected to (or reads it
-    from standard input). With --wait, waits for the decision, and exits with 5 unless the user approves.
+    from standard input). The user then approves or rejects the request on the dashboard, which is at /dashboard if
+    memframe runs the service. With --wait, waits for that decision, and exits with 5 unless the user approves.
     """
     flow = OAuthFlow()
     if local:
@@ -94,7 +95,10 @@ def request_new(reason: str, local: bool, wait_s: float | None) -> None:
     with connect() as client:
         asked = client.create_access_request(tokens.memory_key, reason)
         if wait_s is not None:
-            remark(f"{asked.id}: waiting until the user decides on the dashboard of {flow.auth_url}")
+            remark(
+                f"{asked.id}: waiting for the user's decision on the dashboard "
+                f"(a service of memframe has it at {flow.auth_url}/dashboard)"
+            )
             asked = wait_for_decision(client, asked.id, timeout_s=wait_s)
     _print_request(asked, must_be_approved=wait_s is not None)
 

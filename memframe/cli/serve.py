@@ -157,7 +157,7 @@ def serve_command(
             settings["redirect_uri"] = DEFAULT_REDIRECT_URI
         show(shown, lines_to_paste(settings))
         if not wants_json():
-            click.echo(f"Dashboard, where people decide: {addresses.dashboard_url}", err=True)
+            click.echo(f"Dashboard, where users approve requests: {addresses.dashboard_url}", err=True)
         serve_with(
             AppFactory(place, addresses, log_json).make,
             listening,

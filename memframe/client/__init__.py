@@ -486,8 +486,8 @@ def wait_for_decision(
         left = deadline - runtime.clock()
         if left <= 0:
             raise DecisionTimeout(
-                f"access request {request_id} is still pending after {timeout_s:g} s: ask the user to open the "
-                "dashboard, then wait again; the request stays open"
+                f"access request {request_id} is still pending after {timeout_s:g} s: the request stays "
+                "open. Ask the user to decide on the dashboard, then wait again"
             )
         runtime.sleep(min(poll_s, left))
     return request

@@ -99,8 +99,8 @@ def _message(host: str, broken: Exception, advice: str) -> str:
         )
     if isinstance(cause, SSLError):
         return (
-            f"TLS with {host} failed or broke. Check the port, and that it speaks https: a service on this machine "
-            f"may have an address with http://. {advice}"
+            f"TLS with {host} failed. Check the port, and that it serves https: the address of a service on this "
+            f"machine may begin with http://. {advice}"
         )
     if isinstance(cause, ProxyError):
         return (
@@ -121,7 +121,7 @@ def _message(host: str, broken: Exception, advice: str) -> str:
             f"{host} sent headers, interim answers or trailers without end: more than {HEAD_BYTES:,} bytes of them "
             f"are not read. {advice}"
         )
-    return f"{host} broke off in the middle of an answer ({type(cause).__name__}). {advice}"
+    return f"{host} closed the connection in the middle of an answer ({type(cause).__name__}). {advice}"
 
 
 MAX_CONNECTIONS = 64

@@ -47,8 +47,8 @@ _NEXT_STEP: Mapping[int, str] = {
     404: "Check that base_url is the address of the API, with /api/v1.",
     409: "It has changed in the meantime: read it again.",
     412: "It has changed in the meantime: read it again.",
-    413: "It is too large for this service: send less at once, or ask for smaller pages with page_size=.",
-    414: "The address became too long for it: search for a shorter text, or for fewer tags.",
+    413: "It is too large for this service: send less at once, or request smaller pages with page_size=.",
+    414: "The address is too long for the service: search for a shorter text, or for fewer tags.",
     422: "Check what was passed against the specification of the service.",
     431: "The token or a cookie is too long for the service or a proxy: tell the operator of the service.",
     429: "Wait a minute and try again.",
@@ -80,7 +80,7 @@ def to_service_error(
     reason = printable(next((texts[name] for name in _REASONS if name in texts), "no reason given"))
     next_step = _NEXT_STEP.get(response.status, _TRY_LATER)
     if response.status == 404 and "{" in str(what):  # an endpoint of one thing, which has an id
-        next_step = "Check the id, which is needed whole. " + next_step
+        next_step = "Check the id, and give all of it. " + next_step
     if response.status == 403 and (
         str(what) == str(CREATE_REQUEST) or texts.get("code") == "wrong_memory_key"
     ):

@@ -92,6 +92,7 @@ class Transport:
         """Return a transport on the same connections that does not retry refusals by status."""
         twin = Transport(retry=self._retry.new(total=0))
         twin._pool_of, twin._secrets, twin._mutex = self._pool_of, self._secrets, self._mutex
+        twin.ca_bundle = self.ca_bundle
         return twin
 
     @hide_frames
@@ -228,8 +229,9 @@ class Transport:
                 target = "a malformed address"
             target = self.printable(target)
             return ProtocolError(
-                f"{response.host} answered {response.status}, a redirect to {target}. memframe follows none, as a "
-                "write would be lost and a key could go astray; use the final address as base_url or auth_url"
+                f"{response.host} answered {response.status}, a redirect to {target}. memframe follows no "
+                "redirects, as a write could be lost and a key could be sent to another host; use the final "
+                "address as base_url or auth_url"
             )
         return to_service_error(response, what=what, printable=self.printable, call=call)
 
@@ -297,7 +299,7 @@ def _read(response: BaseHTTPResponse, host: str) -> Response:
         body = SecretBytes(response.read())
     if (len(body) if declared is None else declared) > MAX_RESPONSE_BYTES:
         raise AnswerTooLargeError(
-            f"{host} sends more than {MAX_RESPONSE_BYTES >> 20} MiB in one answer; "
-            "ask for smaller pages with page_size="
+            f"{host} sends more than {MAX_RESPONSE_BYTES >> 20} MiB in one answer; request smaller pages with "
+            "page_size="
         )
     return Response(response.status, response.headers, body, host)

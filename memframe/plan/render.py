@@ -1,5 +1,8 @@
 """Render plans for people: a diff for terminals, HTML for notebooks, and counts.
 
+Both begin with `group_equal`, which shows equal patches of several memories once, and compare two values by words with
+`spans_of`. The terminal gets lines (`DiffLine`) that `_render_line` colours; the notebook gets rows of a table.
+
 Untrusted text is escaped, in HTML by `memframe.display`.
 """
 
@@ -9,13 +12,13 @@ import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
-from itertools import chain, groupby
-from operator import itemgetter
+from itertools import groupby
+from operator import attrgetter
 from typing import NamedTuple
 
 from rapidfuzz.distance import Indel
 
-from memframe.display import Markup, escape_invisible, join, notebook_html, number_of, table, tag
+from memframe.display import Markup, escape_invisible, notebook_html, number_of, table, tag
 from memframe.fields import TEXT_FIELDS
 from memframe.plan.change import FIELDS, MAX_LISTED, WRITES, Change, Value, format_counts, list_some, mask
 from memframe.plan.losses import Loss
@@ -30,16 +33,20 @@ MAX_PLAIN_CHARS = 240
 """Characters that are shown of a text that is not compared with another."""
 
 MAX_COMPARED = 400_000_000
-"""Pairs of words, an eighth of a byte each, beyond which comparing would take too much memory; then all is changed."""
+"""Most pairs of words to compare, one bit of memory each: 50 MB. Longer texts are shown as changed throughout."""
 
 N_CONTEXT_LINES = 2
+"""Equal lines that are shown before and after a changed one."""
+
 MAX_SHOWN = 50
 """Changes of a plan in a notebook; equal ones count once."""
 
-FEWEST_EQUAL = 3
-"""Equal changes that are shown together; two are read as quickly one by one."""
+MIN_GROUP = 3
+"""Fewest equal changes that are shown together; two are read as quickly one by one."""
 
 _COLORS = {"head": "1", "note": "33", "hunk": "36", "-": "31", "+": "32", " ": ""}
+"""ANSI colours by the kind of a line, those of git: bold, yellow, cyan, red, green, none."""
+
 _WORD = re.compile(r"\w+|\s+|[^\w\s]")
 
 
@@ -51,8 +58,18 @@ class DiffSpan(NamedTuple):
 
 
 Sides = tuple[list[DiffSpan], list[DiffSpan]]
+"""The spans of a value before and after a change."""
+
 DiffLine = tuple[str, Sequence[DiffSpan]]
-"""The kind of a line, and its text in spans."""
+"""The kind of a line (a key of `_COLORS`), and its text in spans."""
+
+
+class _AlignedWords(NamedTuple):
+    """Words that are equal on both sides, or that replace one another."""
+
+    is_changed: bool
+    old: str
+    new: str
 
 
 def spans_of(before: Value, after: Value) -> Sides:
@@ -67,43 +84,59 @@ def spans_of(before: Value, after: Value) -> Sides:
     if isinstance(before, tuple) and isinstance(after, tuple):
         return _name_spans(before, after), _name_spans(after, before)
     if isinstance(before, float) or isinstance(after, float):
-        old, new = ([] if value is None else [DiffSpan(text_of(value), True)] for value in (before, after))
-        return old, new
-    was, becomes = (_WORD.findall(text_of(value)) for value in (before, after))
-    if was != becomes and len(was) * len(becomes) > MAX_COMPARED:
-        return [DiffSpan("".join(was), True)], [DiffSpan("".join(becomes), True)]
-    cuts = [
-        (code.tag != "equal", was[code.src_start : code.src_end], becomes[code.dest_start : code.dest_end])
-        for code in Indel.opcodes(was, becomes)
-    ]
-    joined = [
-        (is_changed or (0 < place < len(cuts) - 1 and "".join(words).isspace()), words, others)
-        for place, (is_changed, words, others) in enumerate(cuts)
-    ]
+        return _changed_throughout(before), _changed_throughout(after)
+    old_words = _WORD.findall(format_value(before))
+    new_words = _WORD.findall(format_value(after))
+    if old_words != new_words and len(old_words) * len(new_words) > MAX_COMPARED:
+        return _changed_throughout(before), _changed_throughout(after)
     sides: Sides = [], []
-    for is_changed, stretch in groupby(joined, key=itemgetter(0)):
-        _, *both = zip(*stretch, strict=True)
-        for side, words in zip(sides, both, strict=True):
-            text = "".join(chain.from_iterable(words))
+    for is_changed, group in groupby(_align(old_words, new_words), key=attrgetter("is_changed")):
+        aligned = list(group)
+        old_text = "".join(each.old for each in aligned)
+        new_text = "".join(each.new for each in aligned)
+        for side, text in zip(sides, (old_text, new_text), strict=True):
             if text:
                 side.append(DiffSpan(text, is_changed))
     return sides
 
 
-def text_of(value: Value) -> str:
-    """Format a value for people; None is empty.
+def _align(old_words: Sequence[str], new_words: Sequence[str]) -> Iterator[_AlignedWords]:
+    """Align two lists of words; a blank between two changes counts as changed, so that they are one."""
+    opcodes = Indel.opcodes(old_words, new_words)
+    for place, code in enumerate(opcodes):
+        old = "".join(old_words[code.src_start : code.src_end])
+        new = "".join(new_words[code.dest_start : code.dest_end])
+        is_between = 0 < place < len(opcodes) - 1
+        yield _AlignedWords(code.tag != "equal" or (is_between and old.isspace()), old, new)
 
-    >>> text_of(3.0), text_of(("tea", "home")), text_of(None)
-    ('3', 'tea, home', '')
-    """
-    if isinstance(value, float):
-        return repr(value).removesuffix(".0")
-    return ", ".join(value) if isinstance(value, tuple) else value or ""
+
+def _changed_throughout(value: Value) -> list[DiffSpan]:
+    return [] if value is None else [DiffSpan(format_value(value), True)]
 
 
 def _name_spans(names: Sequence[str], others: Sequence[str]) -> list[DiffSpan]:
-    pairs = ((DiffSpan(", "), DiffSpan(name, name not in others)) for name in names)
-    return [span for pair in pairs for span in pair][1:]
+    """Return the spans of a list of names, in which those are changed that the other list lacks."""
+    spans: list[DiffSpan] = []
+    for name in names:
+        if spans:
+            spans.append(DiffSpan(", "))
+        spans.append(DiffSpan(name, name not in others))
+    return spans
+
+
+def format_value(value: Value) -> str:
+    """Format a value for people; None is empty.
+
+    >>> format_value(3.0), format_value(("tea", "home")), format_value(None)
+    ('3', 'tea, home', '')
+    """
+    match value:
+        case float():
+            return repr(value).removesuffix(".0")
+        case tuple():
+            return ", ".join(value)
+        case _:
+            return value or ""
 
 
 def shorten(spans: Sequence[DiffSpan]) -> list[DiffSpan]:
@@ -112,22 +145,43 @@ def shorten(spans: Sequence[DiffSpan]) -> list[DiffSpan]:
     >>> [span.text for span in shorten([DiffSpan("so " * 40), DiffSpan("tea", True)])]
     ['… so so so so so so so so so so so so so so so so so so so ', 'tea']
     """
-    short, last = [], len(spans) - 1
+    if len(spans) == 1 and not spans[0].is_changed:
+        return [DiffSpan(_cut_end(spans[0].text))]
+    short = []
+    last = len(spans) - 1
     for place, (whole, is_changed) in enumerate(spans):
-        text, n_cut = whole, len(whole) - MAX_CHANGED_CHARS
-        if is_changed and n_cut > CONTEXT_CHARS:
-            half = MAX_CHANGED_CHARS // 2
-            text = f"{whole[:half]} […{n_cut:,} characters…] {whole[-half:]}"
-        elif not is_changed and last == 0:  # nothing differs: the beginning says most
-            text = whole if len(whole) <= MAX_PLAIN_CHARS else f"{_head(whole, MAX_PLAIN_CHARS)}…"
-        elif not is_changed:
-            head = _head(whole, CONTEXT_CHARS) if place else ""
-            tail = "" if place == last else re.sub(r"^\S*\s+", "", whole[-CONTEXT_CHARS:])
-            if len(whole) > max(CONTEXT_CHARS, len(head) + len(tail) + CONTEXT_CHARS // 4):
-                cut = "…" if place == last else "… "
-                text = f"{head} {cut}{tail}" if head and tail else f"{head}{cut}{tail}"
+        if is_changed:
+            text = _cut_middle(whole)
+        else:
+            text = _cut_context(whole, follows_change=place > 0, precedes_change=place < last)
         short.append(DiffSpan(text, is_changed))
     return short
+
+
+def _cut_end(text: str) -> str:
+    """Cut a text in which nothing differs: its beginning says most."""
+    return text if len(text) <= MAX_PLAIN_CHARS else f"{_head(text, MAX_PLAIN_CHARS)}…"
+
+
+def _cut_middle(text: str) -> str:
+    """Cut a changed text, both ends of which show how it differs."""
+    n_cut = len(text) - MAX_CHANGED_CHARS
+    if n_cut <= CONTEXT_CHARS:  # to cut less saves no line
+        return text
+    half = MAX_CHANGED_CHARS // 2
+    return f"{text[:half]} […{n_cut:,} characters…] {text[-half:]}"
+
+
+def _cut_context(text: str, *, follows_change: bool, precedes_change: bool) -> str:
+    """Cut equal text to what is next to the changes before and after it."""
+    head = _head(text, CONTEXT_CHARS) if follows_change else ""
+    tail = re.sub(r"^\S*\s+", "", text[-CONTEXT_CHARS:]) if precedes_change else ""
+    is_worth_cutting = len(text) > max(CONTEXT_CHARS, len(head) + len(tail) + CONTEXT_CHARS // 4)
+    if not is_worth_cutting:
+        return text
+    if not precedes_change:
+        return f"{head}…"
+    return f"{head} … {tail}" if head and tail else f"{head}… {tail}"
 
 
 def _head(text: str, n_chars: int) -> str:
@@ -135,21 +189,7 @@ def _head(text: str, n_chars: int) -> str:
     return re.sub(r"(?<=\s)\S*$", "", text[:n_chars]) if len(text) > n_chars else text
 
 
-def render_diff(
-    records: Sequence[Change], notes: Iterable[str], *, color: bool, limit: int | None = None
-) -> str:
-    """Render notes, changes (within a limit conflicts come first) and their counts, like a diff of git."""
-    shown = group_equal(records)
-    if limit is not None and len(shown) > limit:
-        shown = sorted(shown, key=lambda equal: equal[0].action in WRITES)[:limit]
-    parts: list[Iterable[DiffLine]] = [[("note", [DiffSpan(f"# {note}")]) for note in notes]]
-    parts += [
-        _diff_lines(mask(equal[0])) if len(equal) == 1 else _equal_lines(equal, limit) for equal in shown
-    ]
-    texts = ["\n".join(_render_line(*line, color=color) for line in lines) for lines in parts]
-    n_more = len(records) - sum(map(len, shown))
-    more = f"and {n_more:,} more" if n_more else ""
-    return "\n\n".join(filter(None, [*texts, more, format_counts(count_actions(records))]))
+# -- Equal changes
 
 
 def has_texts(change: Change) -> bool:
@@ -165,27 +205,43 @@ def group_equal(records: Sequence[Change]) -> list[list[Change]]:
     ...     Change(action="patch", id=f"m{n}", before={"tags": old}, after={"tags": ("recipes", *old[1:])})
     ...     for n, old in enumerate(tags)
     ... ]
-    >>> [[change.id for change in equal] for equal in group_equal(records)]
+    >>> [[change.id for change in group] for group in group_equal(records)]
     [['m0', 'm1', 'm2'], ['m3']]
     """
     groups: dict[Hashable, list[Change]] = {}
     for place, change in enumerate(records):
+        # each text is looked at, and the changes of a merge are one decision with that of its keeper
         is_alone = change.action != "patch" or change.group is not None or has_texts(change)
         key = place if is_alone else (change.reason, *_replaced_values(change))
         groups.setdefault(key, []).append(change)
-    parts = ([equal] if len(equal) >= FEWEST_EQUAL else [[one] for one in equal] for equal in groups.values())
-    return [equal for part in parts for equal in part]
+    shown: list[list[Change]] = []
+    for group in groups.values():
+        if len(group) >= MIN_GROUP:
+            shown.append(group)
+        else:
+            shown += [[change] for change in group]
+    return shown
+
+
+def _conflicts_first(group: Sequence[Change]) -> bool:
+    """Return the sort key of a group: False, which comes first, for what will not be written."""
+    return group[0].action in WRITES
 
 
 def _replaced_values(change: Change) -> list[tuple[str, Value, Value]]:
     """List the values of each field that go and come; of names only those that differ."""
     replaced: list[tuple[str, Value, Value]] = []
-    for name in change.after:
-        old, new = change.before.get(name), change.after[name]
+    for name, new in change.after.items():
+        old = change.before.get(name)
         if isinstance(old, tuple) and isinstance(new, tuple):
-            old, new = (tuple(sorted(set(some) - set(others))) for some, others in ((old, new), (new, old)))
-        replaced.append((name, old, new))
+            replaced.append((name, _without(old, new), _without(new, old)))
+        else:
+            replaced.append((name, old, new))
     return replaced
+
+
+def _without(names: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(sorted(set(names) - set(others)))
 
 
 def describe_equal(records: Sequence[Change]) -> list[str]:
@@ -198,15 +254,19 @@ def describe_equal(records: Sequence[Change]) -> list[str]:
     >>> describe_equal(records)
     ['tags: recipe -> recipes, 16 memories']
     """
-    groups = sorted((equal for equal in group_equal(records) if len(equal) > 1), key=len, reverse=True)
-    return [
-        f"{'; '.join(_describe_replaced(*one) for one in _replaced_values(mask(equal[0])))}, {len(equal):,} memories"
-        for equal in groups[:MAX_LISTED]
-    ]
+    groups = [group for group in group_equal(records) if len(group) > 1]
+    described = []
+    for group in sorted(groups, key=len, reverse=True)[:MAX_LISTED]:
+        replaced = "; ".join(_describe_replaced(*values) for values in _replaced_values(mask(group[0])))
+        described.append(f"{replaced}, {len(group):,} memories")
+    return described
 
 
 def _describe_replaced(name: str, old: Value, new: Value) -> str:
-    return f"{name}: {text_of(old) or '(none)'} -> {text_of(new) or '(none)'}"
+    return f"{name}: {format_value(old) or '(none)'} -> {format_value(new) or '(none)'}"
+
+
+# -- Counts and losses
 
 
 def count_actions(records: Iterable[Change]) -> dict[str, int]:
@@ -219,17 +279,40 @@ def describe_losses(losses: Sequence[Loss], n_compared: int, *, with_texts: bool
     if not losses:
         return "Loses nothing that no other memory holds."
     values = number_of(len(losses), "value", "values")
-    of_which = "holds" if n_compared else "of this plan holds (the others were not loaded)"
-    some = [f"{loss.value} ({loss.kind}, {loss.field} of memory {loss.id})" for loss in losses]
-    if not with_texts:
-        some = [f"{n:,} {kind}" for kind, n in Counter(loss.kind for loss in losses).most_common()]
-    return f"Loses {values} that no other memory {of_which}: {list_some(some)}."
+    if with_texts:
+        examples = [f"{loss.value} ({loss.kind}, {loss.field} of memory {loss.id})" for loss in losses]
+    else:
+        examples = [f"{n:,} {kind}" for kind, n in Counter(loss.kind for loss in losses).most_common()]
+    if n_compared:
+        return f"Loses {values} that no other memory holds: {list_some(examples)}."
+    return (
+        f"Loses {values} that no other memory of this plan holds (the others were not loaded): "
+        f"{list_some(examples)}."
+    )
 
 
-def _diff_lines(change: Change) -> Iterator[DiffLine]:
+# -- Terminal
+
+
+def render_diff(
+    records: Sequence[Change], notes: Iterable[str], *, color: bool, limit: int | None = None
+) -> str:
+    """Render notes, changes (within a limit conflicts come first) and their counts, like a diff of git."""
+    groups = group_equal(records)
+    if limit is not None and len(groups) > limit:
+        groups = sorted(groups, key=_conflicts_first)[:limit]
+    parts: list[Iterable[DiffLine]] = [[("note", [DiffSpan(f"# {note}")]) for note in notes]]
+    parts += [_group_lines(each, limit) if len(each) > 1 else _change_lines(mask(each[0])) for each in groups]
+    texts = ["\n".join(_render_line(*line, color=color) for line in lines) for lines in parts]
+    n_more = len(records) - sum(map(len, groups))
+    more = f"and {n_more:,} more" if n_more else ""
+    return "\n\n".join(filter(None, [*texts, more, format_counts(count_actions(records))]))
+
+
+def _change_lines(change: Change) -> Iterator[DiffLine]:
+    """Yield the lines of one change: action and memory, reason, then each field that differs, and what is kept."""
     memory = f"memory {change.id}" if change.id else "a new memory"
-    name = f": {change.name}" if change.name else ""
-    yield "head", [DiffSpan(f"{change.action} {memory}{_row_of(change)}{name}")]
+    yield "head", [DiffSpan(f"{change.action} {memory}{_row_and_name(change)}")]
     if change.reason:
         yield "note", [DiffSpan(f"# {change.reason}")]
     for name in FIELDS:
@@ -242,57 +325,66 @@ def _diff_lines(change: Change) -> Iterator[DiffLine]:
         yield from ((" ", shorten([DiffSpan(line)])) for line in text.split("\n"))
 
 
-def _row_of(change: Change) -> str:
-    """Name the row of a change, unless the memory of a file is known by nothing else."""
-    return "" if change.row is None or change.id == f"row {change.row}" else f" (row {change.row})"
+def _row_and_name(change: Change) -> str:
+    """Return the row and the name of a change; no row if the id says it: memories of a file may be named "row n"."""
+    row = "" if change.row is None or change.id == f"row {change.row}" else f" (row {change.row})"
+    return f"{row}: {change.name}" if change.name else row
 
 
-def _equal_lines(equal: Sequence[Change], limit: int | None) -> Iterator[DiffLine]:
+def _group_lines(group: Sequence[Change], limit: int | None) -> Iterator[DiffLine]:
     """Yield what changes once for all memories, then the memories: all, or the first few if there is a limit."""
-    first = mask(equal[0])
-    yield "head", [DiffSpan(f"{first.action} {len(equal):,} memories")]
+    first = mask(group[0])
+    yield "head", [DiffSpan(f"{first.action} {len(group):,} memories")]
     if first.reason:
         yield "note", [DiffSpan(f"# {first.reason}")]
     for name, old, new in _replaced_values(first):
         yield "hunk", [DiffSpan(f"@@ {name} @@")]
         yield from _replaced_lines([spans_of(old, new)])
-    listed = equal if limit is None else equal[:MAX_LISTED]
+    listed = group if limit is None else group[:MAX_LISTED]
     yield "hunk", [DiffSpan("@@ memories @@")]
     for change in map(mask, listed):
-        name = f": {change.name}" if change.name else ""
-        yield " ", [DiffSpan(f"memory {change.id}{_row_of(change)}{name}")]
-    if len(listed) < len(equal):
-        yield " ", [DiffSpan(f"and {len(equal) - len(listed):,} more")]
+        yield " ", [DiffSpan(f"memory {change.id}{_row_and_name(change)}")]
+    if len(listed) < len(group):
+        yield " ", [DiffSpan(f"and {len(group) - len(listed):,} more")]
 
 
 def _field_lines(before: Value, after: Value) -> Iterator[DiffLine]:
+    """Yield the lines of a field: names and numbers on one line each, texts as a diff of their lines."""
     if not (isinstance(before, str) or isinstance(after, str)):
         yield from _replaced_lines([spans_of(before, after)])
         return
-    old, new = ([] if value is None else text_of(value).split("\n") for value in (before, after))
+    old, new = _lines_of(before), _lines_of(after)
     matcher = SequenceMatcher(None, old, new, autojunk=False)
     for group in matcher.get_grouped_opcodes(N_CONTEXT_LINES):
         for kind, begin, end, new_begin, new_end in group:
             removed, added = old[begin:end], new[new_begin:new_end]
             if kind == "equal":
                 yield from ((" ", shorten([DiffSpan(text)])) for text in removed)
-            elif len(removed) == len(added):  # compared line by line
+            elif len(removed) == len(added):  # as many lines as before: each is compared with its successor
                 yield from _replaced_lines([spans_of(*pair) for pair in zip(removed, added, strict=True)])
             else:
                 yield from _replaced_lines([([DiffSpan(text)], []) for text in removed])
                 yield from _replaced_lines([([], [DiffSpan(text)]) for text in added])
 
 
+def _lines_of(value: Value) -> list[str]:
+    return [] if value is None else format_value(value).split("\n")
+
+
 def _replaced_lines(pairs: Sequence[Sides]) -> Iterator[DiffLine]:
+    """Yield all lines that go, then all that come, as git does."""
     yield from (("-", shorten(old)) for old, _ in pairs if old)
     yield from (("+", shorten(new)) for _, new in pairs if new)
 
 
 def _render_line(kind: str, spans: Sequence[DiffSpan], *, color: bool) -> str:
-    marks = color and not all(span.is_changed for span in spans)
-    texts = ((on_one_line(span.text), marks and span.is_changed) for span in spans)
-    text = "".join(f"\x1b[7m{text}\x1b[27m" if is_marked else text for text, is_marked in texts)
-    line = (kind if len(kind) == 1 else "") + text
+    # inverse video shows the words that differ: in a line that differs throughout it would show nothing
+    has_marks = color and not all(span.is_changed for span in spans)
+    text = ""
+    for span in spans:
+        shown = on_one_line(span.text)
+        text += f"\x1b[7m{shown}\x1b[27m" if has_marks and span.is_changed else shown
+    line = f"{kind}{text}" if kind in {"-", "+", " "} else text
     return f"\x1b[{_COLORS[kind]}m{line}\x1b[0m" if color and _COLORS[kind] else line
 
 
@@ -306,8 +398,8 @@ def on_one_line(text: str) -> str:
 
 def render_plan_html(records: Sequence[Change], notes: Iterable[str], made: str) -> str:
     """Render changes for a notebook; beyond `MAX_SHOWN` they are counted."""
-    shown = sorted(group_equal(records), key=lambda equal: equal[0].action in WRITES)[:MAX_SHOWN]
-    rows = [row for equal in shown for row in _change_rows([mask(change) for change in equal])]
+    groups = sorted(group_equal(records), key=_conflicts_first)[:MAX_SHOWN]
+    rows = [row for group in groups for row in _table_rows([mask(change) for change in group])]
     return notebook_html(
         tag("b", format_counts(count_actions(records))),
         *(tag("div", note, class_="note") for note in notes),
@@ -315,7 +407,7 @@ def render_plan_html(records: Sequence[Change], notes: Iterable[str], made: str)
         wide_table(
             {"action": "7.5em", "row": "11em", "field": "8em", "before": "auto", "after": "auto"}, rows
         ),
-        count_more(len(records) - sum(map(len, shown)), "plan.changes"),
+        count_more(len(records) - sum(map(len, groups)), "plan.changes"),
     )
 
 
@@ -330,6 +422,62 @@ def count_more(n_more: int, where: str) -> Markup | None:
     return tag("div", f"and {n_more:,} more; {where} has all of them", class_="quiet") if n_more > 0 else None
 
 
+def _table_rows(group: Sequence[Change]) -> Iterator[Markup]:
+    """Render equal changes: a row for the reason, if there is one, and for each field and text that is kept.
+
+    Action and memories stand beside all of these rows, in cells that span them.
+    """
+    change = group[0]
+    rows = [tag("td", change.reason, colspan=3, class_="quiet")] if change.reason else []
+    for name, before, after in _shown_values(group):
+        rows.append(_field_cells(change, name, before, after))
+    for memory_id, text in change.keeps.items():
+        kept = tag("td", text, tag("div", f"memory {memory_id}", class_="quiet"), class_="text")
+        rows.append(tag("td", "kept", class_="quiet") + tag("td") + kept)
+    if not rows:
+        rows = [tag("td", colspan=3)]
+    kind = "go" if change.action in WRITES else "stop"
+    action = tag("td", tag("span", change.action, class_=kind), rowspan=len(rows))
+    memories = tag("td", *_name_memories(group), rowspan=len(rows))
+    yield tag("tr", action + memories + rows[0], class_="first")
+    yield from (tag("tr", cells) for cells in rows[1:])
+
+
+def _shown_values(group: Sequence[Change]) -> list[tuple[str, Value, Value]]:
+    """List the fields that are shown of equal changes, with the values before and after."""
+    change = group[0]
+    if len(group) > 1:
+        return _replaced_values(change)
+    shown = change.before.keys() | change.after.keys()
+    if change.action == "delete":  # only what people recognise a memory by
+        shown = {name for name in ("title", "content") if change.before.get(name)}
+    return [(name, change.before.get(name), change.after.get(name)) for name in FIELDS if name in shown]
+
+
+def _field_cells(change: Change, name: str, before: Value, after: Value) -> Markup:
+    """Render the cells of a field: its name, and both values with the words that differ marked."""
+    if change.action in ("patch", "conflict"):
+        old, new = spans_of(before, after)
+    else:  # the memory comes or goes as a whole
+        old, new = [DiffSpan(format_value(before))], [DiffSpan(format_value(after))]
+    return tag("td", name, class_="quiet") + _value_cell(old, "del") + _value_cell(new, "ins")
+
+
+def _value_cell(spans: Sequence[DiffSpan], mark: str) -> Markup:
+    return tag("td", *(tag(mark, text) if is_changed else text for text, is_changed in spans), class_="text")
+
+
+def _name_memories(group: Sequence[Change]) -> list[object]:
+    """Name the memory of a change, or count those of several and name the first few."""
+    if len(group) == 1:
+        return list(_name_memory(group[0]))
+    named: list[object] = [tag("b", f"{len(group):,} memories")]
+    named += [tag("div", *_name_memory(change)) for change in group[:MAX_LISTED]]
+    if len(group) > MAX_LISTED:
+        named.append(tag("div", f"and {len(group) - MAX_LISTED:,} more", class_="quiet"))
+    return named
+
+
 def _name_memory(change: Change) -> Iterator[object]:
     """Yield row, id and name of the memory of a change."""
     memory_id = change.id or ""
@@ -337,38 +485,3 @@ def _name_memory(change: Change) -> Iterator[object]:
     yield change.row
     yield tag("span", f" {short}", class_="quiet", title=memory_id) if change.id else None
     yield tag("div", change.name) if change.name else None
-
-
-def _change_rows(equal: Sequence[Change]) -> Iterator[Markup]:
-    """Render the reason, if there is one, then a row for each field; beside all of them, action and memories."""
-    change, *others = equal
-    lines = [tag("td", change.reason, colspan=3, class_="quiet")] if change.reason else []
-    shown = change.before.keys() | change.after.keys()
-    if change.action == "delete":  # by which one knows what goes
-        shown = {name for name in ("title", "content") if change.before.get(name)}
-    values = {name: (change.before.get(name), change.after.get(name)) for name in FIELDS if name in shown}
-    if others:
-        values = {name: (old, new) for name, old, new in _replaced_values(change)}
-    for name, (before, after) in values.items():
-        sides: Sides = [DiffSpan(text_of(before))], [DiffSpan(text_of(after))]
-        if change.action in ("patch", "conflict"):  # others come or go as a whole
-            sides = spans_of(before, after)
-        lines.append(tag("td", name, class_="quiet"))
-        for spans, mark in zip(sides, ("del", "ins"), strict=True):
-            parts = (tag(mark, text) if is_changed else text for text, is_changed in spans)
-            lines[-1] += tag("td", *parts, class_="text")
-    for memory_id, text in change.keeps.items():
-        kept = tag("td", text, tag("div", f"memory {memory_id}", class_="quiet"), class_="text")
-        lines.append(tag("td", "kept", class_="quiet") + tag("td") + kept)
-    first, *rest = lines or [tag("td", colspan=3)]
-    kind = "go" if change.action in WRITES else "stop"
-    n_rows = len(rest) + 1
-    action = tag("td", tag("span", change.action, class_=kind), rowspan=n_rows)
-    named = [tag("b", f"{len(equal):,} memories")] if others else []
-    named += [
-        tag("div", *_name_memory(one)) if others else join(_name_memory(one)) for one in equal[:MAX_LISTED]
-    ]
-    if len(equal) > MAX_LISTED:
-        named.append(tag("div", f"and {len(equal) - MAX_LISTED:,} more", class_="quiet"))
-    yield tag("tr", action + tag("td", *named, rowspan=n_rows) + first, class_="first")
-    yield from (tag("tr", cells) for cells in rest)

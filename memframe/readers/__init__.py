@@ -92,7 +92,7 @@ def read_memories(
     """
     if format not in (*FORMATS, "auto", "memframe"):
         raise ConfigError(
-            f"format={format!r:.60}: there is 'auto', 'memframe', {', '.join(map(repr, FORMATS))}"
+            f"format={format!r:.60} is unknown: choose 'auto', 'memframe', {', '.join(map(repr, FORMATS))}"
         )
     known = read_zone(zone)
     if not isinstance(path_or_text, str | PathLike):
@@ -128,7 +128,7 @@ def join_reads(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
     reports, named = [frame.attrs[READ] for frame in frames], []
     for frame, report in zip(frames, reports, strict=True):
         if report["format"] == "memframe":
-            raise FrameError(f"{report['file']} is an archive of memframe: read it on its own.")
+            raise FrameError(f"{report['file']} is an archive of memframe: read it separately.")
         files = [str(Path(report["file"], name if isinstance(name, str) else "")) for name in frame["file"]]
         named.append(frame.assign(file=pd.array(files, "str")))
     together = pd.concat(named, ignore_index=True)
@@ -226,7 +226,7 @@ def _choose(source: Input, name: str) -> tuple[Format, list[Document]]:
         found.append("markdown")
     if len(found) > 1:
         raise FrameError(
-            f"{source.name} fits several formats, {' and '.join(found)}: say which with format= (--format on the "
+            f"{source.name} fits several formats, {' and '.join(found)}: choose one with format= (--format on the "
             "command line)."
         )
     if not found:
@@ -249,30 +249,28 @@ def _refuse(source: Input) -> None:
 
 def _unknown(source: Input) -> FrameError:
     """Return the error for what no reader knows; it names the keys of an object, or of the first one in a list."""
-    if source.documents and all(each.form == "text" and not each.value.strip() for each in source.documents):
-        return FrameError(
-            f"{source.name} is empty, so of no known format: check the path, or export it again"
-        )
+    if all(each.form == "text" and not each.value.strip() for each in source.documents):
+        return FrameError(f"{source.name} is empty: check the path, or export it again")
     first = source.documents[0] if source.documents else None
     if first is not None and first.form == "text" and (columns := read_header(first.value)):
         return FrameError(
-            f"{source.name} is not read: none of its columns ({_list_keys(columns)}) is known to hold texts. Rename "
-            "the one that does to `content`."
+            f"{source.name} has no column that is known to hold texts ({_list_keys(columns)}): rename the one that "
+            "does to `content`."
         )
     value = first.value if first is not None and first.form in ("json", "lines") else None
     entry = value[0] if isinstance(value, list) and value else value
     if not isinstance(entry, dict):
         return FrameError(
-            f"{source.name} is of no known format ({', '.join(FORMATS)}): check that it is the export itself. A list "
-            "has lines such as `[2024-05-01] - text`, a table a column `content`; format='pasted' takes any lines, "
-            "format='markdown' any text."
+            f"{source.name} is of no known format ({', '.join(FORMATS)}): check that it is the exported file. A list "
+            "needs lines such as `[2024-05-01] - text`, a table needs a column `content`. To read any lines, choose "
+            "the format 'pasted'; to read any text, choose 'markdown' (--format on the command line)."
         )
     advice = (
-        " An export that mem0's Platform shapes by a schema is the answer of a language model: list the memories with "
+        " If mem0's Platform generated it from a schema, it is the answer of a language model: list the memories with "
         "POST /v3/memories/ instead."
     )
     return FrameError(
-        f"{source.name} is not read: its keys ({_list_keys(entry)}) belong to no known format. If it is a list of "
+        f"{source.name} is of no known format: its keys are {_list_keys(entry)}. If it is a list of "
         f"memories, rename the key of their text to `content`.{advice if value is entry else ''}"
     )
 

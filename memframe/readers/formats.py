@@ -556,7 +556,7 @@ REFUSALS: tuple[tuple[Callable[[Document], bool], str], ...] = (
         is_conversation,
         (
             "it is a conversation, which holds what was said, not what is remembered. If its messages are memories "
-            "all the same, say so with format='table' (--format on the command line)"
+            "all the same, read them with format='table' (--format on the command line)"
         ),
     ),
 )

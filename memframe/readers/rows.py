@@ -273,7 +273,7 @@ class Collector:
             shown = ", ".join(readable[:3]) + (
                 f" and {len(readable) - 3:,} more" if len(readable) > 3 else ""
             )
-            yield f"Not read, as of another format: {shown}; read each on its own."
+            yield f"Not read, because they have another format: {shown}. Read each separately."
         if n := report["unread_files"] - len(readable):
             yield f"Not opened: {number_of(n, 'other file', 'other files')}."
         if note:

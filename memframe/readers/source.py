@@ -137,7 +137,7 @@ def open_text(text: str) -> Input:
 def open_path(path: Path) -> Input:
     """Decode a file, or the files of a folder or archive."""
     name = printable(str(path))
-    advice = "check the path. What is not a path but a text has a line end."
+    advice = "check the path. To pass a text instead of a path, end it with a line break."
     with raise_os_errors_as(FrameError, f"{name} cannot be read", advice):
         if "\0" not in str(path) and path.is_dir():
             return _open_folder(path, name)
@@ -217,7 +217,9 @@ def _check_members(members: list[zipfile.ZipInfo], name: str) -> None:
             zipfile.ZIP_STORED,
             zipfile.ZIP_DEFLATED,
         ):  # others unpack in one piece
-            raise FrameError(f"{place} is packed in a way that is not read here: unpack it yourself.")
+            raise FrameError(
+                f"{place} is packed with a method that memframe does not support: unpack it yourself."
+            )
         check_growth(member.file_size, member.compress_size, name)
     sizes = (sum(member.file_size for member in members), sum(member.compress_size for member in members))
     check_growth(*sizes, name)  # many small ones are a large one
@@ -248,9 +250,7 @@ def decode(data: bytes, name: str) -> Document:
         raise FrameError(f"{name} is text in UTF-16: save it as UTF-8.")
     for begin, what in _BINARY.items():
         if data.startswith(begin):
-            raise FrameError(
-                f"{name} is {what}, not a list of memories: pass the file that the export is in."
-            )
+            raise FrameError(f"{name} is {what}, not a list of memories: pass the exported file.")
     try:
         begin = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
         return _decode_text(data.decode("utf-8-sig"), name)._replace(begin=begin)
@@ -355,8 +355,8 @@ def _decode_json(text: str, name: str) -> Document:
                 "it, or export it again."
             ) from None
         raise FrameError(
-            f"{name} is not JSON from line {error.lineno:,}, column {error.colno:,} on: it was cut off or changed. "
-            "Get it again."
+            f"{name} is not valid JSON at line {error.lineno:,}, column {error.colno:,}: it was cut off or changed. "
+            "Export it again."
         ) from None
     except (RecursionError, ValueError) as error:
         cause = (

@@ -103,7 +103,7 @@ class ConnectionBounds:
             return True
 
 
-class _StallWatch:
+class StallWatch:
     """Time in which a client has taken hardly anything of an answer."""
 
     def __init__(self) -> None:
@@ -111,9 +111,13 @@ class _StallWatch:
         self._stalled_s = 0.0
 
     def has_stalled(self, unsent_bytes: int) -> bool:
-        """Compare with the bytes that were unsent `LOOK_EVERY_S` ago; True after `ANSWER_TIMEOUT_S` of hardly any."""
-        taken, self.unsent_bytes = self.unsent_bytes - unsent_bytes, unsent_bytes
-        is_taking = unsent_bytes == 0 or taken >= MIN_ANSWER_BYTES_PER_S * LOOK_EVERY_S
+        """Compare with the bytes that were unsent `LOOK_EVERY_S` ago; True after `ANSWER_TIMEOUT_S` of hardly any.
+
+        More unsent bytes than before are a sign of a client that takes them, too: a streamed answer is written only
+        after most of what was written before has been sent.
+        """
+        change, self.unsent_bytes = abs(self.unsent_bytes - unsent_bytes), unsent_bytes
+        is_taking = unsent_bytes == 0 or change >= MIN_ANSWER_BYTES_PER_S * LOOK_EVERY_S
         self._stalled_s = 0.0 if is_taking else self._stalled_s + LOOK_EVERY_S
         return self._stalled_s > ANSWER_TIMEOUT_S
 
@@ -128,7 +132,7 @@ class BoundedProtocol(HttpToolsProtocol):
                                               `KEEP_ALIVE_S` on top
     head      the first byte of a request     the same moment: the time of waiting counts  is refused with 408
     body      the last header                 `REQUEST_TIMEOUT_S`                          is refused with 408
-    waiting   the last byte of the body       no deadline until the answer is complete     see `_StallWatch`
+    waiting   the last byte of the body       no deadline until the answer is complete     see `StallWatch`
     ========  ==============================  ===========================================  ==================
 
     Bytes are counted until the headers are complete, and again between the chunks of a body. The methods that uvicorn
@@ -146,7 +150,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._refused = False
         self._head_bytes = 0
         self._uncounted_bytes = 0  # received since a header, chunk or body was last complete
-        self._stall_watch = _StallWatch()
+        self._stall_watch = StallWatch()
         self._deadline: float | None = self.loop.time() + HEAD_TIMEOUT_S
         self._timer = self.loop.call_later(LOOK_EVERY_S, self._look)
         self._address = self.client[0] if self.client else ""

@@ -105,6 +105,42 @@ def test_what_is_redacted_somewhere_is_shown_nowhere_or_named_for_review(secret,
         assert not any(re.search(rf"(?<![^\W_]){re.escape(secret)}(?![^\W_])", text) for text in shown)
 
 
+TOLD_IN = (
+    "The {what} of the boathouse is {secret}",
+    "Note: the {what} of the boathouse is {secret}, room {n}. Ask Ada.",
+)
+
+
+@given(
+    st.lists(
+        st.builds(
+            lambda told, what, secret, n: (told.format(what=what, secret="{}", n=n), secret),
+            st.sampled_from(TOLD_IN),
+            st.sampled_from(["door code", "wifi password"]),
+            st.sampled_from(["Xk%9wQe!", "7Hk%9wQe!", "hunter2!xQ9", "2580#", "4711#"]),
+            st.integers(0, 2),
+        ),
+        min_size=2,
+        max_size=12,
+    )
+)
+def test_a_secret_has_one_mark_wherever_it_stands(told):
+    values = {
+        f"m{n}": dict.fromkeys(FIELDS) | {"content": text.format(secret)}
+        for n, (text, secret) in enumerate(told)
+    }
+    findings = find_secrets(pd.DataFrame([{"id": row, **fields} for row, fields in values.items()]))
+    sure = findings[findings.action == "redact"]
+    new = redact_memories(sure, values, searched=search_memories(values))
+    marks = {}
+    for memory_id, (text, secret) in zip(values, told, strict=True):
+        if memory_id in new:
+            before, after = text.split("{}")
+            mark = new[memory_id].values["content"].removeprefix(before).removesuffix(after)
+            marks.setdefault(secret, set()).add(mark)
+    assert all(len(names) == 1 for names in marks.values())
+
+
 def redacted_text(text, chosen=lambda finding: True):
     findings = find_secrets(memories_of([{"id": "m1", "content": text}]))
     findings = findings[[chosen(finding) for finding in findings.itertuples()]]

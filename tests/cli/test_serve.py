@@ -85,7 +85,7 @@ def test_lines_of_the_first_start_are_pasted_into_a_shell(tmp_path):
     base_url = lines[0].strip().removeprefix("export MEMFRAME_BASE_URL=")
     assert pasted.stdout == f"no requests\n{base_url} http://127.0.0.1/callback\n", pasted.stderr
     assert "These secrets are shown only once: keep them." in remarks
-    assert f"Dashboard, where people decide: {base_url.removesuffix('/api/v1')}" in remarks
+    assert f"Dashboard, where users approve requests: {base_url.removesuffix('/api/v1')}" in remarks
 
 
 @pytest.fixture

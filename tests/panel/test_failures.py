@@ -41,7 +41,7 @@ def test_a_key_that_is_refused_is_typed_again(bare, user, show):
     [
         ("", "", "Fill in “Address of the API” first."),
         ("http://127.0.0.1:9/api/v1", "", "Fill in “API key” first."),
-        ("http://memory.example/api/v1", "x", "“Address of the API” is plain http to another machine"),
+        ("http://memory.example/api/v1", "x", "“Address of the API” uses plain http to another machine"),
     ],
 )
 def test_what_is_missing_or_unsafe_is_named_as_on_the_screen(bare, show, base_url, key, says):
@@ -53,7 +53,7 @@ def test_what_is_missing_or_unsafe_is_named_as_on_the_screen(bare, show, base_ur
 def test_a_service_that_cannot_be_reached_is_tried_again(bare, user, show, proxy):
     proxy.script(ISSUE_TOKEN, cut, cut, cut)
     seen = signing_in(show, proxy.base_url, user.service.api_key)
-    assert "broke off" in seen.text
+    assert "closed the connection" in seen.text
     seen.click("Sign in")
     assert "Step 2 of 5" in seen.text
 

@@ -123,6 +123,7 @@ def test_the_table_shows_both_sides_with_the_difference_marked():
     assert "<b>1 patch</b>" in html
     assert "Ada <del>likes</del> tea" in html
     assert "Ada <ins>loves</ins> tea" in html
+    assert "None" not in html
 
 
 def test_the_table_ends_and_says_how_many_there_are():

@@ -203,6 +203,29 @@ def test_who_does_not_read_the_answer_is_let_go(monkeypatch, impatient):
     assert tries > 1, "the answer was never in anybody's way"
 
 
+@pytest.mark.parametrize(
+    ("unsent", "has_stalled"),
+    [
+        ([60_000] * 12, True),
+        (range(60_000, 48_000, -1000), True),
+        (range(900_000, 0, -75_000), False),
+        (range(20_000, 260_000, 20_000), False),
+        ([60_000] * 5 + [0] + [60_000] * 5, False),
+    ],
+    ids=[
+        "takes nothing",
+        "takes hardly anything",
+        "takes a long answer",
+        "takes a stream",
+        "takes all of it",
+    ],
+)
+def test_who_takes_an_answer_has_not_stalled(monkeypatch, unsent, has_stalled):
+    monkeypatch.setattr(bounds, "LOOK_EVERY_S", 5)  # which the service of this module shortens
+    watch = bounds.StallWatch()
+    assert any(watch.has_stalled(n_bytes) for n_bytes in unsent) == has_stalled
+
+
 def until_let_in(local, tries=2000):
     """Ask until a connection is not refused; how many it took."""
     for n in range(tries):

@@ -26,7 +26,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from memframe.service.store.engine import Queries, SqlStatement, writing
-from memframe.service.store.memories import GRANTED_MANY, as_memory
+from memframe.service.store.memories import SELECT_GRANTED_MANY, as_memory
 from memframe.wire import MemoryBlob
 
 MAX_BATCH = 64
@@ -236,7 +236,7 @@ class LookupBatcher(BatchWorkers[dict[str, Any]]):
 
     def _work(self, batch: list[Item[dict[str, Any]]]) -> None:
         wanted = [{"place": place, **item.task} for place, item in enumerate(batch)]
-        rows = self._readers.queries().rows(GRANTED_MANY, wanted=msgspec.json.encode(wanted).decode())
+        rows = self._readers.queries().rows(SELECT_GRANTED_MANY, wanted=msgspec.json.encode(wanted).decode())
         found = {row[0]: row[1:] for row in rows}
         for place, item in enumerate(batch):
             try:

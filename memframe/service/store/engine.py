@@ -7,11 +7,18 @@ so threads of a process queue for a lock of this process, and only processes com
 PostgreSQL: a write locks the user's row first, so that writes of one user are serialized. Lock and network waits are
 bounded. Connections that the server has closed, because it was restarted, are replaced before they are used.
 
-There are two ways to the data. Calls to the API read and write memories by SQL on the driver's cursor (`Queries`): by
-SQLAlchemy the same statements would take 1.3 times the processor's work of a whole "create" or "get" on SQLite, and 1.9
-times that of a "list of 100" (``benchmarks/service.py``). Accounts, requests and tokens, which are asked for rarely,
-are `Records` of SQLAlchemy; so is a new query, unless each call needs it. Rows of `Queries` are the driver's tuples;
-errors are SQLAlchemy's in both.
+There are two ways to the data; a new query goes the first way, unless each call to the API needs it.
+
+=========  ======================================  =====================================================
+way        used for                                gives
+=========  ======================================  =====================================================
+`Records`  accounts, access requests and tokens    structs, from expressions of SQLAlchemy
+`Queries`  memories and tags, in calls to the API  tuples of the driver, from SQL for SQLite and PostgreSQL
+=========  ======================================  =====================================================
+
+The second way is there for its speed: by SQLAlchemy the same statements would take 1.3 times the processor's work of a
+whole "create" or "get" on SQLite, and 1.9 times that of a "list of 100" (``benchmarks/service.py``). Errors are
+SQLAlchemy's on both.
 """
 
 from __future__ import annotations
@@ -38,13 +45,20 @@ from memframe.service.store.schema import REVISION, alembic_version, meta, metad
 IN_USE = "the database is in use; stop the service and everything else that is connected to it, and try again"
 
 BUSY_TIMEOUT_MS = 10_000
+"""Longest wait for SQLite's lock."""
+
 BUSY_POLL_MS = 3
+"""Time between two tries of a writer of another process; it does not grow, so that none is starved."""
 
 LOCK_TIMEOUT_MS = 10_000
+"""Longest wait for a lock of PostgreSQL."""
+
 NETWORK_TIMEOUTS = {"connect_timeout": 10, "tcp_user_timeout": 10_000}
 """Parameters of psycopg, in seconds and in milliseconds; the address may set others."""
 
 SESSION_END_POLLS = 20
+"""Looks for sessions of PostgreSQL that are about to end, a tenth of a second apart."""
+
 SCHEMA_LOCK = 0x6D656D66  # any number that nobody else locks in the same database
 
 _SHUTDOWN = "57P"
@@ -349,14 +363,15 @@ class SqlStatement:
 
 def insert_into(table: sa.Table) -> SqlStatement:
     names = table.columns.keys()
-    return SqlStatement(f"INSERT INTO {table.name} ({', '.join(names)}) VALUES (:{', :'.join(names)})")  # noqa: S608 - our own names
+    parameters = ", ".join(f":{name}" for name in names)
+    return SqlStatement(f"INSERT INTO {table.name} ({', '.join(names)}) VALUES ({parameters})")  # noqa: S608 - our own names
 
 
 class Queries:
     """Run statements on one connection.
 
-    With ``caches=True``, repeated reads are answered from memory: only in a transaction that holds the lock. `broken`
-    is True once the connection was lost.
+    With ``caches=True``, `cached` keeps what was read, so use it only in a transaction that holds the lock. `broken` is
+    True once the connection was lost.
     """
 
     def __init__(self, connection: Connection, *, caches: bool = False) -> None:
@@ -380,6 +395,10 @@ class Queries:
             self._cache[key] = find()
         found: Result = self._cache[key]
         return found
+
+    def run_once(self, statement: SqlStatement, **parameters: Any) -> None:
+        """Run a statement, but not again on an object that caches: once in a transaction."""
+        self.cached((statement.sqlite,), lambda: self.run(statement, **parameters))
 
     def rows(self, statement: SqlStatement, **parameters: Any) -> list[Row]:
         self._execute(statement, parameters)

@@ -1,6 +1,6 @@
 """One user's memories and tags, read and written under a live grant.
 
-A developer gets a `Memories` only by `Store.granted` and `Store.write`: there the database decides whether the user's
+A developer gets a `Memories` only by `Store.reading` and `Store.write`: there the database decides whether the user's
 memories are open to the developer now. The operator and the user, who need no grant, get one by `Store.transaction_of`
 and `Store.snapshot_of`. Every query is bound to the one user.
 
@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
 
 import msgspec
@@ -40,6 +40,8 @@ from memframe.service.store.schema import idempotency_keys, tags, tombstones, us
 from memframe.service.validation import MAX_USER_TAGS, PLAIN_TEXTS
 from memframe.wire import MAX_SCORES, MemoryBlob, MemoryBlobResponse, MemoryPage, Tag
 
+Columns = TypeVar("Columns", bound=Sequence[Any])
+
 RESTORABLE = timedelta(days=30)
 """Time for which a deleted memory can be restored."""
 
@@ -50,59 +52,68 @@ TAG_COLOR = "#6b7280"
 """Colour of tags that a write has created: a neutral grey."""
 
 BATCH = 1000
-"""Memories that are read at a time, where all of them are."""
+"""Memories that one query reads where all of a user are needed."""
 
-_ANSWERED = MemoryBlobResponse.__struct_fields__
-_STORED = MemoryBlob.__struct_fields__
-_LISTS = tuple(map(_STORED.index, NAMES_FIELDS))
-_SEARCHED = tuple(name for name in TEXT_FIELDS if name != "content")
-_LATER = {field.name for field in MEMORY_FIELDS if field.since > 1}
-_COLUMNS = ", ".join(f"memories.{name}" for name in _STORED)
-_THIS = "memories.user_id = :user_id AND memories.id = :memory_id"
+# -- Statements
 
-_ONE = SqlStatement(f"SELECT {_COLUMNS} FROM memories WHERE {_THIS}")
-_AT = SqlStatement(f"SELECT {_COLUMNS} FROM memories WHERE user_id = :user_id AND seq = :seq")
-_GRANTED_ONE = SqlStatement(
+
+_RESPONSE_FIELDS = MemoryBlobResponse.__struct_fields__
+_COLUMN_NAMES = MemoryBlob.__struct_fields__
+_LIST_POSITIONS = tuple(map(_COLUMN_NAMES.index, NAMES_FIELDS))
+_SEARCHED_COLUMNS = tuple(name for name in TEXT_FIELDS if name != "content")
+_LATER_FIELDS = {field.name for field in MEMORY_FIELDS if field.since > 1}
+"""Fields that memories had not when the first tombstones were written."""
+
+_COLUMNS = ", ".join(f"memories.{name}" for name in _COLUMN_NAMES)
+_WHERE_THIS = "memories.user_id = :user_id AND memories.id = :memory_id"
+
+_SELECT_ONE = SqlStatement(f"SELECT {_COLUMNS} FROM memories WHERE {_WHERE_THIS}")
+_SELECT_BY_SEQ = SqlStatement(f"SELECT {_COLUMNS} FROM memories WHERE user_id = :user_id AND seq = :seq")
+_SELECT_GRANTED = SqlStatement(
     select_granted(
         f"users.key_version, {_COLUMNS}",
         "LEFT JOIN memories ON memories.user_id = users.id AND memories.id = :memory_id",
     )
 )
 _JOIN_WANTED = "JOIN memories ON memories.user_id = users.id AND memories.id = :memory_id"
-GRANTED_MANY = SqlStatement(
+SELECT_GRANTED_MANY = SqlStatement(
     "SELECT wanted.place, one.* FROM json_to_recordset(CAST(:wanted AS json)) AS wanted(place integer, "
     "developer_id text, epoch integer, user_id text, memory_id text), "
     f"LATERAL ({select_granted(_COLUMNS, _JOIN_WANTED).replace(':', 'wanted.')}) AS one"
 )
 """Memories by developer, epoch, user and id, each under its own grant; for PostgreSQL.
 
-The keys are one JSON parameter: PostgreSQL then plans the statement once, with arrays every time again.
+The parameters of the query for one memory become columns of `wanted`, so that query must hold no other colon. The keys
+are one JSON parameter because PostgreSQL then plans the statement once; with arrays it would plan it each time.
 """
 
-_DELETE = SqlStatement(f"DELETE FROM memories WHERE {_THIS} RETURNING {_COLUMNS}")
+_DELETE_ONE = SqlStatement(f"DELETE FROM memories WHERE {_WHERE_THIS} RETURNING {_COLUMNS}")
 _DELETE_ALL, _DELETE_ALL_TAGS, _DELETE_ALL_TOMBSTONES = (
     SqlStatement(f"DELETE FROM {table} WHERE user_id = :user_id")
     for table in ("memories", "tags", "tombstones")
 )
-_COUNT = SqlStatement("SELECT count(*) FROM memories WHERE user_id = :user_id")
-_RESEAL = SqlStatement("UPDATE memories SET content = :sealed WHERE seq = :seq")
+_COUNT_MEMORIES = SqlStatement("SELECT count(*) FROM memories WHERE user_id = :user_id")
+_SET_CONTENT = SqlStatement("UPDATE memories SET content = :sealed WHERE seq = :seq")
 
-_INSERT = f"INSERT INTO memories ({', '.join(_STORED)}) VALUES (:{', :'.join(_STORED)})"
-_LINKS = "INSERT INTO memory_tags (tag_id, memory_seq) SELECT"
+_PARAMETERS = ", ".join(f":{name}" for name in _COLUMN_NAMES)
+_INSERT_MEMORY = f"INSERT INTO memories ({', '.join(_COLUMN_NAMES)}) VALUES ({_PARAMETERS})"
+_INSERT_LINKS = "INSERT INTO memory_tags (tag_id, memory_seq) SELECT"
 _EACH_TAG = "json_array_elements_text(CAST(CAST(:tag_ids AS text) AS json)) AS tag_id"
-_ADD = {
+_ADD_MEMORY = {
     "sqlite": (
-        SqlStatement(_INSERT),
-        SqlStatement(f"{_LINKS} value, last_insert_rowid() FROM json_each(:tag_ids)"),
+        SqlStatement(_INSERT_MEMORY),
+        SqlStatement(f"{_INSERT_LINKS} value, last_insert_rowid() FROM json_each(:tag_ids)"),
     ),
     "postgresql": (  # one statement is one round trip
-        SqlStatement(f"WITH added AS ({_INSERT} RETURNING seq) {_LINKS} tag_id, seq FROM added, {_EACH_TAG}"),
+        SqlStatement(
+            f"WITH added AS ({_INSERT_MEMORY} RETURNING seq) {_INSERT_LINKS} tag_id, seq FROM added, {_EACH_TAG}"
+        ),
     ),
 }
-_UNLINK = SqlStatement("DELETE FROM memory_tags WHERE memory_seq = :seq")
-_LINK = SqlStatement(
-    f"{_LINKS} value, :seq FROM json_each(:tag_ids)",
-    postgresql=f"{_LINKS} tag_id, CAST(:seq AS bigint) FROM {_EACH_TAG}",
+_DELETE_LINKS = SqlStatement("DELETE FROM memory_tags WHERE memory_seq = :seq")
+_ADD_LINKS = SqlStatement(
+    f"{_INSERT_LINKS} value, :seq FROM json_each(:tag_ids)",
+    postgresql=f"{_INSERT_LINKS} tag_id, CAST(:seq AS bigint) FROM {_EACH_TAG}",
 )
 
 _WRAPPED_KEY = SqlStatement(
@@ -111,14 +122,14 @@ _WRAPPED_KEY = SqlStatement(
 _ADD_KEY = insert_into(user_keys)
 _SET_KEY_VERSION = SqlStatement("UPDATE users SET key_version = :version WHERE id = :user_id")
 
-_TAG = ", ".join(Tag.__struct_fields__)
-_ALL_TAGS = SqlStatement(f"SELECT {_TAG} FROM tags WHERE user_id = :user_id ORDER BY name, id")
-_ONE_TAG = SqlStatement(f"SELECT {_TAG} FROM tags WHERE user_id = :user_id AND id = :tag_id")
+_TAG_COLUMNS = ", ".join(Tag.__struct_fields__)
+_SELECT_TAGS = SqlStatement(f"SELECT {_TAG_COLUMNS} FROM tags WHERE user_id = :user_id ORDER BY name, id")
+_SELECT_TAG = SqlStatement(f"SELECT {_TAG_COLUMNS} FROM tags WHERE user_id = :user_id AND id = :tag_id")
 _COUNT_TAGS = SqlStatement("SELECT count(*) FROM tags WHERE user_id = :user_id")
 _ADD_TAG = insert_into(tags)
-_SET_ENABLED = SqlStatement(
+_ENABLE_TAG = SqlStatement(
     "UPDATE tags SET is_enabled = :enabled, updated_at = :now WHERE user_id = :user_id AND name = :name "
-    f"RETURNING {_TAG}"
+    f"RETURNING {_TAG_COLUMNS}"
 )
 
 
@@ -148,13 +159,13 @@ _FIND_REQUEST = SqlStatement(
 )
 
 
-@cache  # of the sets of fields that a write can change
+@cache  # bounded: one statement for each set of fields that a write can change
 def _update_of(names: frozenset[str]) -> SqlStatement:
     changes = ", ".join(f"{name} = :new_{name}" for name in sorted(names))
-    return SqlStatement(f"UPDATE memories SET {changes} WHERE {_THIS} RETURNING {_COLUMNS}, seq")
+    return SqlStatement(f"UPDATE memories SET {changes} WHERE {_WHERE_THIS} RETURNING {_COLUMNS}, seq")
 
 
-@cache  # of the numbers of tags that a memory can have
+@cache  # bounded: one statement for each number of tags that a memory can have
 def _tag_ids_by_name(n_names: int) -> SqlStatement:
     names = ", ".join(f":name_{number}" for number in range(n_names))
     return SqlStatement(f"SELECT name, id FROM tags WHERE user_id = :user_id AND name IN ({names})")
@@ -241,22 +252,27 @@ class Memories:
 
         Return the number of memories that were sealed again, and of those that the old key did not open.
         """
-        before, user_id, version = self.key, self.user_id, self.key_version + 1
-        wrapped = self._master_key.new_user_key(user_id=user_id, version=version)
+        old = self.key
+        version = self.key_version + 1
+        wrapped = self._master_key.new_user_key(user_id=self.user_id, version=version)
         self.queries.run(
-            _ADD_KEY, user_id=user_id, version=version, wrapped_key=wrapped, created_at=self._now
+            _ADD_KEY, user_id=self.user_id, version=version, wrapped_key=wrapped, created_at=self._now
         )
-        self.queries.run(_SET_KEY_VERSION, user_id=user_id, version=version)
-        self.key, self.key_version = self._master_key.open_user_key(user_id, version, wrapped), version
-        keys = (before.version, before.key), (version, self.key.key)
-        rekeying = Rekeying(*keys, user_id=user_id, layouts=KNOWN_LAYOUTS)
-        n_sealed = n_rows = 0
+        self.queries.run(_SET_KEY_VERSION, user_id=self.user_id, version=version)
+        self.key_version = version
+        # in place of the cached one
+        self.key = self._master_key.open_user_key(self.user_id, version, wrapped)
+        rekeying = Rekeying(
+            (old.version, old.key), (version, self.key.key), user_id=self.user_id, layouts=KNOWN_LAYOUTS
+        )
+        n_sealed = n_unopened = 0
         for batch in self.contents():
             resealed = {seq: rekeying.reseal(content) for seq, content in batch}
-            opened = {seq: content for seq, content in resealed.items() if content is not None}
-            self.replace_contents(opened)
-            n_sealed, n_rows = n_sealed + len(opened), n_rows + len(batch)
-        return n_sealed, n_rows - n_sealed
+            sealed = {seq: content for seq, content in resealed.items() if content is not None}
+            self.replace_contents(sealed)
+            n_sealed += len(sealed)
+            n_unopened += len(batch) - len(sealed)
+        return n_sealed, n_unopened
 
     # Reading
 
@@ -272,9 +288,9 @@ class Memories:
         if chosen.search:
             rows, has_more = self._search(chosen, after, limit)
         else:
-            rows, has_more = self._list(_STORED, chosen, after, limit, max_bytes)
+            rows, has_more = self._list(_COLUMN_NAMES, chosen, after, limit, max_bytes)
         further = self._master_key.cursors.seal(rows[-1][0], chosen) if has_more else None
-        return MemoryPage([as_memory(row, 1) for row in rows], further)
+        return MemoryPage([as_memory(columns) for _, *columns in rows], further)
 
     def _search(self, chosen: MemoryFilter, after: int, limit: int) -> tuple[list[Row], bool]:
         """Find the memories of which a searched text or the content has the (case-folded) search text.
@@ -282,24 +298,22 @@ class Memories:
         Batches are opened and searched in order until the page is full. Content that the key does not open has no
         text. Nothing that was opened is kept.
         """
-        words, ascii_words = chosen.search, chosen.search.encode()
         found: list[Row] = []
         n_bytes, has_more = 0, True
         while has_more:
-            batch, has_more = self._list((*_SEARCHED, "content"), chosen, after, BATCH)
+            batch, has_more = self._list((*_SEARCHED_COLUMNS, "content"), chosen, after, BATCH)
             contents = self.key.envelope.open_many([content for *_, content in batch]).plain
             for (seq, *texts, sealed), content in zip(batch, contents, strict=True):
-                if not (
-                    (content and _contains(content, words, ascii_words))
-                    or any(text and words in text.casefold() for text in texts)
-                ):
+                in_content = content and _holds(content, chosen.search)
+                if not in_content and not any(text and chosen.search in text.casefold() for text in texts):
                     continue
                 if len(found) == limit or n_bytes >= listing.MAX_PAGE_BYTES:
                     return found, True
-                ((row),) = self.queries.rows(_AT, user_id=self.user_id, seq=seq)
+                ((row),) = self.queries.rows(_SELECT_BY_SEQ, user_id=self.user_id, seq=seq)
                 found.append((seq, *row))
                 n_bytes += len(sealed) + sum(len(text or "") for text in texts)
-            after = batch[-1][0] if batch else after
+            if batch:
+                after = batch[-1][0]
         return found, False
 
     def _list(
@@ -328,14 +342,16 @@ class Memories:
 
     def replace_contents(self, sealed: Mapping[int, str]) -> None:
         """Replace sealed content by seq, and nothing else."""
-        self.queries.run_many(_RESEAL, [{"seq": seq, "sealed": content} for seq, content in sealed.items()])
+        self.queries.run_many(
+            _SET_CONTENT, [{"seq": seq, "sealed": content} for seq, content in sealed.items()]
+        )
 
     def get(self, memory_id: str) -> MemoryBlob:
         """Return a memory; `NotFoundError` if the user has none with this id."""
-        return as_memory(_require(self.queries.row(_ONE, **self._this(memory_id))))
+        return as_memory(_require_found(self.queries.row(_SELECT_ONE, **self._this(memory_id))))
 
     def count(self) -> int:
-        ((number,),) = self.queries.rows(_COUNT, user_id=self.user_id)
+        ((number,),) = self.queries.rows(_COUNT_MEMORIES, user_id=self.user_id)
         return int(number)
 
     # Writing
@@ -369,17 +385,17 @@ class Memories:
         self._delete_old(_DELETE_OLD_TOMBSTONES, RESTORABLE)
         tag_ids = self._make_tags(tag_names)
         new = {
-            **dict.fromkeys(_STORED),
+            **dict.fromkeys(_COLUMN_NAMES),  # every column is a parameter, also of fields that were not sent
             "id": str(uuid4()),
             "created_at": self._now,
             "updated_at": self._now,
             **fields,
-            **_tag_columns(tag_ids),
+            **_encode_tags(tag_ids),
             "user_id": self.user_id,
         }
-        for statement in _ADD[self.queries.dialect.name]:
+        for statement in _ADD_MEMORY[self.queries.dialect.name]:
             self.queries.run(statement, **new)
-        return _as_added(new, tag_ids)
+        return _created_response(new, tag_ids)
 
     def find_created(self, request: IdempotentRequest) -> str | None:
         """Return the id of the memory that this key has created; `InvalidError` if it came with another body."""
@@ -408,16 +424,17 @@ class Memories:
     ) -> MemoryBlobResponse:
         """Return the first answer again.
 
-        The update time of a restored memory is its present one, as it differs from the time of creation.
+        A new memory was updated when it was created, whatever has changed it since. A restored one was not: its answer
+        had a time of update that is not kept, so the present one is given.
         """
-        row = self.queries.row(_ONE, **self._this(memory_id))
+        row = self.queries.row(_SELECT_ONE, **self._this(memory_id))
         if row is None:
             message = "this Idempotency-Key has created a memory that was deleted since; use a new key"
             raise ConflictError(message, status=409, code="idempotency_key_spent")
         found = as_memory(row)
         updated_at = found.updated_at if was_restored else found.created_at
         times = {"created_at": found.created_at, "updated_at": updated_at}
-        return _as_added(
+        return _created_response(
             {**fields, **times, "id": memory_id, "user_id": self.user_id}, self._tag_ids(tag_names)
         )
 
@@ -426,20 +443,23 @@ class Memories:
     ) -> MemoryBlobResponse:
         """Set fields and, unless None, the whole list of tags; an empty change leaves ``updated_at``."""
         tag_ids = None if tag_names is None else self._make_tags(tag_names)
-        new = {**fields, **({} if tag_ids is None else _tag_columns(tag_ids))}
+        new = dict(fields)
+        if tag_ids is not None:
+            new |= _encode_tags(tag_ids)
         if not new:
-            return _as_answered(_require(self.queries.row(_ONE, **self._this(memory_id))))
+            return _changed_response(_require_found(self.queries.row(_SELECT_ONE, **self._this(memory_id))))
         new["updated_at"] = self._now
         parameters = {f"new_{name}": value for name, value in new.items()}
-        row = _require(self.queries.row(_update_of(frozenset(new)), **self._this(memory_id), **parameters))
+        row = self.queries.row(_update_of(frozenset(new)), **self._this(memory_id), **parameters)
+        *columns, seq = _require_found(row)
         if tag_ids is not None:
-            self.queries.run(_UNLINK, seq=row[-1])
-            self.queries.run(_LINK, seq=row[-1], tag_ids=new["tag_ids"])
-        return _as_answered(row)
+            self.queries.run(_DELETE_LINKS, seq=seq)
+            self.queries.run(_ADD_LINKS, seq=seq, tag_ids=new["tag_ids"])
+        return _changed_response(columns)
 
     def delete(self, memory_id: str, *, is_restorable: bool = False) -> None:
         """Delete a memory, and leave a tombstone if it can be restored; `NotFoundError` for an unknown id."""
-        deleted = as_memory(_require(self.queries.row(_DELETE, **self._this(memory_id))))
+        deleted = as_memory(_require_found(self.queries.row(_DELETE_ONE, **self._this(memory_id))))
         if is_restorable:
             self._delete_old(_DELETE_OLD_TOMBSTONES, RESTORABLE)
             self.queries.run(
@@ -462,7 +482,7 @@ class Memories:
     def _restore(self, memory_id: str, columns: Mapping[str, Any]) -> dict[str, str]:
         """Take the tombstone of a memory that this developer deleted; return the id and times of the new one."""
         this = self._this(memory_id)
-        if self.queries.row(_ONE, **this) is not None:
+        if self.queries.row(_SELECT_ONE, **this) is not None:
             message = f"the memory {memory_id} exists and was not restored again"
             raise ConflictError(message, status=409, code="memory_exists")
         row = self.queries.row(_TAKE_TOMBSTONE, **this, developer_id=self._developer_id)
@@ -487,16 +507,15 @@ class Memories:
         fields = [
             memory_id,  # so that equal memories have different digests
             columns["content"] if plain is None else plain.decode(),
-            *(value for name, value in values.items() if name not in _LATER),
+            *(value for name, value in values.items() if name not in _LATER_FIELDS),
             *sorted(columns["tags"]),
-            *((name, value) for name, value in values.items() if name in _LATER and value is not None),
+            *((name, value) for name, value in values.items() if name in _LATER_FIELDS and value is not None),
         ]
         return self._master_key.digest("tombstones", msgspec.json.encode(fields))
 
     def _delete_old(self, statement: SqlStatement, lifetime: timedelta) -> None:
-        """Delete outdated rows of all users, once a transaction."""
-        until = format_instant(self.now - lifetime)
-        self.queries.cached((statement.sqlite,), lambda: self.queries.run(statement, until=until))
+        """Delete outdated rows of all users, once in a transaction for however many memories."""
+        self.queries.run_once(statement, until=format_instant(self.now - lifetime))
 
     def _this(self, memory_id: str) -> dict[str, str]:
         return {"user_id": self.user_id, "memory_id": memory_id}
@@ -505,11 +524,11 @@ class Memories:
 
     def all_tags(self) -> list[Tag]:
         """Return the tags by name."""
-        return [_as_tag(row) for row in self.queries.rows(_ALL_TAGS, user_id=self.user_id)]
+        return [_as_tag(row) for row in self.queries.rows(_SELECT_TAGS, user_id=self.user_id)]
 
     def get_tag(self, tag_id: str) -> Tag:
         """Return a tag; `NotFoundError` if the user has none with this id."""
-        row = self.queries.row(_ONE_TAG, user_id=self.user_id, tag_id=tag_id)
+        row = self.queries.row(_SELECT_TAG, user_id=self.user_id, tag_id=tag_id)
         if row is None:
             raise NotFoundError("this user has no tag with this id", status=404, code="not_found")
         return _as_tag(row)
@@ -532,7 +551,7 @@ class Memories:
     def enable_tag(self, name: str, *, enabled: bool) -> Tag:
         """Enable or disable a tag; `NotFoundError` if the user has none of this name."""
         change = {"user_id": self.user_id, "name": name, "enabled": enabled, "now": self._now}
-        row = self.queries.row(_SET_ENABLED, **change)
+        row = self.queries.row(_ENABLE_TAG, **change)
         if row is None:
             raise NotFoundError(f"this user has no tag {name}", status=404, code="not_found")
         return _as_tag(row)
@@ -550,7 +569,7 @@ class Memories:
     def _make_tags(self, names: Sequence[str]) -> dict[str, str]:
         """Return the ids of tags by name; those that do not exist are added."""
         known: dict[str, str] = self.queries.cached(("tags", self.user_id), dict)
-        known |= self._tag_ids([name for name in names if name not in known])
+        known.update(self._tag_ids([name for name in names if name not in known]))  # for the transaction
         new = [name for name in names if name not in known]
         if new:
             ((number,),) = self.queries.rows(_COUNT_TAGS, user_id=self.user_id)
@@ -573,47 +592,56 @@ def read_granted(queries: Queries, memory_id: str, **grant: Any) -> MemoryBlob |
 
     `NotFoundError` if the user has no memory with this id.
     """
-    row = queries.row(_GRANTED_ONE, **grant, memory_id=memory_id)
+    row = queries.row(_SELECT_GRANTED, **grant, memory_id=memory_id)
     if row is None:
         return None
-    return as_memory(_require(row if row[1] is not None else None), 1)
+    _key_version, *columns = row
+    has_memory = columns[0] is not None  # the join leaves all columns null where there is none
+    return as_memory(_require_found(columns if has_memory else None))
 
 
-_texts = msgspec.json.Decoder(tuple[str, ...]).decode
+_decode_names = msgspec.json.Decoder(tuple[str, ...]).decode
 
 
-def as_memory(row: Row, at: int = 0) -> MemoryBlob:
-    """Convert a row with `_STORED` from a place on; by position, because a page has a thousand of them."""
-    values = list(row[at : at + len(_STORED)])
-    for place in _LISTS:
-        values[place] = _texts(values[place])
+def as_memory(columns: Sequence[Any]) -> MemoryBlob:
+    """Convert the columns of a memory; by position, because a page has a thousand of them."""
+    values = list(columns)
+    for position in _LIST_POSITIONS:
+        values[position] = _decode_names(values[position])
     return MemoryBlob(*values)
 
 
-def _contains(content: bytes, words: str, encoded: bytes) -> bool:
-    """Search in UTF-8, ignoring case; ASCII without decoding it."""
+def _holds(content: bytes, search: str) -> bool:
+    """Return True if UTF-8 has a case-folded text, whatever the case; ASCII is searched without decoding it."""
     if content.isascii():
-        return encoded in content.lower()
-    return words in content.decode().casefold()
+        return search.encode() in content.lower()
+    return search in content.decode().casefold()
 
 
-def _tag_columns(tag_ids: Mapping[str, str]) -> dict[str, str]:
+def _encode_tags(tag_ids: Mapping[str, str]) -> dict[str, str]:
+    """Write the tags of a memory, ids by name, as its row has them: two lists in JSON."""
     columns = {"tags": list(tag_ids), "tag_ids": list(tag_ids.values())}
-    return {name: msgspec.json.encode(texts).decode() for name, texts in columns.items()}
+    return {name: msgspec.json.encode(names).decode() for name, names in columns.items()}
 
 
-def _as_added(new: Mapping[str, Any], tag_ids: Mapping[str, str]) -> MemoryBlobResponse:
-    shown: dict[str, Any] = {name: new.get(name) for name in _ANSWERED}
-    return MemoryBlobResponse(**shown | {"tags": tuple(tag_ids), "tag_ids": tuple(tag_ids.values())})
+def _created_response(new: Mapping[str, Any], tag_ids: Mapping[str, str]) -> MemoryBlobResponse:
+    """Answer with the fields of a new memory; those that were not sent are null."""
+    shown: dict[str, Any] = {name: new.get(name) for name in _RESPONSE_FIELDS}
+    shown["tags"] = tuple(tag_ids)
+    shown["tag_ids"] = tuple(tag_ids.values())
+    return MemoryBlobResponse(**shown)
 
 
-def _as_answered(row: Row) -> MemoryBlobResponse:
-    fields = dict(zip(_ANSWERED, row, strict=False))
-    fields["tags"], fields["tag_ids"] = _texts(fields["tags"]), _texts(fields["tag_ids"])
-    return MemoryBlobResponse(**fields)
+def _changed_response(columns: Sequence[Any]) -> MemoryBlobResponse:
+    """Answer with the columns of a memory that the response has."""
+    fields = dict(zip(_COLUMN_NAMES, columns, strict=True))
+    shown = {name: fields[name] for name in _RESPONSE_FIELDS}
+    for name in NAMES_FIELDS:
+        shown[name] = _decode_names(shown[name])
+    return MemoryBlobResponse(**shown)
 
 
-def _require(row: Row | None) -> Row:
+def _require_found(row: Columns | None) -> Columns:
     if row is None:
         raise NotFoundError("this user has no memory with this id", status=404, code="not_found")
     return row
@@ -621,4 +649,5 @@ def _require(row: Row | None) -> Row:
 
 def _as_tag(row: Row) -> Tag:
     fields = dict(zip(Tag.__struct_fields__, row, strict=True))
-    return Tag(**fields | {"is_enabled": bool(fields["is_enabled"])})  # SQLite has no booleans
+    fields["is_enabled"] = bool(fields["is_enabled"])  # SQLite has no booleans
+    return Tag(**fields)
