@@ -266,6 +266,7 @@ def _find_rewritten(chosen: pd.DataFrame, pairs: SimilarPairs) -> Iterator[Link]
         ],
         np.int64,
     )
+    kept = kept[_say_enough(contents, near.newer[kept]) & _say_enough(contents, near.older[kept])]
     groups, sensitive = Clusters(len(chosen)), SensitiveTexts(text_column(chosen, "content"))
     for newer, older in zip(near.newer[kept].tolist(), near.older[kept].tolist(), strict=True):
         groups.join(newer, older)
@@ -276,6 +277,16 @@ def _find_rewritten(chosen: pd.DataFrame, pairs: SimilarPairs) -> Iterator[Link]
             if not sensitive.any_of(older, newer):
                 evidence += describe_difference(*map(pairs.comparer.words.of, (older, newer)))
             yield Link(older, newer, "rewritten", score, evidence)
+
+
+_ADDRESS = r"""(?:\b[a-z]+://|\bgit@|~?/|\b[A-Z]:\\|\b[\w-]+\.[a-z]{2,10}\b)[\w.%@-]*(?:[/\\:][\w.%@-]+)+"""
+"""An address or a path, for RE2."""
+
+
+def _say_enough(contents: Sequence[str], rows: Rows) -> NDArray[np.bool_]:
+    """Return True for texts that say enough if an address is one word: addresses of one owner share many."""
+    texts = pa.array([contents[row] for row in rows.tolist()], pa.large_string())
+    return _count_heavy(words_of(pc.replace_substring_regex(texts, _ADDRESS, " address "))) >= _MIN_HEAVY
 
 
 def _share_of_words(words: Words, heavy: NDArray[np.bool_], row: int, other: int) -> float:

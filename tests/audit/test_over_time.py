@@ -263,6 +263,8 @@ def test_what_is_said_of_another_person_or_in_few_words_is_no_version():
     ]
     assert find_versions(memories(*of_two)).empty
     assert find_versions(memories("i like to read books", "i like to read old books")).empty
+    address = "Clone https://git.example.org/ada-bell/workshop-tools/{}"
+    assert find_versions(memories(address.format("lathe"), address.format("saws"))).empty
 
 
 def test_a_log_is_no_memory_with_many_versions():
