@@ -88,6 +88,7 @@ def pytest_xdist_auto_num_workers(config):
 
 
 LONGEST = (
+    "tests/simulation/test_simulation.py::test_all",
     "tests/browser/test_panel.py",
     "tests/cli/test_serving.py",
     "tests/test_notebooks.py",

@@ -92,7 +92,9 @@ ODD_ANSWERS = {
 def test_an_answer_that_breaks_http_is_one_that_broke_off(answer):
     with raw_server(answer) as (port, heads):
         attempt = tags_at(f"http://127.0.0.1:{port}/api/v1")
-        assert_clear(no_answer(attempt, f"127.0.0.1:{port}", "closed the connection in the middle", "Try again"))
+        assert_clear(
+            no_answer(attempt, f"127.0.0.1:{port}", "closed the connection in the middle", "Try again")
+        )
         assert len(heads) == READ_ATTEMPTS  # the call for a token writes nothing
 
 

@@ -99,14 +99,17 @@ TEXTS = st.sampled_from(
 ) | st.text(min_size=1, max_size=12)  # fmt: skip
 
 
+@pytest.fixture
+def reading(tmp_path, name):
+    """A file as it was read, once for all plans."""
+    (tmp_path / name).write_bytes(file_of(FILES[name]))
+    return reading_of(tmp_path / name)
+
+
 @pytest.mark.parametrize("name", sorted(WRITABLE))
 @given(data=st.data())
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-def test_a_random_plan_changes_its_spans_alone_and_is_read_as_it_says(tmp_path, name, data):
-    path = tmp_path / name
-    given_bytes = file_of(FILES[name])
-    path.write_bytes(given_bytes)
-    reading = reading_of(path)
+def test_a_random_plan_changes_its_spans_alone_and_is_read_as_it_says(tmp_path, reading, name, data):
     rows = [row for row in range(len(reading.places)) if is_editable(reading, row)]
     assert edit_documents(reading, {}, set()) == []
     deleted = data.draw(st.sets(st.sampled_from(rows))) if rows else set()
@@ -123,11 +126,12 @@ def test_a_random_plan_changes_its_spans_alone_and_is_read_as_it_says(tmp_path, 
         return
     (each,) = edited
     if each.original.table is None:
-        text = given_bytes.decode("utf-8-sig")
+        text = file_of(FILES[name]).decode("utf-8-sig")
         assert each.data == each.document.begin + apply_edits(text, each.edits).encode()
         n_kept = len(text) - sum(edit.end - edit.start for edit in each.edits)
         assert len(each.data.decode("utf-8-sig")) == n_kept + sum(len(edit.text) for edit in each.edits)
     left = [row for row in range(len(reading.places)) if row not in deleted]
+    path = tmp_path / name
     path.write_bytes(each.data)
     source, form = open_path(path), reading.form
     if left and (
