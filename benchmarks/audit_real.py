@@ -44,9 +44,11 @@ QUESTIONS = {
     "is_expired": "stale",
     "known_secret": "secret",
     "known_personal_data": "personal_data",
+    "to_decide": None,
 }
 """What readers were asked about memories, and the check that should find it: the first four about memories drawn at
-random, the others about those in which a search with wide patterns saw something."""
+random, the next two about those in which a search with wide patterns saw something, the last, of any check, about
+memories drawn at random: whether the owner has something to decide."""
 
 
 class Verdict(NamedTuple):
@@ -142,7 +144,10 @@ def count_missed(
     memories: pd.DataFrame, proposals: pd.DataFrame, labels: dict[str, Verdict], question: str
 ) -> dict[str, int]:
     """Texts that readers answered the question of, those with a yes, and those of them that the check found."""
-    found = set(proposals.loc[proposals["check"] == QUESTIONS[question], "text"].map(normalise))
+    check = QUESTIONS[question]
+    named = proposals if check is None else proposals[proposals["check"] == check]
+    beside = named.loc[named["check"].isin(PAIRS) & (check is None), "related"].dropna()
+    found = {*named["text"].map(normalise), *beside.map(normalise)}
     texts = set(memories["content"].map(normalise))
     read = {text: labels[key] for text in texts if (key := key_of(question, text)) in labels}
     with_yes = {text for text, verdict in read.items() if verdict.is_good}

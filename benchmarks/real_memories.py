@@ -17,15 +17,21 @@ import io
 import json
 import re
 import subprocess
+import sys
 import tomllib
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from fnmatch import fnmatch
 from itertools import chain
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import pandas as pd
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import memframe as mf
 
 SOURCES = Path(__file__).with_name("real_sources.toml")
 COLUMNS = ["id", "user_id", "title", "content", "source", "created_at", "updated_at", "replaces"]
@@ -174,6 +180,17 @@ def read_whole(text: str, path: str, source: dict) -> Iterator[Memory]:
     yield Memory(body, source["user"], when, path, found[1].strip() if found else None)
 
 
+def read_file(text: str, path: str, source: dict) -> Iterator[Memory]:
+    """Memories of a file as `mf.read_memories` reads it."""
+    with TemporaryDirectory() as folder:
+        file = Path(folder, Path(path).name)  # the name says the day of a note
+        file.write_text(text, "utf-8")
+        read = mf.read_memories(file, zone="UTC")  # the notes do not say which
+    for title, content, created_at in zip(read["title"], read["content"], read["created_at"], strict=True):
+        when = None if pd.isna(created_at) else created_at.strftime("%Y-%m-%dT%H:%M:%SZ")
+        yield Memory(content, source["user"], when, path, None if pd.isna(title) else title)
+
+
 def read_graph(text: str, path: str, source: dict) -> Iterator[Memory]:
     """Observations of a memory graph, as the reference server for MCP stores them."""
     try:
@@ -315,6 +332,7 @@ SHAPES: dict[str, Callable[[str, str, dict], Iterator[Memory]]] = {
     "sections": read_sections,
     "bullets": read_bullets,
     "whole": read_whole,
+    "file": read_file,
     "graph": read_graph,
     "records": read_records,
     "personas": read_personas,

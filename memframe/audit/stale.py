@@ -61,10 +61,11 @@ def find_stale(memories: Memories, *, now: pd.Timestamp, old_after_days: float =
     ``evidence`` which day it meant. Dates that begin something («from 1 May»), recur («every Friday», birthdays) or
     are told of as past are left alone. Expressions are understood in English, weekdays and months also in German,
     French, Spanish and Italian, «tomorrow», «next week» and the like in Portuguese, Russian and Chinese, too; of
-    «5/6/2024» the later one of the two days counts. Titles and sayings between quotation marks are left alone, and so
-    is what a note of several statements says in passing: the time has to stand in its first statement, such as a
-    heading, or in most of them. The time of day and the zone in which somebody said «today» are not known: it counts
-    in UTC. It does not see that an event without any date is over.
+    «5/6/2024» the later one of the two days counts, unless another day in the text says how days are written. Titles
+    and sayings between quotation marks are left alone, and so is what a note of several statements says in passing:
+    the time has to stand in its first statement, such as a heading, or in most of them. The time of day and the zone
+    in which somebody said «today» are not known: it counts in UTC. It does not see that an event without any date is
+    over.
 
     Kind ``declared``: the system that a memory comes from calls it outdated, by a state, a flag, an end that has come
     or a successor (`memframe.audit.declared`), in a column such as ``invalid_at``, ``status`` or ``replaced_by``.
@@ -252,10 +253,15 @@ def _calendar_day(match: re.Match[str], day: date) -> date | None:
     return None if found == day else found
 
 
+_N_MONTHS = 12
+
+
 def _day_in_digits(match: re.Match[str], day: date) -> date | None:
-    """Read a day such as «15/04/2024»; of the two that it may be in Europe and in America the later one."""
+    """Read a day such as «15/04/2024», as other days in the text are written, or else the later one that it may be."""
     year, one, other = (int(match[name]) for name in ("year", "day", "month"))
-    may_be = [found for found in (_date(year, other, str(one)), _date(year, one, str(other))) if found]
+    is_month_first = any(int(known["month"]) > _N_MONTHS for known in match.re.finditer(match.string))
+    dates = (_date(year, one, str(other)), None if is_month_first else _date(year, other, str(one)))
+    may_be = [found for found in dates if found]
     return None if day in may_be else max(may_be, default=None)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -115,10 +115,10 @@ def find_versions(
         return list_findings(())
     chosen = texts.take(pairs.rows)
     age, n_texts = age_order(chosen), len(chosen)
+    values = [*find_value_changes(chosen, pairs), *_find_labelled(chosen, pairs)]
     links = [
         *find_replacements(chosen, pairs),
-        *find_value_changes(chosen, pairs),
-        *_find_labelled(chosen, pairs),
+        *_of_one_subject(values, chosen),
         *_find_rewritten(chosen, pairs),
     ]
     if now is not None and links:
@@ -211,6 +211,37 @@ def _find_labelled(chosen: MemoryTexts, pairs: SimilarPairs) -> Iterator[Link]:
                 )
 
 
+def _of_one_subject(links: Iterable[Link], chosen: MemoryTexts) -> Iterator[Link]:
+    """Yield links but those of a label under titles that name different things.
+
+    «Name: ...» is said of a user and of an agent. On histories of 47 stores owners removed all of 76 older values under
+    one heading, 22 of 31 under headings that share a word and 16 of 44 under others; commits declare 21, 4 and none of
+    these as rewritten.
+    """
+    contents = chosen.column("content").to_pylist()
+    has_titles = "title" in chosen.memories.columns
+    titles = chosen.column("title").to_pylist() if has_titles else [None] * len(contents)
+    for link in links:
+        if not (_LABEL.match(contents[link.older]) and _are_apart(titles[link.older], titles[link.newer])):
+            yield link
+
+
+_TITLE_WORD = re.compile(r"[^\W\d_]{3,}|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+"""A word of a title, or a character where a character is a word."""
+
+
+def _are_apart(title: object, other: object) -> bool:
+    """Return True if both titles name something, and nothing in common.
+
+    >>> _are_apart("Synology NAS", "Kim (agent)"), _are_apart("NAS at home", "The NAS"), _are_apart(None, "The NAS")
+    (True, False, False)
+    """
+    if not (isinstance(title, str) and isinstance(other, str)):
+        return False
+    one, two = ({*_TITLE_WORD.findall(text.casefold())} for text in (title, other))
+    return bool(one and two) and not one & two
+
+
 def _times_of(chosen: MemoryTexts) -> NDArray[np.datetime64]:
     return pd.to_datetime(chosen.memories["created_at"], utc=True).to_numpy("datetime64[us]")
 
@@ -244,6 +275,7 @@ def _find_rewritten(chosen: MemoryTexts, pairs: SimilarPairs) -> Iterator[Link]:
         ],
         np.int64,
     )
+    kept = kept[_say_enough(contents, near.newer[kept]) & _say_enough(contents, near.older[kept])]
     groups, sensitive = Clusters(len(chosen)), SensitiveTexts(chosen.column("content"))
     for newer, older in zip(near.newer[kept].tolist(), near.older[kept].tolist(), strict=True):
         groups.join(newer, older)
@@ -254,6 +286,16 @@ def _find_rewritten(chosen: MemoryTexts, pairs: SimilarPairs) -> Iterator[Link]:
             if not sensitive.any_of(older, newer):
                 evidence += describe_difference(*map(pairs.comparer.words.of, (older, newer)))
             yield Link(older, newer, "rewritten", score, evidence)
+
+
+_ADDRESS = r"""(?:\b[a-z]+://|\bgit@|~?/|\b[A-Z]:\\|\b[\w-]+\.[a-z]{2,10}\b)[\w.%@-]*(?:[/\\:][\w.%@-]+)+"""
+"""An address or a path, for RE2."""
+
+
+def _say_enough(contents: Sequence[str], rows: Rows) -> NDArray[np.bool_]:
+    """Return True for texts that say enough if an address is one word: addresses of one owner share many."""
+    texts = pa.array([contents[row] for row in rows.tolist()], pa.large_string())
+    return _count_heavy(words_of(pc.replace_substring_regex(texts, _ADDRESS, " address "))) >= _MIN_HEAVY
 
 
 def _share_of_words(words: Words, heavy: NDArray[np.bool_], row: int, other: int) -> float:

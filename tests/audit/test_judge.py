@@ -139,7 +139,7 @@ def test_the_most_promising_questions_come_first_and_no_more_than_asked_for():
     judge = scripted()
     audit = mf.audit_memories(frame_of(TEXTS), judge=judge, judge_limit=1)
     assert set(audit.judged["newer"]) == {"m1"}
-    assert audit.judgement.n_not_asked == 1
+    assert audit.judgement.n_not_asked == 1 + len(TEXTS)
     assert mf.audit_memories(frame_of(TEXTS), judge=judge, judge_limit=0).judged.empty
 
 
@@ -211,7 +211,7 @@ def test_a_judge_that_fails_costs_its_answers_alone(judge, words, plain):
     ],
 )
 def test_an_unusable_answer_is_no_answer(answers):
-    audit = mf.audit_memories(frame_of(TEXTS), judge=lambda questions: answers)
+    audit = mf.audit_memories(frame_of(TEXTS), judge=lambda questions: answers, judge_limit=1)
     assert audit.judged["verdict"].isna().all()
     assert audit.judgement.n_unanswered == len(audit.judged) > 0
 
@@ -516,15 +516,17 @@ def test_a_vague_text_that_no_rule_finds_can_be_judged_worthless():
         "Assistant: Starting the review of Mrs Oak's garden. Reading all 14 notes in parallel.",
         "Session cleanup 03:00, sessions before 40 and after 40, Nothing to clean up for Ada",
         "Check-in fired at 5 AM for Ben, who sleeps until 9 on the 12th floor of Oak House",
+        "Task: the filter of the board of Ben's 12th project",
+        "\u2705 Board of Ben with 12 columns",
     ],
 )
-def test_a_turn_of_a_talk_and_a_text_of_a_moment_are_asked_about(text):
+def test_a_turn_of_a_talk_and_a_text_of_a_moment_or_a_state_are_asked_about_before_others(text):
     asked = scripted()
     lasting = "Ada lives at 12 Oak Lane in Leeds and pays 640 pounds of rent to Mr Ash."
-    mf.audit_memories(frame_of([lasting, text]), judge=asked)
-    worth = {one.newer for one in asked.asked if not one.older}
-    assert text in worth
-    assert lasting not in worth
+    first = mf.audit_memories(frame_of([lasting, text]), judge=asked, judge_limit=1)
+    assert first.judged["newer"].tolist() == ["m1"]
+    both = mf.audit_memories(frame_of([lasting, text]), judge=asked)
+    assert both.judged["newer"].tolist() == ["m1", "m0"]
 
 
 def test_one_member_of_a_form_is_asked_about_for_all():

@@ -121,6 +121,8 @@ Moves to Ghent in three weeks | 2024-03-05 | 2024-03-27
 Jeudi prochain, visite chez le notaire | 2024-03-05 | 2024-03-07
 Cita el 3 de mayo | 2024-03-05 | 2024-05-03
 The demo is due 2026-01-15 | 2025-12-01 | 2026-01-15
+Away until 7/2/2026 | 2026-05-25 | 2026-07-02
+Open 5/25/2026, due 6/2/2026 | 2026-05-25 | 2026-06-02
 """
 TO_COME = r"""
 Has a dentist appointment tomorrow
@@ -142,6 +144,7 @@ His motto is "tomorrow we sail"
 Never leaves for tomorrow what can wait until Friday
 The lease runs from 1 September
 Third alert of the queue tonight
+Third time this week that the bus is late
 Total calls in 5 days: 766
 No event in the calendar for 2026-05-02
 See you tomorrow, and thanks
@@ -227,6 +230,12 @@ def test_a_common_beginning_alone_makes_no_version(texts):
     assert find_versions(memories(*texts)).empty
 
 
+@pytest.mark.parametrize(("title", "n_found"), [("About the user", 2), ("User", 2), ("Agent", 0), (None, 2)])
+def test_one_label_under_titles_that_name_different_things_has_two_values(title, n_found):
+    frame = memories("Name: Ada Bell", "Name: Ada Blum").assign(title=["User", title])
+    assert len(find_versions(frame)) == n_found
+
+
 def test_two_texts_of_one_moment_with_one_label_are_a_list():
     frame = memories("SIP server: call.example.org", "SIP server: **tel.example.org**")
     assert len(find_versions(frame)) == 2
@@ -254,6 +263,8 @@ def test_what_is_said_of_another_person_or_in_few_words_is_no_version():
     ]
     assert find_versions(memories(*of_two)).empty
     assert find_versions(memories("i like to read books", "i like to read old books")).empty
+    address = "Clone https://git.example.org/ada-bell/workshop-tools/{}"
+    assert find_versions(memories(address.format("lathe"), address.format("saws"))).empty
 
 
 def test_a_log_is_no_memory_with_many_versions():
