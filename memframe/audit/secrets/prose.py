@@ -2,11 +2,11 @@
 
 A keyword announces a secret ("the wifi password"). Its value follows a link ("is", a colon, "was changed to"), or
 stands before the keyword ("uses hunter2 as the password"), or stands anywhere else in the sentence and has the shape of
-a secret ("for the lockbox, Maria said try 2710"). Behind a link a value may be a word like any other; elsewhere the
-weights of its shape, of the keyword and of what stands between have to add up. Words and weights are data
+a secret ("for the lockbox, Maria said try 2710"). After a link any word may be a value; elsewhere the weights of its
+shape, of the keyword and of the words between them have to add up. Words and weights are data
 (`rules/secret_prose.toml`).
 
-Only what stands near a keyword is looked at, so that the time grows with the length of the text and no faster.
+Only the text near a keyword is read, so that the time grows in proportion to the length of the text.
 """
 
 from __future__ import annotations
@@ -74,8 +74,11 @@ _SMALL = {
 } | {ord("İ"): "i"}
 """Table for `str.translate`: small letters without a change of any length."""
 
-_LONGEST_SENTENCE, _MAX_KEYWORDS, _MAX_VALUES = 320, 12, 12
-"""Bounds of one sentence; one that has more is a table."""
+_MAX_SENTENCE_CHARS = 320
+"""A longer sentence is read up to here: it is a table, or code."""
+_MAX_KEYWORDS = 12
+_MAX_VALUES = 12
+"""Keywords and values that are read of one sentence; one with more is a table."""
 
 
 class Keyword(NamedTuple):
@@ -87,7 +90,7 @@ class Keyword(NamedTuple):
 
 
 def find_in_prose(text: str) -> Iterator[Span]:
-    """Find secrets that stand near a keyword, and answers to questions of safety.
+    """Find secrets that stand near a keyword.
 
     >>> text = "Her password for the bakery is hunter2. The PDF is protected, open it with Rechnung!0815"
     >>> sorted({text[span.start : span.end] for span in find_in_prose(text)})
@@ -111,10 +114,16 @@ def _find_keywords(text: str, small: str) -> Iterator[Keyword]:
             yield Keyword(str(match.lastgroup), start, end)
 
 
-# ---- values behind a link, and before a keyword
+# ---- values after a link, and before a keyword
 
-_REACH, _AHEAD, _BEHIND, _MAX_LINKS = 120, 240, 120, 4
-"""Characters from a keyword to its link, from a value on, and before a keyword; links that are tried after one."""
+_CHARS_TO_LINK = 120
+"""Characters after a keyword in which its links are looked for."""
+_CHARS_OF_VALUE = 240
+"""Characters from the beginning of a value that its reader sees."""
+_CHARS_BEFORE = 120
+"""Characters before a keyword that tell what it means."""
+_MAX_LINKS = 4
+"""Links that are tried after one keyword."""
 
 _BARE = re.compile(rf"[^\s\"“”«»`<>{WIDE_STOPS}]{{1,200}}")
 _GOES_ON = re.compile(rf"[^\s\"“”«»`<>{WIDE_STOPS}]*+")
@@ -124,26 +133,25 @@ _REVERSIBLE = frozenset({"password", "pin", "code", "lock_code"})
 
 
 def _find_linked(text: str, small: str, keyword: Keyword) -> Iterator[tuple[Link, Span]]:
-    """Find what a link ties to a keyword, behind or before it, each with the link."""
-    yield from _find_behind(text, small, keyword)
+    """Find the values that a link ties to a keyword, after or before it, each with the link."""
+    yield from _find_after(text, small, keyword)
     yield from _find_before(text, small, keyword)
 
 
-def _find_behind(text: str, small: str, keyword: Keyword) -> Iterator[tuple[Link, Span]]:
+def _find_after(text: str, small: str, keyword: Keyword) -> Iterator[tuple[Link, Span]]:
     """Find what follows a keyword, at once or after some words and a link, and what it was changed to afterwards."""
-    end = 0
-    for link, begin, purpose in _links_behind(small, keyword):
-        if (not end or (link == "set" and begin > end)) and (
-            span := _read(text, small, keyword, begin, link, purpose)
-        ):
+    end = 0  # of the value found last
+    for link, begin, purpose in _links_after(small, keyword):
+        is_next = not end or (link == "set" and begin > end)
+        if is_next and (span := _read(text, small, keyword, begin, link, purpose)):
             yield link, span
             end = span.end
 
 
-def _links_behind(small: str, keyword: Keyword) -> Iterator[tuple[Link, int, str]]:
-    """Yield the links behind a keyword, each with the place where its value begins and the purpose before it."""
-    end, limit = keyword.end, min(len(small), keyword.end + _REACH)
-    before = small[max(0, keyword.start - _BEHIND) : keyword.start]
+def _links_after(small: str, keyword: Keyword) -> Iterator[tuple[Link, int, str]]:
+    """Yield the links after a keyword, each with the place where its value begins and the purpose before it."""
+    end, limit = keyword.end, min(len(small), keyword.end + _CHARS_TO_LINK)
+    before = small[max(0, keyword.start - _CHARS_BEFORE) : keyword.start]
     beside = PATTERN["right_beside"].match(small, end, limit)
     closes_quote = small[end : end + 1] in ("'", '"', "`") and before.count(small[end]) % 2 == 1
     if beside and not closes_quote:
@@ -186,7 +194,7 @@ def _kind_of_link(match: re.Match[str], purpose: str, group: str, before: str) -
 
 def _find_before(text: str, small: str, keyword: Keyword) -> Iterator[tuple[Link, Span]]:
     """Find what stands before a keyword: "hunter2 is the wifi password", "uses hunter2 as a password"."""
-    before = small[max(0, keyword.start - _BEHIND) : keyword.start]
+    before = small[max(0, keyword.start - _CHARS_BEFORE) : keyword.start]
     if not before[-1:].isspace() or keyword.group not in _REVERSIBLE:
         return
     match = PATTERN["reversed"].search(before)
@@ -194,8 +202,9 @@ def _find_before(text: str, small: str, keyword: Keyword) -> Iterator[tuple[Link
         return
     group = "bare" if match["bare"] else "quoted"
     start, end = (keyword.start - len(before) + place for place in match.span(group))
+    begin = start - 1 if group == "quoted" else start  # with its quotation mark
     link: Link = "is" if PATTERN["chosen"].search(before[: match.start(group)]) else "reversed"
-    span = _read(text, small, keyword, start - (group == "quoted"), link, "")
+    span = _read(text, small, keyword, begin, link, "")
     if span is not None and span.end == end:
         yield link, span
 
@@ -206,15 +215,16 @@ def _read(text: str, small: str, keyword: Keyword, begin: int, link: Link, purpo
     quoted = _QUOTED.match(text, begin)
     if quoted and closes_code(text, begin):
         return None
-    begin += quoted is not None
+    if quoted:
+        begin += 1  # after the quotation mark
     candidate = Candidate(
-        rest=text[begin : begin + _AHEAD],
+        rest=text[begin : begin + _CHARS_OF_VALUE],
         quoted=quoted["quoted"] if quoted else None,
         bare=bare[0] if (bare := _BARE.match(text, begin)) else "",
         link=link,
         keyword=small[keyword.start : keyword.end],
         purpose=purpose,
-        before=small[max(0, keyword.start - _BEHIND) : keyword.start],
+        before=small[max(0, keyword.start - _CHARS_BEFORE) : keyword.start],
     )
     read = READERS.get(str(rule.options["read"]))  # some keywords count as evidence only
     found = read(candidate) if read else None
@@ -231,7 +241,7 @@ def _read(text: str, small: str, keyword: Keyword, begin: int, link: Link, purpo
 
 
 _DIRECT: frozenset[Link] = frozenset({"is", "colon", "set"})
-"""Links that put a value directly behind its label."""
+"""Links that put a value directly after its label."""
 
 _LABELS = frozenset({"password", "key", "pin", "access_code", "recovery", "once", "totp"})
 """Kinds of values whose keywords mean nothing else; "pass" and "login" do."""
@@ -296,7 +306,7 @@ _FAR = 60
 """Characters between a value and its keyword that count against it."""
 
 _LONG_NUMBER = 6
-"""Digits from which on a number may be a password."""
+"""A number of at least so many digits may be a password."""
 
 _SCORE = 0.7
 
@@ -317,7 +327,7 @@ class _Place(NamedTuple):
 def describe_evidence(text: str) -> Iterator[str]:
     """Say of each value what speaks for it and against it: why it was found, or was not.
 
-    A value behind a link is found by the link alone; one that stands elsewhere in the sentence of a keyword is found if
+    A value after a link is found by the link alone; one that stands elsewhere in the sentence of a keyword is found if
     the weights of its evidence add up to `ENOUGH`.
 
     >>> told = ["Her wifi password is hunter2.", "He uses hunter2 as the password.", "For the shed punch in 4071."]
@@ -345,9 +355,13 @@ def describe_evidence(text: str) -> Iterator[str]:
         if place.start in linked:
             continue
         listed = ", ".join(f"{one.what} {one.weight:+g}" for one in evidence)
-        total = sum(one.weight for one in evidence)
+        total = _weigh(evidence)
         outcome = "found" if total >= ENOUGH else "not found"
         yield f"{text[place.start : place.end]} ({total:g}, {outcome}): {listed}"
+
+
+def _weigh(evidence: list[Evidence]) -> float:
+    return sum(one.weight for one in evidence)
 
 
 def _find_within(
@@ -355,7 +369,7 @@ def _find_within(
 ) -> Iterator[Span]:
     """Find secrets by what speaks for them anywhere in their sentences."""
     for place, evidence, kind in _weigh_places(text, small, keywords, found_at):
-        if sum(one.weight for one in evidence) >= ENOUGH:
+        if _weigh(evidence) >= ENOUGH:
             yield Span(kind, place.start, place.end, _SCORE, basis="sentence")
 
 
@@ -366,34 +380,40 @@ def _weigh_places(
 
     The keyword with the most evidence counts. What stands before the secret of a keyword is the name of its user.
     """
-    first = 0
-    for sentence in PATTERN["sentence"].finditer(small) if keywords else ():
-        begin, end = sentence.start(), min(sentence.end(), sentence.start() + _LONGEST_SENTENCE)
+    if not keywords:
+        return
+    first = 0  # of the keywords that do not lie before the sentence
+    for sentence in PATTERN["sentence"].finditer(small):
+        begin, end = sentence.start(), min(sentence.end(), sentence.start() + _MAX_SENTENCE_CHARS)
         while first < len(keywords) and keywords[first].start < begin:
             first += 1
         near = [word for word in islice(keywords, first, first + _MAX_KEYWORDS) if word.end <= end]
         places = list(_find_places(text, small, begin, end)) if near else []
         doubts = [EVIDENCE["doubted"]] if places and PATTERN["doubt"].search(small, begin, end) else []
         for place in places:
-            weighed = [
-                ([place.evidence, *evidence, *doubts], KEYWORDS[word.group].kind)
-                for word in near
-                if found_at.get(word, 0) <= place.start
-                and (evidence := _collect_evidence(word, near, small, place))
-            ]
-            if weighed:
-                evidence, kind = max(weighed, key=lambda pair: sum(one.weight for one in pair[0]))
-                yield place, evidence, kind
+            best: tuple[list[Evidence], str] | None = None
+            for word in near:
+                if found_at.get(word, 0) > place.start:
+                    continue
+                collected = _collect_evidence(word, near, small, place)
+                if not collected:
+                    continue
+                evidence = [place.evidence, *collected, *doubts]
+                if best is None or _weigh(evidence) > _weigh(best[0]):
+                    best = evidence, KEYWORDS[word.group].kind
+            if best is not None:
+                yield place, *best
 
 
 def _find_places(text: str, small: str, begin: int, end: int) -> Iterator[_Place]:
-    """Find what has the shape of a secret in a sentence, and does not stand behind the name of something else."""
+    """Find what has the shape of a secret in a sentence, and does not follow the name of something else."""
     for match in islice(PATTERN["value"].finditer(text, begin, end), _MAX_VALUES):
         shape, value = str(match.lastgroup), match[0].rstrip(STOPS + "!?")
         start = match.start()
-        if shape == "word":  # as it stands, or within marks of Markdown
+        if shape == "word":
             value = match[0].rstrip(STOPS)
-            start, value = (start + 2, value.strip("*")) if value.startswith("**") else (start, value)
+            if value.startswith("**"):  # bold in Markdown
+                start, value = start + 2, value.strip("*")
         evidence = _evidence_of(shape, value)
         stop, before = start + len(value), small[begin:start]
         is_other = shape in _LOOSE_SHAPES and PATTERN["other_name"].search(before[-60:])
@@ -447,7 +467,7 @@ def _collect_evidence(
 def _link_between(
     word: Keyword, place: _Place, between: str, *, is_lone_lock: bool
 ) -> Literal["led", "close", "apart"]:
-    """Return how a value is linked to a keyword before or behind it; a door alone has to be said to take a code."""
+    """Return how a value is linked to a keyword before or after it; a door alone is linked by a deed alone."""
     if PATTERN["deed"].search(place.before[-60:]):
         return "led"
     if is_lone_lock:
@@ -483,17 +503,19 @@ def _may_announce(word: Keyword, place: _Place, small: str) -> bool:
     return word.group in _OF_DIGITS and not is_postal
 
 
-# ---- answers to questions that only their owner can answer
+# ---- answers to security questions
 
-_AROUND, _REACH_OF_ANSWER = 160, 80
-"""Characters between what is told of a life and the talk of safety; and from a question to its answer."""
+_CHARS_AROUND = 160
+"""Characters before and after a mention of security in which an answer is looked for."""
+_CHARS_TO_ANSWER = 80
+"""Characters after a question in which its answer begins."""
 
 SAFETY = PATTERN["safety"]
 ASKED = tuple(rule.regex for rule in _RULES.only("asked").rules)
 
 
 def find_answers(text: str) -> Iterator[Span]:
-    """Find answers to questions of safety: behind such a question, or told of a life where somebody asks to be sure.
+    """Find answers to security questions: after such a question, or in a fact of a life beside a mention of security.
 
     >>> text = "Security question: first pet. The answer is Biscuit"
     >>> [text[span.start : span.end] for span in find_answers(text)]
@@ -506,10 +528,12 @@ def find_answers(text: str) -> Iterator[Span]:
         if (span := _answer_at(text, match.end(), 0.9))
     ]
     yield from found
-    for safety in () if found else islice(SAFETY.finditer(text), _MAX_KEYWORDS):
-        begin, end = max(0, safety.start() - _AROUND), safety.end() + _AROUND
+    if found:
+        return
+    for safety in islice(SAFETY.finditer(text), _MAX_KEYWORDS):
+        begin, end = max(0, safety.start() - _CHARS_AROUND), safety.end() + _CHARS_AROUND
         for life in PATTERN["of_a_life"].finditer(text, begin, end):
-            links = PATTERN["answer_link"].finditer(text, life.end(), life.end() + _REACH_OF_ANSWER)
+            links = PATTERN["answer_link"].finditer(text, life.end(), life.end() + _CHARS_TO_ANSWER)
             for place in (life.end() + 1, *(link.end() for link in links)):
                 if span := _answer_at(text, place, 0.8, without_words=True):
                     yield span
@@ -518,7 +542,7 @@ def find_answers(text: str) -> Iterator[Span]:
 
 def _answer_at(text: str, place: int, score: float, *, without_words: bool = False) -> Span | None:
     """Return the answer that begins at a place; what describes one ("easy to guess") is none."""
-    match = PATTERN["answer_shape"].match(text[place : place + _REACH_OF_ANSWER])
+    match = PATTERN["answer_shape"].match(text[place : place + _CHARS_TO_ANSWER])
     if match is None or (without_words and match["word"]):
         return None
     group = str(match.lastgroup)

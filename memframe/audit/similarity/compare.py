@@ -51,7 +51,10 @@ Tokens = NDArray[np.int32]
 
 _LIGHT_WEIGHT = 0.25
 """Weight of a word that carries no value; one that does has 1."""
-_MAX_SLIPS, _MAX_OPPOSED = 2, 4
+_MAX_SLIPS = 2
+"""Typing errors that a text may hold; a longer one may hold more (`_is_promising`)."""
+_MAX_OPPOSED = 4
+"""Words that may differ between a text and its opposite."""
 _MAX_LOOSE_PAIRS = 10_000
 """Pairs of words, one of each text, that are compared; texts that differ in more say different things."""
 _MIN_REPEATED = 5
@@ -60,10 +63,13 @@ turns it into another fact."""
 _MIN_SCORE = 0.8
 """Lowest score of texts that say the same: of a few words, several light ones more say something else."""
 _LONG = 8
-"""Words from which on a text may be the beginning of another one without breaking off."""
-_BROKEN_OFF, _WHOLE = 0.2, 0.5
-"""Least share of the whole that its beginning is: where it breaks off, and where it may be a sentence of its own."""
-_BREAKS_OFF = ("...", "\u2026", ",", "-", "\u2013")
+"""A text of so many words may be the beginning of another one, although it does not end as one that was cut."""
+_CUT_ENDINGS = ("...", "\u2026", ",", "-", "\u2013")
+"""Endings of a text that was cut."""
+_MIN_SHARE_IF_CUT = 0.2
+"""Share of the whole that a text must be which ends as one that was cut."""
+_MIN_SHARE_IF_WHOLE = 0.5
+"""Share of the whole that a text must be which may be a sentence of its own."""
 _WORD = re.compile(r"[^\W_]+")
 
 _NO_VALUES, _LIGHT_OR_DENYING = EMPTY | WEAK, LIGHT | NEGATIONS
@@ -96,7 +102,7 @@ APART = Difference("apart")
 class Comparer:
     """Compares the texts of one store, two at a time.
 
-    For speed a text is a string with one character for each class of words; so it is C that aligns them.
+    For speed a text is a string with one character for each class of words; so that rapidfuzz can align them in C.
     """
 
     def __init__(self, words: Words, texts: pa.Array) -> None:
@@ -147,8 +153,12 @@ class Comparer:
         return n_heavy, n_known
 
 
+def _count_light(words: Iterable[str]) -> int:
+    return sum(map(LIGHT.__contains__, words))  # in C: each comparison counts several times
+
+
 def _weigh(words: Sequence[str]) -> float:
-    return len(words) - (1.0 - _LIGHT_WEIGHT) * sum(map(LIGHT.__contains__, words))
+    return len(words) - (1.0 - _LIGHT_WEIGHT) * _count_light(words)
 
 
 Place = tuple[list[str], list[str]]
@@ -168,8 +178,7 @@ class _Aligned(NamedTuple):
     """Number of words of the shorter text."""
     ends: tuple[str, str]
     """The last word of each text, if it lies in the last place."""
-    is_open: bool
-    """True if the texts differ at their ends."""
+    differ_at_end: bool
 
     @property
     def n_moved(self) -> int:
@@ -226,13 +235,14 @@ def _align(a: str, b: str, words: Sequence[str], others: Sequence[str]) -> _Alig
 
 def _is_promising(rest: _Rest) -> bool:
     """Return True if the texts differ in few enough words to be compared."""
-    n_left, n_right = (len(side) - sum(map(LIGHT.__contains__, side)) for side in (rest.left, rest.right))
-    n_pairs = len(rest.left) * len(rest.right)
-    return min(n_left, n_right) <= _MAX_SLIPS + rest.shared / 4 and n_pairs <= _MAX_LOOSE_PAIRS
+    n_heavy = min(len(side) - _count_light(side) for side in (rest.left, rest.right))
+    allowed = _MAX_SLIPS + rest.shared / 4  # longer texts may hold more typing errors
+    return n_heavy <= allowed and len(rest.left) * len(rest.right) <= _MAX_LOOSE_PAIRS
 
 
 def _drop_stumps(aligned: _Aligned, rest: _Rest, n_times: Mapping[str, int]) -> None:
-    """Take the last word of a text away that ends in its middle, with the whole word of the other text."""
+    """Drop the last word of a text that was cut within it, and the whole word in the other text."""
+    is_long = aligned.n_words >= _LONG
     for side, other_side, (end, other_end) in (
         (rest.left, rest.right, aligned.ends),
         (rest.right, rest.left, aligned.ends[::-1]),
@@ -240,17 +250,21 @@ def _drop_stumps(aligned: _Aligned, rest: _Rest, n_times: Mapping[str, int]) -> 
         if not end or not side or side[-1] != end:
             continue
         before, after = aligned.places[-1]
-        whole = next((word for word in (after if before[-1:] == [end] else before) if word in other_side), "")
-        is_longer = aligned.n_words >= _LONG
-        if whole.startswith(end) and _is_stump(end, whole, other_end != whole, is_longer, n_times):
+        opposite = after if before[-1:] == [end] else before
+        whole = next((word for word in opposite if word in other_side), "")
+        goes_on = other_end != whole
+        if whole.startswith(end) and _is_stump(end, whole, n_times, goes_on=goes_on, is_long=is_long):
             side.pop()
             other_side.remove(whole)
             rest.shared += _weigh([whole])
             rest.is_cut = True
 
 
-def _is_stump(end: str, whole: str, goes_on: bool, is_long: bool, n_times: Mapping[str, int]) -> bool:
-    """Return True if the last word of a text is the beginning of a longer one, and no word of its own."""
+def _is_stump(end: str, whole: str, n_times: Mapping[str, int], *, goes_on: bool, is_long: bool) -> bool:
+    """Return True if the last word of a text is the beginning of a longer one, and not a word of its own.
+
+    `goes_on` is True if the other text has words after the whole one.
+    """
     if end[0].isdigit():
         return goes_on and is_long
     if goes_on:
@@ -260,14 +274,16 @@ def _is_stump(end: str, whole: str, goes_on: bool, is_long: bool, n_times: Mappi
 
 
 def _drop_slips(aligned: _Aligned, rest: _Rest, n_times: Mapping[str, int]) -> None:
-    """Take words of both sides away that stand in the same place and are the same but for a typing error.
+    """Drop words that stand in the same place of both texts and are the same but for a typing error.
 
-    Who made one typing error may have made another one that makes a word: with the first they are looked for again.
+    If there is one, the texts are searched again for typing errors that make another word.
     """
     for careless in (False, True):
         for before, after in aligned.places:
             near = after[: len(before) + 2]
-            for word in sorted(before, key=LIGHT.__contains__) if near else ():
+            if not near:
+                continue
+            for word in sorted(before, key=lambda word: word in LIGHT):  # words with a value first
                 if word[0].isdigit() or word not in rest.left:
                     continue
                 for other in near:
@@ -334,22 +350,28 @@ def _decide_part(aligned: _Aligned, rest: _Rest, places: Sequence[Place], part: 
     if all(any(_values(place[side]) for place in places) for side in (0, 1)):
         return APART  # each says something that the other one does not
     *others, (before, after) = places
-    if not aligned.is_open or (before and after) or any(_values(side) for place in others for side in place):
+    if (
+        not aligned.differ_at_end
+        or (before and after)
+        or any(_values(side) for place in others for side in place)
+    ):
         return _shortened(rest)
     more, ends = before or after, _WORD.findall(part[-60:].lower())[-1:]
     share = rest.shared / (rest.shared + _weigh(more))
-    breaks_off = part.rstrip().endswith(_BREAKS_OFF) or not _UNFINISHED.isdisjoint(ends)
+    breaks_off = part.rstrip().endswith(_CUT_ENDINGS) or not _UNFINISHED.isdisjoint(ends)
     if not (rest.is_cut or breaks_off) and (
-        aligned.n_words < _LONG or share < _WHOLE or not (_TELLING | NEGATIONS).isdisjoint(more)
+        aligned.n_words < _LONG or share < _MIN_SHARE_IF_WHOLE or not (_TELLING | NEGATIONS).isdisjoint(more)
     ):
         return _shortened(rest)
-    return Difference("near", "truncated", share) if share >= _BROKEN_OFF and rest.shared >= 1 else APART
+    return (
+        Difference("near", "truncated", share) if share >= _MIN_SHARE_IF_CUT and rest.shared >= 1 else APART
+    )
 
 
 def _shortened(rest: _Rest) -> Difference:
     """Return that one text repeats a part of the other one, if it says enough and nothing of it is denied."""
     is_turned = not NEGATIONS.isdisjoint((*rest.left, *rest.right))
-    is_enough = rest.shared >= _MIN_REPEATED and rest.score() >= _BROKEN_OFF
+    is_enough = rest.shared >= _MIN_REPEATED and rest.score() >= _MIN_SHARE_IF_CUT
     return APART if is_turned or not is_enough else Difference("repeats", "shortened", rest.score())
 
 
@@ -372,15 +394,16 @@ def _polarity(rest: _Rest) -> Difference | None:
 def _changed(rest: _Rest, before: list[str], after: list[str]) -> Difference:
     """Return that one value was exchanged for another one of its kind."""
     words = (*before, *after)
-    are_dates, are_numbers = (
-        all(any(map(tell, side)) for side in (before, after)) for tell in (is_date, is_number)
-    )
+    are_dates = any(map(is_date, before)) and any(map(is_date, after))
+    are_numbers = any(map(is_number, before)) and any(map(is_number, after))
     if are_dates and all(is_date(word) or is_number(word) for word in words):
         kind, most = "date", 4
     elif are_numbers and all(is_number(word) or word in UNITS for word in words):
         kind, most = "number", 2
+    elif are_numbers:
+        return APART  # numbers with other words around them
     else:
-        kind, most = "word", 0 if are_numbers else 3
+        kind, most = "word", 3
     if max(len(before), len(after)) > most or rest.shared < 1 or not STRONG.isdisjoint(words):
         return APART
     score = rest.shared / (rest.shared + 1)
@@ -458,8 +481,10 @@ def _order_matters(words: Sequence[str], others: Sequence[str]) -> bool:
     if _values_changed_places(words, others):
         return True
     if not NEGATIONS.isdisjoint(words):
-        there, here, back = _count_denied(words), _count_denied(others), _count_denied(others[::-1])
-        if there != here and (there != back or _count_denied(words[::-1]) != here):
+        denied, other_denied = _count_denied(words), _count_denied(others)
+        # «not tea but coffee», «coffee but not tea»: the same is denied if one of them is read from its end
+        is_reversed = denied == _count_denied(others[::-1]) and _count_denied(words[::-1]) == other_denied
+        if denied != other_denied and not is_reversed:
             return True
     pairs, turned = (  # of numbers that follow each other: «3/5», «5/3»
         {(class_of(x), class_of(y)) for x, y in pairwise(some) if is_number(x) and is_number(y)}
