@@ -25,19 +25,9 @@ POLICY = Policy(allow=Allow(actions=("delete", "merge", "redact"), checks=("exac
 QUIET = {"progress": False}
 MAX_ALONE = 5  # lives that nothing kills: one may find a service that is just starting
 TOPICS = [
-    "cello",
-    "harbour",
-    "bakery",
-    "telescope",
-    "orchard",
-    "library",
-    "tram",
-    "glacier",
-    "violin",
-    "market",
-    "meadow",
-    "lantern",
-]
+    "cello", "harbour", "bakery", "telescope", "orchard", "library",
+    "tram", "glacier", "violin", "market", "meadow", "lantern",
+]  # fmt: skip
 
 
 def prepared(data, n_users):
