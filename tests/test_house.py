@@ -364,7 +364,7 @@ TWO_MEANINGS = {
     *["MEMORIES", "TAGS", "Status", "STATUSES", "bind", "tags", "utc_now"],  # one at each end of the wire
     *["Action", "State", "Step"],  # of a run's journal, of signing in, of a service's log
     *["show", "text_of"],  # in a terminal, in a widget, of a document
-    *["ACTIONS", "Rows", "SETTLED", "decode", "open_file", "words_of"],
+    *["ACTIONS", "SETTLED", "decode", "open_file", "words_of"],
 }
 """Names of constants and functions that several modules define and others import: no new one comes in."""
 

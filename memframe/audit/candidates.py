@@ -16,11 +16,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from memframe.audit.keeper import Rows, age_order, copies_of, owners_of
+from memframe.audit.keeper import age_order, copies_of, owners_of
 from memframe.audit.lexicon import TOPICS
 from memframe.audit.rules import load_rules
 from memframe.audit.similarity.minhash import distinct
-from memframe.audit.text import text_column, without_long_contents
+from memframe.audit.text import Memories, MemoryTexts, Rows, without_long_contents
 from memframe.audit.tokenize import Words, words_of
 from memframe.errors import ConfigError
 
@@ -69,7 +69,7 @@ class Nearest(NamedTuple):
 
 
 def find_candidates(
-    memories: pd.DataFrame, *, embed: Embed | None = None, n: int = N_OLDER, min_score: float = MIN_SCORE
+    memories: Memories, *, embed: Embed | None = None, n: int = N_OLDER, min_score: float = MIN_SCORE
 ) -> pd.DataFrame:
     """Rank for each memory the older ones of the same user that are most similar to it.
 
@@ -98,14 +98,13 @@ def find_candidates(
       newer older  rank        cue
     0    m3    m1     1  no longer
     """
-    memories = without_long_contents(memories)
-    rows = np.flatnonzero(copies_of(memories) == np.arange(len(memories)))
-    chosen = memories.iloc[rows]
-    texts = text_column(chosen, "content")
+    prepared = without_long_contents(MemoryTexts.of(memories).whole)
+    chosen = prepared.take(np.flatnonzero(copies_of(prepared) == np.arange(len(prepared))))
+    texts = chosen.column("content")
     owners, age = owners_of(chosen), age_order(chosen)
     vectors = None if embed is None else vectors_of(texts.to_pylist(), embed)
     found = nearest_older(words_of(texts), owners, age, n=n, min_score=min_score, vectors=vectors)
-    ids = chosen["id"].to_numpy(object)
+    ids = np.array(chosen.ids, dtype=object)
     quotes = {row: cues[0].quote for row, cues in find_cues(texts)}
     columns = {
         "newer": ids[found.newer],

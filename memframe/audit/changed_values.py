@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from rapidfuzz.distance import Levenshtein
 
@@ -32,7 +31,7 @@ from memframe.audit.rules import load_rules
 from memframe.audit.similarity.cluster import Link, Pairs, SimilarPairs
 from memframe.audit.similarity.compare import Difference
 from memframe.audit.similarity.minhash import distinct
-from memframe.audit.text import text_column
+from memframe.audit.text import Memories, MemoryTexts
 from memframe.audit.tokenize import SPLIT_WORD
 
 _MOST_PARTNERS = 3
@@ -43,7 +42,7 @@ _LONGEST_VALUE = 6
 """Digits of a number that is a value; what is longer identifies something."""
 
 
-def find_value_changes(chosen: pd.DataFrame, pairs: SimilarPairs) -> Iterator[Link]:
+def find_value_changes(chosen: Memories, pairs: SimilarPairs) -> Iterator[Link]:
     """Yield pairs of texts that are the same statement with another number, date, name or polarity.
 
     It finds one exchanged value in statements that share all other words, apart from typing errors and spellings, and
@@ -53,7 +52,8 @@ def find_value_changes(chosen: pd.DataFrame, pairs: SimilarPairs) -> Iterator[Li
     or a log and is skipped. Other things, colours or places in lower case are skipped too: in real memories those are
     different facts, not changes.
     """
-    column, age = text_column(chosen, "content"), age_order(chosen)
+    texts = MemoryTexts.of(chosen)
+    column, age = texts.column("content"), age_order(texts)
     contents, sensitive = column.to_pylist(), SensitiveTexts(column)
     values = {
         place: [match.found.span("value") for match in matches]

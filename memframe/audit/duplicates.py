@@ -15,12 +15,12 @@ from memframe.audit.findings import Finding, Proposal, list_findings
 from memframe.audit.keeper import FILLED, copies_of, oddness, precedence
 from memframe.audit.similarity.cluster import SimilarPairs, similar_pairs
 from memframe.audit.similarity.compare import Difference
-from memframe.audit.text import text_column
+from memframe.audit.text import Memories, MemoryTexts
 
 # ---- the same text
 
 
-def find_exact_duplicates(memories: pd.DataFrame) -> pd.DataFrame:
+def find_exact_duplicates(memories: Memories) -> pd.DataFrame:
     """Find memories of one user with the same content, character for character, each group with the one to keep.
 
     One row a memory. The keeper, which has most fields and tags filled (then: was updated last, has the smallest id),
@@ -45,16 +45,19 @@ def find_exact_duplicates(memories: pd.DataFrame) -> pd.DataFrame:
     0  keeper  m1        NaN    none
     1    copy  m2         m1  delete
     """
-    copies = copies_of(memories)
+    texts = MemoryTexts.of(memories)
+    copies = copies_of(texts)
     rows = np.flatnonzero(copies >= 0)
     keepers = copies[rows]
-    n_copies = np.bincount(keepers, minlength=len(memories))
+    n_copies = np.bincount(keepers, minlength=len(texts))
     rows, keepers = rows[n_copies[keepers] > 1], keepers[n_copies[keepers] > 1]
-    ids = memories["id"].to_numpy(object)
+    if not len(rows):
+        return list_findings(())
+    ids = texts.ids
     order = np.lexsort((rows, rows != keepers, keepers))
     rows, keepers = rows[order], keepers[order]
     group, found = -1, []
-    actions = _actions(memories, rows, keepers)
+    actions = _actions(texts.memories, rows, keepers)
     for row, keeper, action in zip(rows.tolist(), keepers.tolist(), actions, strict=True):
         is_kept, n = row == keeper, n_copies[keeper]
         group += is_kept
@@ -118,7 +121,7 @@ class _Member(NamedTuple):
     score: float
 
 
-def find_near_duplicates(memories: pd.DataFrame, *, pairs: SimilarPairs | None = None) -> pd.DataFrame:
+def find_near_duplicates(memories: Memories, *, pairs: SimilarPairs | None = None) -> pd.DataFrame:
     """Find memories of one user that say the same as another one, in clusters, each with the one to keep.
 
     One row a memory. The keeper, which says most (then: is a plain text, neither wrapped nor mistyped, has most fields
@@ -156,30 +159,33 @@ def find_near_duplicates(memories: pd.DataFrame, *, pairs: SimilarPairs | None =
     0  keeper  m1        NaN   none
     1  typing  m2         m1  merge
     """
-    pairs = similar_pairs(memories) if pairs is None else pairs
-    ids, rows = memories["id"].iloc[pairs.rows].tolist(), pairs.rows.tolist()
-    copies = list(_find_members(memories, pairs))
+    texts = MemoryTexts.of(memories)
+    pairs = similar_pairs(texts) if pairs is None else pairs
+    rows = pairs.rows.tolist()
+    copies = list(_find_members(texts, pairs))
     members = sorted(
         [*copies, *_find_repetitions(copies, pairs)],
         key=lambda one: (rows[one.keeper], one.kind != "keeper", -one.score, rows[one.place]),
     )
-    texts = pairs.comparer.words.of
-    sensitive = SensitiveTexts(text_column(memories, "content").take(pa.array(pairs.rows)))
+    if not members:
+        return list_findings(())
+    words_of = pairs.comparer.words.of
+    sensitive = SensitiveTexts(texts.column("content").take(pa.array(pairs.rows)))
     group, found = -1, []
     for member in members:
         is_keeper = member.kind == "keeper"
         evidence = _SAME[member.kind].format(n=member.n_members)
         if member.kind == "shortened" and not sensitive.any_of(member.place, member.keeper):
-            evidence += describe_difference(texts(member.place), texts(member.keeper))
+            evidence += describe_difference(words_of(member.place), words_of(member.keeper))
         group += is_keeper
         found.append(
             Finding(
                 check="near_duplicate",
                 kind=member.kind,
                 severity="info" if is_keeper else "low",
-                id=ids[member.place],
+                id=texts.ids[rows[member.place]],
                 field="content",
-                related_id=None if is_keeper else ids[member.keeper],
+                related_id=None if is_keeper else texts.ids[rows[member.keeper]],
                 group=group,
                 score=member.score,
                 evidence=evidence,
@@ -193,10 +199,12 @@ _NEAR_ACTIONS: Mapping[str, Proposal] = {"keeper": "none", "shortened": "review"
 """Proposals for the kinds that are not merged."""
 
 
-def _find_members(memories: pd.DataFrame, pairs: SimilarPairs) -> Iterator[_Member]:
+def _find_members(texts: MemoryTexts, pairs: SimilarPairs) -> Iterator[_Member]:
     """Yield the texts of all clusters of more than one; kept is the plainest of those that say as much as any."""
     comparer = pairs.comparer
     groups = [sorted(group) for group in pairs.clusters.groups()]
+    if not groups:
+        return
     as_full: list[int] = []
     for group in groups:
         most = max(group, key=lambda place: (comparer.fullness(place), -place))
@@ -206,7 +214,7 @@ def _find_members(memories: pd.DataFrame, pairs: SimilarPairs) -> Iterator[_Memb
             for place, difference in differences
             if place == most or (difference.relation == "near" and difference.kind != "truncated")
         ]
-    rows = memories.iloc[pairs.rows[as_full]]
+    rows = texts.memories.iloc[pairs.rows[as_full]]
     odd = oddness(rows["content"].tolist()) + [comparer.n_slips(place) for place in as_full]
     first = dict(zip(as_full, precedence(rows, -np.floor(odd), odd).tolist(), strict=True))
     best: dict[int, Difference] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from pathlib import PurePath
 from typing import Any
 
@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from memframe.audit.findings import Check
 from memframe.audit.lexicon import LIGHT
 from memframe.audit.personal_data import find_personal_data
-from memframe.audit.rules import load_words
+from memframe.audit.rules import MANY, load_words
 from memframe.audit.secrets import find_secrets
 from memframe.audit.secrets.keys import seed_words
 from memframe.audit.secrets.values import looks_drawn
-from memframe.audit.text import fold, mask_text, redaction_mark
+from memframe.audit.text import Memories, fold, mask_text, redaction_mark
 from memframe.fields import TEXT_FIELDS
 from memframe.frames import READ
 
@@ -57,7 +57,14 @@ class SensitiveTexts:
     """
 
     def __init__(self, texts: pa.Array) -> None:
-        self._texts, self._may_be = texts, pc.match_substring_regex(texts, _PREFILTER).to_pylist()
+        self._texts = texts
+
+    @cached_property
+    def _may_be(self) -> list[bool | None]:
+        if len(self._texts) < MANY:
+            return [True] * len(self._texts)
+        found: list[bool | None] = pc.match_substring_regex(self._texts, _PREFILTER).to_pylist()
+        return found
 
     def any_of(self, *rows: int) -> bool:
         return any(self._may_be[row] and is_sensitive(self._texts[row].as_py()) for row in rows)
@@ -121,7 +128,7 @@ HOLDS_WORDS: Mapping[Check, bool] = {
 
 MASKED = frozenset(check for check, holds_words in HOLDS_WORDS.items() if not holds_words)
 
-FINDERS: Mapping[Check, Callable[[pd.DataFrame], pd.DataFrame]] = {
+FINDERS: Mapping[Check, Callable[[Memories], pd.DataFrame]] = {
     "secret": find_secrets,
     "personal_data": find_personal_data,
 }

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from memframe.audit.findings import Finding, Proposal, Severity, findings_frame, join_findings, list_findings
 from memframe.audit.lexicon import without_accents
 from memframe.audit.secrets.keys import is_token_alone
-from memframe.audit.text import mask_text, texts_with
+from memframe.audit.text import Memories, MemoryTexts, mask_text
 from memframe.display import number_of
 from memframe.envelope.detect import looks_sealed
 from memframe.fields import MEMORY_FIELDS, NAMES_FIELDS
@@ -31,7 +31,7 @@ _MISSING_SEVERITIES: dict[str, Severity] = {
 """Fields that may be missing, each with the severity of that."""
 
 
-def find_missing(memories: pd.DataFrame) -> pd.DataFrame:
+def find_missing(memories: Memories) -> pd.DataFrame:
     """Find fields that are empty: nothing, or white space alone.
 
     Content that could not be opened is not missing; `find_sealed` tells of it. A column that the frame does not
@@ -56,6 +56,7 @@ def find_missing(memories: pd.DataFrame) -> pd.DataFrame:
     0  title  m2      low
     1   tags  m1      low
     """
+    memories = MemoryTexts.of(memories).memories
     found = []
     for field, severity in _MISSING_SEVERITIES.items():
         if field not in memories.columns:
@@ -103,7 +104,7 @@ MIN_ROWS = 10
 _NO_SOURCE = "(no source)"
 
 
-def find_scores(memories: pd.DataFrame) -> pd.DataFrame:
+def find_scores(memories: Memories) -> pd.DataFrame:
     """Find importance above 1 among importance of 0 to 1, impossible scores, and confidence that never changes.
 
     Whether an importance of exactly 1 is the most of the one scale or the least of the other nobody can tell; it
@@ -130,6 +131,7 @@ def find_scores(memories: pd.DataFrame) -> pd.DataFrame:
     0  out_of_range  m3             importance is 7, beyond both scales   review
     1   mixed_scale  m2  importance is 4, where others are at most 1: 0.8  rescale
     """
+    memories = MemoryTexts.of(memories).memories
     found = []
     if "importance" in memories.columns:
         importance = read_numbers(memories, "importance")
@@ -241,7 +243,7 @@ _DENSE = r"^\s*(?:\S{38}|\{)"
 """Beginning of content that looks sealed, as a pattern of RE2: without a space, or as JSON."""
 
 
-def find_sealed(memories: pd.DataFrame) -> pd.DataFrame:
+def find_sealed(memories: Memories) -> pd.DataFrame:
     """Find content that could not be opened or still looks sealed, and unsealed content among sealed.
 
     Parameters
@@ -265,6 +267,8 @@ def find_sealed(memories: pd.DataFrame) -> pd.DataFrame:
               kind  id severity  action
     0  key_version  m1     high  review
     """
+    texts = MemoryTexts.of(memories)
+    memories = texts.memories
     rows: list[_Row] = []
     if "content_error" in memories.columns:
         errors = read_texts(memories, "content_error")
@@ -274,7 +278,7 @@ def find_sealed(memories: pd.DataFrame) -> pd.DataFrame:
             rows.append((row, kind, "low" if kind == "surrogate" else "high", 1.0, error, "review"))
     rows += [
         (text.row, "ciphertext", "medium", 0.8, f"looks sealed: {mask_text(text.text)}", "review")
-        for text in texts_with(memories, _DENSE, fields=["content"])
+        for text in texts.search(["content"]).find(_DENSE)
         if looks_sealed(text.text, among_sealed=False) and not is_token_alone(text.text)
     ]
     parts = [_make_findings(memories, "sealed", "content", rows)]
@@ -313,7 +317,7 @@ _SINGULAR = (
 """Ends of words, and what they are of one alone; where none of these fits an "s" is dropped."""
 
 
-def find_tags(memories: pd.DataFrame, tags: pd.DataFrame | None = None) -> pd.DataFrame:
+def find_tags(memories: Memories, tags: pd.DataFrame | None = None) -> pd.DataFrame:
     """Find tags that mean the same; with the user's tags given, also disabled, unknown and unused ones.
 
     Names mean the same if they differ in case, accents, signs or a plural, and may do if they differ in one
@@ -340,6 +344,7 @@ def find_tags(memories: pd.DataFrame, tags: pd.DataFrame | None = None) -> pd.Da
                  kind  id                                         evidence action
     0  near_identical  m3  'Recipes' (1 memory) and 'recipe' (2 memories)  retag
     """
+    memories = MemoryTexts.of(memories).memories
     if "tags" not in memories.columns:
         return list_findings([])
     cells = [tuple(dict.fromkeys(cell)) for cell in read_names(memories, "tags")]

@@ -123,6 +123,15 @@ def _no_findings() -> pd.DataFrame:
     return _build({}, 0)
 
 
+def plain_columns(findings: pd.DataFrame, *names: str) -> list[list[Any]]:
+    """Return the cells of some columns, None for a missing one.
+
+    >>> plain_columns(list_findings([Finding("junk", "empty", "low", "m1")]), "id", "start")
+    [['m1'], [None]]
+    """
+    return [findings[name].array.to_numpy(object, na_value=None).tolist() for name in names]
+
+
 def join_findings(parts: Iterable[pd.DataFrame]) -> pd.DataFrame:
     """Join the findings of several checks in one frame; groups stay numbers within their check."""
     frames = [part for part in parts if len(part)]

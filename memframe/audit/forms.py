@@ -61,6 +61,8 @@ def find_forms(texts: Sequence[str], owners: Sequence[str]) -> Iterator[Form]:
     >>> [(form.beginning, form.places) for form in find_forms([*texts, "Likes tea"], ["ada"] * 7)]
     [('nightly backup 0 may 0 files', [0, 1, 2, 3, 4, 5])]
     """
+    if len(texts) < MIN_MEMBERS:
+        return
     column = pc.utf8_slice_codeunits(pa.array(texts, pa.large_string()), 0, 10 * _N_SAME)
     beginnings = pc.utf8_slice_codeunits(column, 0, _N_BEGINNING)
     timed = pc.indices_nonzero(pc.match_substring_regex(beginnings, _TIMED))

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from memframe.audit.fields import names_in
-from memframe.audit.findings import join_findings
+from memframe.audit.findings import plain_columns, join_findings
 from memframe.decisions import Decisions
 
 ROLES = frozenset({"exact_duplicate", "near_duplicate", "version"})
@@ -62,7 +62,7 @@ def texts_judged(
     source_of = _sources_of(counted, memories)
     texts = []
     names = ("check", "kind", "id", "field", "start", "end", "group", "evidence")
-    plain = [findings[name].astype(object).where(findings[name].notna(), None).tolist() for name in names]
+    plain = plain_columns(findings, *names)
     spans = [True] * len(findings) if is_span is None else is_span.tolist()
     for check, kind, memory_id, field, start, end, group, evidence, is_own in zip(*plain, spans, strict=True):
         if check == "tags" and (tags := names_in(str(evidence))):
@@ -98,14 +98,10 @@ def keys_of(findings: pd.DataFrame, texts: Sequence[str] | None) -> list[tuple[A
     >>> keys_of(found, ["4711", "4711"])[1]
     ('secret', 'pin', 'm1', 'content', '4711', 1)
     """
-    names = ["check", "kind", "id", "field"]
-    plain = findings[names].astype(object).where(findings[names].notna(), None)
+    plain = plain_columns(findings, "check", "kind", "id", "field")
     n_before: Counter[tuple[Any, ...]] = Counter()
     keys = []
-    for cells, text in zip(
-        plain.itertuples(index=False, name=None), texts or [""] * len(findings), strict=True
-    ):
-        check, kind, memory_id, field = cells
+    for check, kind, memory_id, field, text in zip(*plain, texts or [""] * len(findings), strict=True):
         key = (check, "" if check in ROLES else kind, memory_id, field, text)
         keys.append((*key, n_before[key]))
         n_before[key] += 1
@@ -173,10 +169,7 @@ def decision_keys(
     spans = texts_judged(findings.iloc[values], memories, counted) if len(values) else []
     for place, span in zip(values.tolist(), spans, strict=True):
         texts[place] = span
-    columns = (
-        findings[name].astype(object).where(findings[name].notna(), None).tolist()
-        for name in ("check", "kind", "field", "id")
-    )
+    columns = plain_columns(findings, "check", "kind", "field", "id")
     keys = [
         decisions.key(
             check,

@@ -24,7 +24,7 @@ from memframe.audit.forms import find_forms
 from memframe.audit.keeper import owners_of
 from memframe.audit.planted import with_hidden
 from memframe.audit.rules import load_rules, load_words, matching_places
-from memframe.audit.text import text_column, without_long_contents
+from memframe.audit.text import Memories, MemoryTexts, without_long_contents
 from memframe.fields import MEMORY_FIELDS
 from memframe.frames import read_texts
 
@@ -47,7 +47,7 @@ class Sign(NamedTuple):
     group: int | None = None
 
 
-def find_junk(memories: pd.DataFrame) -> pd.DataFrame:
+def find_junk(memories: Memories) -> pd.DataFrame:
     """Find prompts, reports of machines, a memory tool's own words, repeats, templates and empty rows.
 
     The wording is English, with some German, Spanish and French. A made-up fact that occurs a few times reads like any
@@ -74,13 +74,14 @@ def find_junk(memories: pd.DataFrame) -> pd.DataFrame:
     0      heartbeat  m1  delete
     1  feedback_loop  m3  review
     """
-    store = _DistinctTexts.of(_without_hidden(without_long_contents(memories)))
+    texts = MemoryTexts.of(memories)
+    memories, ids = texts.memories, texts.ids
+    store = _DistinctTexts.of(_without_hidden(without_long_contents(texts)))
     found = _find_form_members(memories, store)
     found.update(_find_repeats(store))
     for number, sign in _detect(store.distinct).items():
         found.update((row, sign) for row in store.rows_of[number])
     found.update(_find_tool_words(store))
-    ids = memories["id"].tolist()
     return list_findings(
         Finding(
             check="junk",
@@ -98,10 +99,10 @@ def find_junk(memories: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _without_hidden(memories: pd.DataFrame) -> pd.DataFrame:
-    """Return the memories with contents emptied where characters are hidden: they say more than is seen."""
-    is_hidden = with_hidden(memories)
-    return memories.assign(content=memories["content"].mask(is_hidden)) if is_hidden.any() else memories
+def _without_hidden(texts: MemoryTexts) -> MemoryTexts:
+    """Return the texts with contents emptied where characters are hidden: they say more than is seen."""
+    is_hidden = with_hidden(texts)
+    return texts.without_contents(is_hidden) if is_hidden.any() else texts
 
 
 class _DistinctTexts(NamedTuple):
@@ -115,15 +116,15 @@ class _DistinctTexts(NamedTuple):
     owners: list[str]
 
     @classmethod
-    def of(cls, memories: pd.DataFrame) -> _DistinctTexts:
-        encoded = pc.dictionary_encode(text_column(memories, "content"))
+    def of(cls, texts: MemoryTexts) -> _DistinctTexts:
+        encoded, memories = pc.dictionary_encode(texts.column("content")), texts.memories
         numbers = encoded.indices.to_pylist()
         ages = memories["created_at"] if "created_at" in memories.columns else pd.Series(range(len(memories)))
         rows_of: list[list[int]] = [[] for _ in range(len(encoded.dictionary))]
         for row in ages.reset_index(drop=True).sort_values(kind="stable").index:
             if numbers[row] is not None:
                 rows_of[numbers[row]].append(row)
-        return cls(encoded.dictionary.to_pylist(), numbers, rows_of, list(map(str, owners_of(memories))))
+        return cls(encoded.dictionary.to_pylist(), numbers, rows_of, list(map(str, owners_of(texts))))
 
     def text_of(self, row: int) -> str:
         number = self.number_of[row]
@@ -176,6 +177,8 @@ _N_FIRST = 4
 
 def _find_repeats(store: _DistinctTexts) -> dict[int, Sign]:
     """Find texts of one person that came back unusually often, and their variants; the first of each is for review."""
+    if len(store.number_of) < _MIN_COPIES:
+        return {}
     rows_of: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
     lower = pc.utf8_lower(pa.array(store.distinct, pa.large_string()))
     words_of = pc.utf8_trim_whitespace(pc.replace_substring_regex(lower, r"[^\pL\pN_]+", " "))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Sized
+from collections.abc import Mapping, Sequence, Sized
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from memframe.audit.planted import with_hidden
-from memframe.audit.text import text_column
+from memframe.audit.text import Memories, MemoryTexts, Rows, text_column
 from memframe.audit.tokenize import WRAPPER, WRAPPER_AFTER, widen
 from memframe.fields import MEMORY_FIELDS
 
@@ -22,9 +22,6 @@ FILLED = tuple(
     if field.is_editable and field.is_optional and field.on_merge != "join"
 )
 """Fields that a kept copy takes over from the others if it has none."""
-
-Rows = NDArray[np.int64]
-"""Rows of a frame, by position."""
 
 
 def precedence(
@@ -39,34 +36,42 @@ def precedence(
     """
     n_tags = [len(names) if isinstance(names, Sized) else 0 for names in memories["tags"]]
     filled = memories[list(FILLED)].notna().sum(axis=1).to_numpy() + np.array(n_tags, np.int64)
-    keys = pd.DataFrame(
+    nothing = np.zeros(len(memories))
+    return _places(
         {
-            "fullness": -fullness if fullness is not None else 0.0,
+            "fullness": nothing if fullness is None else -fullness,
             "filled": -filled,
-            "odd": odd if odd is not None else 0.0,
+            "odd": nothing if odd is None else odd,
             "updated": -_microseconds(memories["updated_at"].fillna(memories["created_at"])),
-            "id": memories["id"].to_numpy(),
+            "id": text_column(memories, "id"),
         }
     )
-    return _places(keys)
 
 
-def age_order(memories: pd.DataFrame) -> Rows:
+def age_order(memories: Memories) -> Rows:
     """Return the place of each row in time, the oldest first; of the same moment by id, without a time first."""
-    created = memories["created_at"].fillna(memories["updated_at"])
-    return _places(pd.DataFrame({"created": _microseconds(created), "id": memories["id"].to_numpy()}))
+    return MemoryTexts.of(memories).once(_order_by_age)
 
 
-def copies_of(memories: pd.DataFrame) -> Rows:
+def _order_by_age(texts: MemoryTexts) -> Rows:
+    created = texts.memories["created_at"].fillna(texts.memories["updated_at"])
+    return _places({"created": _microseconds(created), "id": texts.column("id")})
+
+
+def copies_of(memories: Memories) -> Rows:
     """Return for each row the row to keep of all with the same user and content.
 
     It is -1 for rows without content, and for those with hidden characters, which are no copies of anything.
     """
-    content = text_column(memories, "content")
+    return MemoryTexts.of(memories).once(_find_copies)
+
+
+def _find_copies(prepared: MemoryTexts) -> Rows:
+    memories, content = prepared.memories, prepared.column("content")
     readable = pc.fill_null(pc.not_equal(pc.utf8_trim_whitespace(content), ""), False)
-    is_readable = readable.to_numpy(zero_copy_only=False) & ~with_hidden(memories)
+    is_readable = readable.to_numpy(zero_copy_only=False) & ~with_hidden(prepared)
     texts = pc.dictionary_encode(content.fill_null("")).indices.to_numpy().astype(np.int64)
-    owners = owners_of(memories)
+    owners = owners_of(prepared)
     keys = np.where(is_readable, texts * (owners.max(initial=0) + 1) + owners, -1 - np.arange(len(memories)))
     keepers = np.arange(len(memories))
     shared = np.flatnonzero(pd.Series(keys).duplicated(keep=False))
@@ -77,14 +82,18 @@ def copies_of(memories: pd.DataFrame) -> Rows:
     return np.where(is_readable, keepers, -1)
 
 
-def owners_of(memories: pd.DataFrame) -> Rows:
+def owners_of(memories: Memories) -> Rows:
     """Return a number for the user of each row, and for the entity that it speaks of, the same in any order of rows.
 
     A text such as "Works at Acme" says nothing without its entity, so it is a copy only of the same entity's.
     """
-    numbers = np.zeros(len(memories), np.int64)
+    return MemoryTexts.of(memories).once(_number_owners)
+
+
+def _number_owners(texts: MemoryTexts) -> Rows:
+    memories, numbers = texts.memories, np.zeros(len(texts), np.int64)
     for name in ("user_id", "entity"):
-        if name in memories:
+        if name in memories and memories[name].notna().any():
             codes = pd.factorize(memories[name].fillna(""), sort=True)[0]
             numbers = pd.factorize(numbers * (codes.max(initial=0) + 1) + codes, sort=True)[0]
     return numbers.astype(np.int64)
@@ -95,8 +104,9 @@ def _microseconds(times: pd.Series[Any]) -> Rows:
     return pd.to_datetime(times, utc=True).to_numpy("datetime64[us]").astype(np.int64)
 
 
-def _places(keys: pd.DataFrame) -> Rows:
-    order = keys.reset_index(drop=True).sort_values(list(keys.columns), kind="stable").index.to_numpy()
+def _places(keys: Mapping[str, Any]) -> Rows:
+    """Return the place of each row when rows are sorted by some columns; no id is the last one."""
+    order = pc.sort_indices(pa.table(keys), [(name, "ascending") for name in keys]).to_numpy()
     places = np.empty(len(order), np.int64)
     places[order] = np.arange(len(order))
     return places

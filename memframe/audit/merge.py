@@ -26,7 +26,7 @@ from memframe.audit.lexicon import CALENDAR, CLASSES, LIGHT, class_of, is_number
 from memframe.audit.planted import with_hidden
 from memframe.audit.rules import load_rules
 from memframe.audit.similarity.cluster import Clusters
-from memframe.audit.text import MemoryTexts, with_all_columns
+from memframe.audit.text import Memories, MemoryTexts, with_all_columns
 from memframe.audit.tokenize import contents_of, words_of
 from memframe.fields import MEMORY_FIELDS, TEXT_FIELDS
 from memframe.frames import MEMORY_KINDS, read_names, read_numbers, read_texts, read_times
@@ -92,7 +92,7 @@ class Statements(NamedTuple):
 class WordCounts:
     """Counts of words in all memories, and which ones occur in lower case; computed when needed."""
 
-    def __init__(self, memories: pd.DataFrame | MemoryTexts) -> None:
+    def __init__(self, memories: Memories) -> None:
         self._texts = MemoryTexts.of(memories)
 
     @cached_property
@@ -265,7 +265,7 @@ class Merging:
 
     def __init__(
         self,
-        memories: pd.DataFrame | MemoryTexts,
+        memories: Memories,
         values: Mapping[str, Fields],
         *,
         taken: Collection[str],
@@ -552,7 +552,7 @@ def join_fields(keeper: Fields, copies: Iterable[Fields]) -> dict[str, Any]:
     return holder.values
 
 
-def settle_proposals(findings: pd.DataFrame, memories: pd.DataFrame | MemoryTexts) -> pd.DataFrame:
+def settle_proposals(findings: pd.DataFrame, memories: Memories) -> pd.DataFrame:
     """Return findings that propose to delete or merge a memory only if a cleanup will, and each memory once.
 
     The merges are decided here as a plan decides them. A finding about a memory that stays is for review, and its

@@ -18,7 +18,7 @@ import pandas as pd
 
 from memframe.audit.rules import Rule, load_rules
 from memframe.audit.secrets.values import is_placeholder
-from memframe.audit.text import Pass, Rating, Span, span_findings, spans_found
+from memframe.audit.text import Memories, MemoryTexts, Pass, Rating, Span, span_findings, spans_found
 
 __all__ = ["find_ibans", "find_personal_data", "presidio_names"]
 
@@ -51,7 +51,7 @@ NameFinder = Callable[[str], Iterable[Span]]
 """Finds spans of the kinds ``name`` and ``address`` in a text."""
 
 
-def find_personal_data(memories: pd.DataFrame, *, names: NameFinder | None = None) -> pd.DataFrame:
+def find_personal_data(memories: Memories, *, names: NameFinder | None = None) -> pd.DataFrame:
     """Find personal data in titles, summaries and contents, one finding each, with its place.
 
     Finds addresses of mail and web, telephone numbers as they are written in some thirty countries, payment cards
@@ -87,16 +87,16 @@ def find_personal_data(memories: pd.DataFrame, *, names: NameFinder | None = Non
     1  email     26   46  de… (20 characters)
     """
     passes = (*_PASSES, Pass(_ANY_TEXT, names)) if names else _PASSES
-    found = spans_found(memories, passes)
-    findings = span_findings(memories, found, check="personal_data", rate=lambda span: _RATINGS[span.kind])
-    is_of_nobody = pd.Series([span.label == _OF_NOBODY for _, span in found], dtype=bool)
-    findings = findings.assign(
-        severity=findings["severity"].mask(is_of_nobody, "info"),
-        action=findings["action"].mask(is_of_nobody, "none"),
-    )
+    texts = MemoryTexts.of(memories)
+    found = spans_found(texts, passes)
+    findings = span_findings(texts, found, check="personal_data", rate=_rate)
     if names is None:
         findings.attrs["not_checked"] = (_WITHOUT_NAMES,)
     return findings
+
+
+def _rate(span: Span) -> Rating:
+    return Rating("info", "none") if span.label == _OF_NOBODY else _RATINGS[span.kind]
 
 
 class _Analyzer(Protocol):

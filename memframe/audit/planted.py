@@ -14,13 +14,12 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from memframe.audit.evidence import is_sensitive
 from memframe.audit.findings import Finding, Proposal, Severity, list_findings
-from memframe.audit.rules import load_rules, prefilter_of
-from memframe.audit.text import BIDI, SELECTORS, TAGS, ZERO_WIDTH, mask_text, text_column, texts_with
+from memframe.audit.rules import load_rules, matching_places, prefilter_of
+from memframe.audit.text import BIDI, SELECTORS, TAGS, ZERO_WIDTH, Memories, MemoryTexts, mask_text
 from memframe.display import number_of
 from memframe.fields import MEMORY_FIELDS
 
@@ -31,8 +30,8 @@ _PRIVATE = "\ue000-\uf8ff\U000f0000-\U000ffffd\U00100000-\U0010fffd"
 _CONTROLS = "\x00-\x08\x0e-\x1f\x7f"
 _HIDDEN = re.compile(f"[{TAGS}{SELECTORS}{BIDI}{ZERO_WIDTH}{_PRIVATE}{_CONTROLS}]")
 _MAY_HIDE = prefilter_of(_HIDDEN)
-_NOT_PLAIN = r"[^\t-\r -~]"
-"""A pattern of RE2: all else is ASCII that is seen."""
+_NOT_PLAIN = re.compile(r"[^\t-\r -~]")
+"""All but the characters of ASCII that are seen."""
 _OF_SERVICE = frozenset(field.name for field in MEMORY_FIELDS if not field.is_editable) | {"content_error"}
 
 _RIGHT_TO_LEFT = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff"
@@ -93,16 +92,20 @@ def without_hidden(text: str) -> str:
     return "".join(letter for place, letter in enumerate(text) if place not in hidden) if hidden else text
 
 
-def with_hidden(memories: pd.DataFrame) -> NDArray[np.bool_]:
+def with_hidden(memories: Memories) -> NDArray[np.bool_]:
     """Return by row whether any text of a memory, tags and columns of others included, has hidden characters."""
-    found = np.zeros(len(memories), bool)
-    for name, column in memories.items():
+    return MemoryTexts.of(memories).by_row(_find_rows_with_hidden)
+
+
+def _find_rows_with_hidden(texts: MemoryTexts) -> NDArray[np.bool_]:
+    found = np.zeros(len(texts), bool)
+    for name, column in texts.memories.items():
         if name in _OF_SERVICE:
             continue
         if isinstance(column.dtype, pd.StringDtype):
-            texts = text_column(memories, str(name))
-            rows = pc.indices_nonzero(pc.match_substring_regex(texts, _NOT_PLAIN))
-            cells = [*zip(rows.to_pylist(), texts.take(rows).to_pylist(), strict=True)]
+            whole = texts.column(str(name))  # also what is behind the characters that a check reads
+            rows = matching_places(whole, [_NOT_PLAIN])
+            cells = [*zip(rows.to_pylist(), whole.take(rows).to_pylist(), strict=True)]
         elif column.dtype == object:
             cells = [*enumerate(map(_join_texts, column.tolist()))]
         else:
@@ -160,7 +163,7 @@ class _Planted(NamedTuple):
     evidence: str
 
 
-def find_planted(memories: pd.DataFrame) -> pd.DataFrame:
+def find_planted(memories: Memories) -> pd.DataFrame:
     """Find text that is hidden from people or speaks to the machine that reads a memory.
 
     It finds tag, zero-width, bidirectional and private-use characters inside words, marks of chat templates, links that
@@ -186,9 +189,9 @@ def find_planted(memories: pd.DataFrame) -> pd.DataFrame:
     [['tag_characters', 'm1', '2 hidden characters (U+E0048 U+E0069): “Hi”']]
     """
     prefilter = "|".join([_MAY_HIDE, *(rule.prefilter for rule in _MARKS.rules), "[A-Za-z0-9+/]{24}"])
-    ids = memories["id"].tolist()
+    texts = MemoryTexts.of(memories)
     found = []
-    for text in texts_with(memories, prefilter, folded=False):
+    for text in texts.search(folded=False).narrow(prefilter):
         for one in _find_in(text.text):
             severity, _, score = _KINDS[one.kind]
             action, why = _choose_action(one, text.text)
@@ -197,7 +200,7 @@ def find_planted(memories: pd.DataFrame) -> pd.DataFrame:
                     check="planted",
                     kind=one.kind,
                     severity=severity,
-                    id=ids[text.row],
+                    id=texts.ids[text.row],
                     field=text.field,
                     start=one.start,
                     end=one.end,

@@ -35,7 +35,7 @@ from memframe.audit.result import Audit
 from memframe.audit.secrets import find_secrets
 from memframe.audit.similarity.cluster import similar_pairs
 from memframe.audit.stale import find_stale
-from memframe.audit.text import MAX_CHARACTERS, MemoryTexts, are_too_long, text_column, with_all_columns
+from memframe.audit.text import MAX_CHARACTERS, Memories, MemoryTexts, are_too_long
 from memframe.audit.versions import find_versions
 from memframe.decisions import Decisions, DecisionsOption, Settled, count_settled, read_decisions
 from memframe.display import number_of
@@ -62,10 +62,10 @@ LOADED = "memframe"
 OwnCheck = Callable[[pd.DataFrame], pd.DataFrame]
 """Memories to rows of which each names a memory by its ``id``."""
 
-CheckFunction = Callable[[pd.DataFrame], pd.DataFrame]
-"""Memories to findings."""
+CheckFunction = Callable[[MemoryTexts], pd.DataFrame]
+"""Texts, prepared once for all checks, to findings."""
 
-Checks = Iterable[Check | OwnCheck] | Mapping[Check, CheckFunction] | None
+Checks = Iterable[Check | OwnCheck] | Mapping[Check, OwnCheck] | None
 
 
 def audit_memories(
@@ -133,31 +133,30 @@ def audit_memories(
     """
     decided, rules = read_decisions(decisions), read_policy(policy)  # a damaged file stops before the work
     memories, is_stored = ensure_ids(memories)
-    memories = _check_columns(memories)
+    texts = _check_columns(memories)
+    memories = texts.memories
     given: tuple[Any, Any] = now, judge_limit
     if given[0] is not None and not (isinstance(given[0], datetime) and pd.notna(given[0])):
         raise ConfigError(f"now={now!r:.60}: give a datetime, such as datetime(2026, 1, 31, tzinfo=UTC)")
     moment = now or datetime.now(UTC)
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    texts = MemoryTexts(memories)
     functions = _choose_checks(texts, checks, tags=tags, now=moment)
     if rules is not None and rules.rule:
-        functions |= {_name_of(rules.check): partial(_run_own_check, rules.check)}
+        functions |= {_name_of(rules.check): _on_frame(partial(_run_own_check, rules.check))}
     with gc_paused():
-        parts = {check: find(memories) for check, find in functions.items()}
+        parts = {check: find(texts) for check, find in functions.items()}
     findings = join_findings(parts.values())
     if "content_error" in memories.columns:
         # what could not be opened is not changed: a cleanup leaves it as it is
         is_closed = findings["id"].isin(memories["id"][memories["content_error"].notna()])
         findings["action"] = findings["action"].mask(is_closed & (findings["action"] != "none"), "review")
-    findings = settle_proposals(_strip_unless_repeated(findings, memories), texts)
+    findings = settle_proposals(_strip_unless_repeated(findings, texts), texts)
     judgement = Judgement()
     if not isinstance(given[1], int) or judge_limit < 0:
         raise ConfigError(f"judge_limit={judge_limit!r:.60}: give a whole number from 0")
     if judge is not None:
-        whole = with_all_columns(memories)
-        candidates = find_candidates(whole, embed=embed)
-        judgement = ask_judge(judge, whole, findings, candidates, limit=judge_limit)
+        candidates = find_candidates(texts, embed=embed)
+        judgement = ask_judge(judge, texts.whole.memories, findings, candidates, limit=judge_limit)
         findings = settle_proposals(apply_judgement(findings, judgement), texts)
     known = [check for check, find in FINDERS.items() if functions.get(check) is find]
     findings, counted = split_figures(withhold(findings, memories, known=known), len(memories))
@@ -167,7 +166,7 @@ def audit_memories(
         memories=memories,
         findings=_sort_worst_first(findings),
         checks=tuple(functions),
-        not_checked=(*_describe_unchecked(memories, parts), *_describe_languages(memories, parts)),
+        not_checked=(*_describe_unchecked(texts, parts), *_describe_languages(memories, parts)),
         counted=counted,
         made_at=moment,
         judgement=judgement,
@@ -197,7 +196,7 @@ def _leave_out_settled(
 
 
 def all_checks(
-    memories: pd.DataFrame | MemoryTexts, *, tags: pd.DataFrame | None = None, now: datetime | None = None
+    memories: Memories, *, tags: pd.DataFrame | None = None, now: datetime | None = None
 ) -> dict[str, CheckFunction]:
     """Return every check with its function; those that relate memories share one search for similar pairs.
 
@@ -205,21 +204,22 @@ def all_checks(
     """
     moment = pd.Timestamp(now or datetime.now(UTC))
     texts = MemoryTexts.of(memories)
-    frame, whole = texts.memories, texts.whole.memories
-    junk = cache(lambda: find_junk(frame))
+    junk = cache(lambda: find_junk(texts))
 
     @cache
     def related() -> MemoryTexts:
         deleted = junk()["id"][junk()["action"] == "delete"]
-        is_deleted = whole["id"].isin(deleted).to_numpy(bool)
-        return texts.whole.take(np.flatnonzero(~is_deleted)) if is_deleted.any() else texts.whole
+        if deleted.empty:
+            return texts.whole
+        is_deleted = texts.memories["id"].isin(deleted).to_numpy(bool)
+        return texts.whole.take(np.flatnonzero(~is_deleted))
 
     pairs = cache(lambda: similar_pairs(related()))
     return {
-        "exact_duplicate": lambda _: find_exact_duplicates(whole),
-        "near_duplicate": lambda _: find_near_duplicates(related().memories, pairs=pairs()),
-        "version": lambda _: find_versions(related().memories, pairs=pairs(), now=moment),
-        "stale": lambda _: find_stale(whole, now=moment),
+        "exact_duplicate": lambda _: find_exact_duplicates(texts.whole),
+        "near_duplicate": lambda _: find_near_duplicates(related(), pairs=pairs()),
+        "version": lambda _: find_versions(related(), pairs=pairs(), now=moment),
+        "stale": lambda _: find_stale(texts.whole, now=moment),
         "secret": find_secrets,
         "personal_data": find_personal_data,
         "planted": find_planted,
@@ -231,12 +231,12 @@ def all_checks(
     }
 
 
-def _strip_unless_repeated(findings: pd.DataFrame, memories: pd.DataFrame) -> pd.DataFrame:
+def _strip_unless_repeated(findings: pd.DataFrame, texts: MemoryTexts) -> pd.DataFrame:
     """Leave for review what would repeat another memory without its hidden characters: a person chooses the one."""
     is_strip = findings["action"] == "strip"
     if not is_strip.any():
         return findings
-    whole = with_all_columns(memories)
+    whole = texts.whole.memories
     is_planted = whole["id"].isin(findings["id"][is_strip])
     seen = {
         name: [
@@ -287,18 +287,19 @@ def ensure_ids(memories: pd.DataFrame) -> tuple[pd.DataFrame, bool]:
     return memories.assign(id=names), False
 
 
-def _check_columns(memories: pd.DataFrame) -> pd.DataFrame:
-    """Return the memories without lone surrogates, which Arrow cannot hold; refuse columns that are not theirs.
+def _check_columns(memories: pd.DataFrame) -> MemoryTexts:
+    """Prepare memories without lone surrogates, which Arrow cannot hold; refuse columns that are not theirs.
 
     A frame of objects may hold anything: what is wrong is named here once, instead of where a check stumbles over it.
     """
+    texts = MemoryTexts(memories)
     mended: dict[str, pd.Series[Any]] = {}
     for name, kind in MEMORY_KINDS.items():
         if name not in memories.columns:
             continue
         column = require_column(memories, name)
         if name in TEXT_FIELDS:
-            text_column(memories, name)
+            texts.column(name)
         elif kind in _READERS:
             _READERS[kind](memories, name)
         if kind is NAMES or column.dtype == object:
@@ -310,7 +311,7 @@ def _check_columns(memories: pd.DataFrame) -> pd.DataFrame:
             whole = [to_encodable(tuple(cell) if isinstance(cell, list) else cell) for cell in cells]
             if any(to_encodable(cell) is not cell for cell in cells):
                 mended[name] = pd.Series(whole, memories.index, dtype=object)
-    return memories.assign(**mended) if mended else memories
+    return MemoryTexts(memories.assign(**mended)) if mended else texts
 
 
 _READERS: Mapping[object, Callable[[pd.DataFrame, str], object]] = {
@@ -322,14 +323,14 @@ _READERS: Mapping[object, Callable[[pd.DataFrame, str], object]] = {
 
 
 def _choose_checks(
-    memories: MemoryTexts, checks: Checks, *, tags: pd.DataFrame | None, now: datetime
+    texts: MemoryTexts, checks: Checks, *, tags: pd.DataFrame | None, now: datetime
 ) -> dict[str, CheckFunction]:
     """Return the checks to run by name, those of this package first, in their order."""
     if isinstance(checks, str):
         raise ConfigError(f"checks={checks!r} is one text: pass a list of names, [{checks!r}]")
     if not isinstance(checks, Iterable | None):
         raise ConfigError(f"checks={checks!r:.60}: pass a list of names, of {', '.join(CHECKS)}")
-    functions = all_checks(memories, tags=tags, now=now)
+    functions = all_checks(texts, tags=tags, now=now)
     wanted = list(functions if checks is None else checks)
     unknown = [check for check in wanted if not callable(check) and check not in functions]
     if unknown:
@@ -337,9 +338,14 @@ def _choose_checks(
     if isinstance(checks, Mapping):
         if wrong := [name for name, find in checks.items() if not callable(find)]:
             raise ConfigError(f"checks: {wrong[0]!r} needs a function from memories to findings")
-        return dict(checks)
-    own = {_name_of(check): partial(_run_own_check, check) for check in wanted if callable(check)}
+        return {name: _on_frame(find) for name, find in checks.items()}
+    own = {_name_of(check): _on_frame(partial(_run_own_check, check)) for check in wanted if callable(check)}
     return {check: find for check, find in functions.items() if check in wanted} | own
+
+
+def _on_frame(check: OwnCheck) -> CheckFunction:
+    """Let a check that takes the frame of memories be run like one that takes its texts."""
+    return lambda texts: check(texts.memories)
 
 
 def _name_of(check: OwnCheck) -> str:
@@ -382,8 +388,9 @@ _READ_BY_WORDING: Mapping[str, tuple[str, str]] = {
 """Checks that know the words of some languages alone: what they look for, and the table of their rules."""
 
 
-def _describe_unchecked(memories: pd.DataFrame, parts: Mapping[str, pd.DataFrame]) -> Iterator[str]:
+def _describe_unchecked(texts: MemoryTexts, parts: Mapping[str, pd.DataFrame]) -> Iterator[str]:
     """Say what was not looked for: silence must not be read as clean."""
+    memories = texts.memories
     left_out = [check for check in CHECKS if check not in parts]
     if left_out:
         yield f"Checks that were not run: {', '.join(left_out)}."
@@ -400,7 +407,7 @@ def _describe_unchecked(memories: pd.DataFrame, parts: Mapping[str, pd.DataFrame
     if memories.attrs.get(LOADED, {}).get("complete") is False:
         yield "Memories beyond the limit of the load: there are more than were audited."
     fields = [name for name in TEXT_FIELDS if name in memories.columns]
-    too_long = {name: are_too_long(memories, name) for name in fields}
+    too_long = {name: are_too_long(texts, name) for name in fields}
     if n_long := int(np.logical_or.reduce([*too_long.values()]).sum()):
         yield (
             f"Text beyond the first {MAX_CHARACTERS:,} characters of a field, in "

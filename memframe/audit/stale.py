@@ -22,7 +22,7 @@ from memframe.audit.declared import declared_outdated, declaring
 from memframe.audit.findings import Finding, findings_frame, join_findings, list_findings
 from memframe.audit.lexicon import MONTHS, WEEKDAYS, without_accents
 from memframe.audit.rules import Rule, load_fragment, load_rules
-from memframe.audit.text import first_characters, text_column
+from memframe.audit.text import Memories, MemoryTexts
 
 _FAR_AHEAD_DAYS = 270
 """A day without a year that would be further off than that was meant as the last one, not as the next."""
@@ -53,7 +53,7 @@ _MONTH = frozenset({"month", "monat", "mois", "mes", "mês", "mese", "месяц
 _SEASON_ENDS = {"spring": 6, "summer": 9, "autumn": 12, "fall": 12, "winter": 3}
 
 
-def find_stale(memories: pd.DataFrame, *, now: pd.Timestamp, old_after_days: float = 730.0) -> pd.DataFrame:
+def find_stale(memories: Memories, *, now: pd.Timestamp, old_after_days: float = 730.0) -> pd.DataFrame:
     """Find memories that speak of a time to come which has passed, and apart from them those that nobody has changed.
 
     Kind ``expired``: an expression of time that lay ahead when the memory was created («tomorrow», «next week», «on
@@ -92,11 +92,12 @@ def find_stale(memories: pd.DataFrame, *, now: pd.Timestamp, old_after_days: flo
     """
     now = pd.Timestamp(now)
     now = now.tz_localize("UTC") if now.tz is None else now.tz_convert("UTC")
+    texts = MemoryTexts.of(memories)
     return join_findings(
         [
-            _find_expired(memories, now),
-            _find_declared(memories, now),
-            _find_never_updated(memories, now, old_after_days),
+            _find_expired(texts, now),
+            _find_declared(texts, now),
+            _find_never_updated(texts, now, old_after_days),
         ]
     )
 
@@ -110,11 +111,13 @@ class Expiry(NamedTuple):
     score: float
 
 
-def _find_expired(memories: pd.DataFrame, now: pd.Timestamp) -> pd.DataFrame:
-    today = now.date()
-    content = first_characters(text_column(memories, "content"))
-    dated = np.flatnonzero(memories["created_at"].notna() & memories["content"].notna())
-    written, texts = memories["created_at"].iloc[dated].dt.date.tolist(), content.take(pa.array(dated))
+def _find_expired(prepared: MemoryTexts, now: pd.Timestamp) -> pd.DataFrame:
+    today, created = now.date(), prepared.memories["created_at"]
+    content = prepared.cut("content")
+    dated = np.flatnonzero(created.notna().to_numpy(bool) & content.is_valid().to_numpy(zero_copy_only=False))
+    if not len(dated):
+        return list_findings(())
+    written, texts = created.iloc[dated].dt.date.tolist(), content.take(pa.array(dated))
     table = load_rules("stale")
     mentions = [
         (place, mention)
@@ -125,7 +128,7 @@ def _find_expired(memories: pd.DataFrame, now: pd.Timestamp) -> pd.DataFrame:
     sentences = list(dict.fromkeys(mention.sentence for _, mention in mentions))
     groups = table.groups_in(pa.array(sentences, pa.large_string()), "recurs", "past", "ahead")
     said = dict(zip(sentences, groups, strict=True))
-    ids, found = memories["id"].tolist(), []
+    ids, found = prepared.ids, []
     for place, of_text in groupby(mentions, key=itemgetter(0)):
         text = texts[place].as_py()
         passed = [
@@ -159,11 +162,14 @@ def _find_expired(memories: pd.DataFrame, now: pd.Timestamp) -> pd.DataFrame:
     return list_findings(found)
 
 
-def _find_declared(memories: pd.DataFrame, now: pd.Timestamp) -> pd.DataFrame:
+def _find_declared(texts: MemoryTexts, now: pd.Timestamp) -> pd.DataFrame:
+    memories = texts.memories
     names = declaring(memories.columns)
+    if not names:
+        return list_findings(())
     filled = memories[names].notna().any(axis=1) & memories["content"].notna()
-    ids, found = memories["id"].tolist(), []
-    for row in np.flatnonzero(filled).tolist() if names else ():
+    ids, found = texts.ids, []
+    for row in np.flatnonzero(filled).tolist():
         cells = {name: memories[name].iloc[row] for name in names}
         if reason := declared_outdated(cells, now.to_pydatetime()):
             words = f"its source says {reason}"
@@ -182,9 +188,10 @@ def _find_declared(memories: pd.DataFrame, now: pd.Timestamp) -> pd.DataFrame:
     return list_findings(found)
 
 
-def _find_never_updated(memories: pd.DataFrame, now: pd.Timestamp, old_after_days: float) -> pd.DataFrame:
+def _find_never_updated(texts: MemoryTexts, now: pd.Timestamp, old_after_days: float) -> pd.DataFrame:
     """Find memories that are older than that and as they were written; a second of difference is the service's."""
-    readable = memories["content"].notna().to_numpy()
+    memories = texts.memories
+    readable = texts.column("content").is_valid().to_numpy(zero_copy_only=False)
     # nanoseconds, which a frame of one's own may have, end within three centuries of each other
     created, updated = (memories[name].dt.as_unit("us") for name in ("created_at", "updated_at"))
     age = (now.as_unit("us") - created).dt.total_seconds().to_numpy() / 86_400

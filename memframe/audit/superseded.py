@@ -19,7 +19,7 @@ from memframe.audit.keeper import age_order
 from memframe.audit.lexicon import CALENDAR, LIGHT, class_of, is_name, is_place, without_accents
 from memframe.audit.similarity.cluster import Link, SimilarPairs
 from memframe.audit.similarity.minhash import distinct
-from memframe.audit.text import text_column
+from memframe.audit.text import Memories, MemoryTexts
 from memframe.audit.tokenize import SPLIT_WORD, Words, words_of
 
 Rows = NDArray[np.int64]
@@ -98,14 +98,15 @@ class _Weights:
         return fsum(self._weights.get(name, 1.0) for name in names)
 
 
-def find_replacements(chosen: pd.DataFrame, pairs: SimilarPairs) -> list[Link]:
+def find_replacements(chosen: Memories, pairs: SimilarPairs) -> list[Link]:
     """Find texts that a newer one of the same user says no longer hold, each with the one that says so.
 
     It says little: what was so before has to stand in both memories, in a word that few others have. A fact that a
     newer one merely contradicts («vegetarian», «steak»), or that it changes in other words, is not found.
     """
-    texts, age = text_column(chosen, "content"), age_order(chosen)
-    lists = _name_lists(chosen)
+    prepared = MemoryTexts.of(chosen)
+    texts, age = prepared.column("content"), age_order(prepared)
+    lists = _name_lists(prepared)
     changes = (
         change
         for change in _find_replacements(texts, age, pairs)
@@ -129,11 +130,12 @@ def _describe_evidence(change: _Replacement, texts: pa.Array, sensitive: Sensiti
     return f"the newer one says «{change.cue.quote}»{spoken_of}"
 
 
-def _name_lists(memories: pd.DataFrame) -> list[tuple[pd.Timestamp, str] | None]:
+def _name_lists(prepared: MemoryTexts) -> list[tuple[pd.Timestamp, str] | None]:
     """Name the list that each memory is an item of, by its moment and its heading: items do not replace each other."""
+    moments, contents = prepared.memories["created_at"].tolist(), prepared.column("content").to_pylist()
     return [
         (moment, heading) if colon and not pd.isna(moment) else None
-        for moment, text in zip(memories["created_at"], memories["content"], strict=True)
+        for moment, text in zip(moments, contents, strict=True)
         for heading, colon, _ in (text.partition(":"),)
     ]
 

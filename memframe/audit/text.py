@@ -11,8 +11,8 @@ import string
 import unicodedata
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import cache, cached_property
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 
@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from memframe.audit.findings import Finding, Proposal, Severity, list_findings
+from memframe.audit.rules import MANY
 from memframe.errors import FrameError
 from memframe.fields import NAMES_FIELDS, TEXT_FIELDS, TIME_FIELDS
 from memframe.frames import MEMORY_KINDS, FrameBuilder, read_times, replace_surrogates, require_column
@@ -31,6 +32,7 @@ Rows = NDArray[np.int64]
 """Rows of a frame, by position."""
 
 Made = TypeVar("Made")
+Kind = TypeVar("Kind", bound=np.generic)
 
 FEW = 1_000
 """Up to this many memories, the three text columns are searched as one."""
@@ -129,8 +131,9 @@ def fold(text: str) -> FoldedText:
 class MemoryTexts:
     """Texts of memories, prepared once for all that reads them.
 
-    What reads the texts of a frame may be given these instead, and begins with `MemoryTexts.of`. An audit hands on the
-    same ones, so that it splits the contents into words a single time.
+    Each check takes these or a frame, and begins with `MemoryTexts.of`. An audit hands the same ones to all checks, so
+    that a column becomes Arrow text, is cut and is folded a single time, and contents are split into words once. What
+    is prepared is kept as long as these are; nothing in them is ever changed.
 
     >>> texts = MemoryTexts.of(pd.DataFrame({"id": ["m1", "m2"], "content": ["Likes tea", "Likes jazz"]}))
     >>> MemoryTexts.of(texts) is texts, texts.take(np.array([1])).column("content").to_pylist()
@@ -145,11 +148,13 @@ class MemoryTexts:
         """The texts that these were taken from."""
         self.rows = rows
         """Rows of the source; None stands for all of them."""
-        self._columns: dict[str, pa.Array] = {}
-        self._made: dict[Callable[[MemoryTexts], Any], Any] = {}
+        self._kept: dict[Any, Any] = {}
+
+    def __len__(self) -> int:
+        return len(self.memories)
 
     @classmethod
-    def of(cls, memories: pd.DataFrame | MemoryTexts) -> MemoryTexts:
+    def of(cls, memories: Memories) -> MemoryTexts:
         """Return the texts of a frame; texts are returned as they are."""
         return memories if isinstance(memories, MemoryTexts) else cls(memories)
 
@@ -159,26 +164,63 @@ class MemoryTexts:
         whole = with_all_columns(self.memories)
         return self if whole is self.memories else MemoryTexts(whole, source=self)
 
+    @cached_property
+    def ids(self) -> list[Any]:
+        """Id of each row."""
+        return self.memories["id"].tolist()
+
     def take(self, rows: Rows) -> MemoryTexts:
         """Return the texts of some rows, for which nothing is prepared again."""
         return MemoryTexts(self.memories.iloc[rows], source=self, rows=rows)
 
+    def without_contents(self, emptied: NDArray[np.bool_]) -> MemoryTexts:
+        """Return the texts with the contents of some rows left out."""
+        memories = self.memories
+        return MemoryTexts(memories.assign(content=memories["content"].mask(emptied)))
+
     def column(self, name: str) -> pa.Array:
-        """Return a column as Arrow text."""
-        if name not in self._columns:
-            if self.source is None or name not in self.source.memories.columns:
-                self._columns[name] = text_column(self.memories, name)
-            else:
-                column = self.source.column(name)
-                self._columns[name] = column if self.rows is None else column.take(pa.array(self.rows))
-        return self._columns[name]
+        """Return a column as Arrow text, null where there is none."""
+        return self._keep(("column", name), lambda: self._read_column(name))
+
+    def cut(self, name: str) -> pa.Array:
+        """Return a column without what is behind the characters that a check reads."""
+        return self._keep(("cut", name), lambda: first_characters(self.column(name)))
+
+    def folded(self, name: str) -> FoldedColumn:
+        """Return a column, cut, with each text folded as a reader sees it."""
+        return self._keep(("folded", name), lambda: FoldedColumn.of(self.cut(name)))
+
+    def search(self, fields: Iterable[str] = TEXT_FIELDS, *, folded: bool = True) -> TextSearch:
+        """Return a search of those of some fields that there are."""
+        names = tuple(name for name in fields if name in self.memories.columns)
+        return self._keep(("search", names, folded), lambda: TextSearch(self, names, folded=folded))
 
     def once(self, make: Callable[[MemoryTexts], Made]) -> Made:
         """Return what a function makes of these texts, which is kept."""
-        if make not in self._made:
-            self._made[make] = make(self)
-        made: Made = self._made[make]
+        return self._keep(make, lambda: make(self))
+
+    def by_row(self, find: Callable[[MemoryTexts], NDArray[Kind]]) -> NDArray[Kind]:
+        """Return what a function says of each row by itself; of texts that were taken it is known."""
+        if self.source is None:
+            return self.once(find)
+        found = self.source.by_row(find)
+        return found if self.rows is None else found[self.rows]
+
+    def _read_column(self, name: str) -> pa.Array:
+        if self.source is None or name not in self.source.memories.columns:
+            return text_column(self.memories, name)
+        column = self.source.column(name)
+        return column if self.rows is None else column.take(pa.array(self.rows))
+
+    def _keep(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        if key not in self._kept:
+            self._kept[key] = make()
+        made: Made = self._kept[key]
         return made
+
+
+Memories = pd.DataFrame | MemoryTexts
+"""Memories as a check takes them: a frame, or its texts."""
 
 
 def text_column(memories: pd.DataFrame, name: str) -> pa.Array:
@@ -209,71 +251,88 @@ def first_characters(texts: pa.Array) -> pa.Array:
     return pc.utf8_slice_codeunits(texts, 0, MAX_CHARACTERS)
 
 
-def are_too_long(memories: pd.DataFrame, name: str = "content") -> NDArray[np.bool_]:
+def are_too_long(texts: MemoryTexts, name: str = "content") -> NDArray[np.bool_]:
     """Return by row whether a field is longer than what a check reads."""
-    lengths = pc.fill_null(pc.utf8_length(text_column(memories, name)), 0)
+    if texts.cut(name) is texts.column(name):
+        return np.zeros(len(texts), bool)
+    lengths = pc.fill_null(pc.utf8_length(texts.column(name)), 0)
     return np.asarray(lengths.to_numpy(zero_copy_only=False) > MAX_CHARACTERS, bool)
 
 
-def without_long_contents(memories: pd.DataFrame) -> pd.DataFrame:
-    """Return the memories with contents emptied that are too long for a verdict about the whole text.
+def without_long_contents(texts: MemoryTexts) -> MemoryTexts:
+    """Return the texts with contents emptied that are too long for a verdict about the whole text.
 
     What is said of a memory by its beginning alone could cost the rest: a long content is neither a copy nor junk.
     """
-    too_long = are_too_long(memories)
-    return memories.assign(content=memories["content"].mask(too_long)) if too_long.any() else memories
+    too_long = are_too_long(texts)
+    return texts.without_contents(too_long) if too_long.any() else texts
 
 
-def texts_with(
-    memories: pd.DataFrame, pattern: str, *, fields: Iterable[str] = TEXT_FIELDS, folded: bool = True
-) -> Iterator[Text]:
-    """Yield texts of the frame in which a pattern of RE2 occurs, folded or as they stand in the frame.
+class FoldedColumn(NamedTuple):
+    """Texts of a column, each folded."""
 
-    Of a long text only the beginning is searched and returned (`MAX_CHARACTERS`), and of all texts the folded form.
+    texts: pa.Array
+    originals: Mapping[int, str]
+    """Text as it stands in the frame, by row, where folding has changed it."""
 
-    >>> frame = pd.DataFrame({"title": ["Tea", None], "content": ["likes it green", "the PIN is 4711"]})
-    >>> list(texts_with(frame, r"[0-9]{4}"))
-    [Text(row=1, field='content', text='the PIN is 4711', original=None)]
-    """
-    return TextSearch(memories, fields, folded=folded).find(pattern)
-
-
-class TextSearch:
-    """Search the texts of a frame for several patterns; they are read once, as that costs more than a search."""
-
-    def __init__(
-        self, memories: pd.DataFrame, fields: Iterable[str] = TEXT_FIELDS, *, folded: bool = True
-    ) -> None:
-        names = [name for name in fields if name in memories.columns]
-        self._originals: dict[tuple[int, str], str] = {}
-        columns = [first_characters(text_column(memories, name)) for name in names]
-        if folded:
-            columns = [self._fold(name, texts) for name, texts in zip(names, columns, strict=True)]
-        self._n_rows = len(memories)
-        self._parts = list(zip([[name] for name in names], columns, strict=True))
-        if names and len(memories) <= FEW:  # making a pattern ready costs more than looking for it
-            self._parts = [(names, pa.concat_arrays(columns))]
-
-    def find(self, pattern: str) -> Iterator[Text]:
-        for names, texts in self._parts:
-            places = pc.indices_nonzero(pc.match_substring_regex(texts, pattern))
-            if not len(places):
-                continue
-            found = texts.take(places)
-            for place, text in zip(places.to_pylist(), found.to_pylist(), strict=True):
-                which, row = divmod(place, self._n_rows)
-                yield Text(row, names[which], text, self._originals.get((row, names[which])))
-
-    def _fold(self, name: str, texts: pa.Array) -> pa.Array:
+    @classmethod
+    def of(cls, texts: pa.Array) -> FoldedColumn:
+        """Fold the texts of a column that folding changes."""
+        if not len(texts) or pc.all(pc.string_is_ascii(texts)).as_py() is not False:
+            return cls(texts, {})
         are_foldable = pc.fill_null(pc.match_substring_regex(texts, _FOLDABLE), False)
         rows = pc.indices_nonzero(are_foldable)
         if not len(rows):
-            return texts
+            return cls(texts, {})
         originals = texts.take(rows).to_pylist()
-        self._originals |= {(row, name): text for row, text in zip(rows.to_pylist(), originals, strict=True)}
-        return pc.replace_with_mask(
-            texts, are_foldable, pa.array([fold(text).text for text in originals], texts.type)
+        folded = pa.array([fold(text).text for text in originals], texts.type)
+        return cls(
+            pc.replace_with_mask(texts, are_foldable, folded),
+            dict(zip(rows.to_pylist(), originals, strict=True)),
         )
+
+
+class TextSearch:
+    """Search texts of memories for patterns.
+
+    Of a long text only the beginning is searched and returned (`MAX_CHARACTERS`), and of all texts the folded form,
+    unless they are wanted as they stand in the frame.
+
+    >>> texts = MemoryTexts(pd.DataFrame({"title": ["Tea", None], "content": ["likes it green", "the PIN is 4711"]}))
+    >>> list(texts.search().find(r"[0-9]{4}"))
+    [Text(row=1, field='content', text='the PIN is 4711', original=None)]
+    """
+
+    def __init__(self, texts: MemoryTexts, fields: Sequence[str], *, folded: bool) -> None:
+        columns = [texts.folded(name) if folded else FoldedColumn(texts.cut(name), {}) for name in fields]
+        self._n_rows = len(texts)
+        self._originals = {name: column.originals for name, column in zip(fields, columns, strict=True)}
+        self._parts = [([name], column.texts) for name, column in zip(fields, columns, strict=True)]
+        if fields and self._n_rows <= FEW:  # making a pattern ready costs more than looking for it
+            self._parts = [([*fields], pa.concat_arrays([column.texts for column in columns]))]
+
+    def find(self, pattern: str) -> Iterator[Text]:
+        """Yield the texts in which a pattern of RE2 occurs."""
+        for names, texts in self._parts:
+            yield from self._list(names, texts, pc.indices_nonzero(pc.match_substring_regex(texts, pattern)))
+
+    def narrow(self, prefilter: str) -> Iterator[Text]:
+        """Yield the texts that are worth a closer look: those in which a prefilter occurs, and of few texts all.
+
+        To make a prefilter ready takes as long as to look at some dozens of texts.
+        """
+        if self._n_rows >= MANY:
+            yield from self.find(prefilter)
+            return
+        for names, texts in self._parts:
+            yield from self._list(names, texts, pc.indices_nonzero(texts.is_valid()))
+
+    def _list(self, names: Sequence[str], texts: pa.Array, places: pa.Array) -> Iterator[Text]:
+        if not len(places):
+            return
+        for place, text in zip(places.to_pylist(), texts.take(places).to_pylist(), strict=True):
+            which, row = divmod(place, self._n_rows)
+            yield Text(row, names[which], text, self._originals[names[which]].get(row))
 
 
 def _arrow(column: pd.Series[Any]) -> pa.Array:
@@ -370,19 +429,20 @@ class Pass(NamedTuple):
 
 
 def spans_found(
-    memories: pd.DataFrame, passes: Iterable[Pass], *, also: Iterable[tuple[Text, Span]] = ()
+    texts: MemoryTexts, passes: Iterable[Pass], *, also: Iterable[tuple[Text, Span]] = ()
 ) -> list[tuple[Text, Span]]:
-    """Find the spans of several passes in the texts of a frame, without overlaps, by row, field and place.
+    """Find the spans of several passes in texts, without overlaps, by row, field and place.
 
     A mark that a redaction has left is no such span.
     """
     found: defaultdict[Text, list[Span]] = defaultdict(list)
     for text, span in also:
         found[text].append(span)
-    search = TextSearch(memories)
+    search = texts.search()
     for marks, find in passes:
-        for text in search.find(marks):
-            found[text].extend(find(text.text))
+        for text in search.narrow(marks):
+            if spans := [*find(text.text)]:
+                found[text].extend(spans)
     return [
         (text, span)
         for text in sorted(found)
@@ -392,7 +452,7 @@ def spans_found(
 
 
 def span_findings(
-    memories: pd.DataFrame,
+    texts: MemoryTexts,
     found: Sequence[tuple[Text, Span]],
     *,
     check: str,
@@ -404,14 +464,13 @@ def span_findings(
 
     Parameters
     ----------
-    memories : DataFrame
+    texts : MemoryTexts
     found : sequence of (Text, Span)
-        In these memories.
+        In these texts.
     check : str
     rate : callable
         Gives the rating of a span.
     """
-    ids = memories["id"].tolist()
     findings = []
     for text, span in found:
         rating = rate(span)
@@ -425,7 +484,7 @@ def span_findings(
                 check=check,
                 kind=span.kind,
                 severity=rating.severity,
-                id=ids[text.row],
+                id=texts.ids[text.row],
                 field=text.field,
                 start=place[0],
                 end=place[1],
@@ -440,6 +499,11 @@ def span_findings(
 # ---- columns
 
 
+@cache
+def _no_memories() -> pd.DataFrame:
+    return FrameBuilder(MEMORY_KINDS).frame()
+
+
 def with_all_columns(memories: pd.DataFrame) -> pd.DataFrame:
     """Add the missing columns of memories to a frame, and read times that are text.
 
@@ -447,13 +511,14 @@ def with_all_columns(memories: pd.DataFrame) -> pd.DataFrame:
     >>> whole.columns.symmetric_difference(list(MEMORY_KINDS)).tolist(), whole["tags"].item()
     ([], ())
     """
-    nothing = FrameBuilder(MEMORY_KINDS).frame().reindex(range(len(memories))).set_axis(memories.index)
-    absent = {name: nothing[name] for name in nothing.columns if name not in memories.columns}
-    absent |= {
-        name: pd.Series([()] * len(memories), memories.index, object)
-        for name in NAMES_FIELDS
-        if name in absent
-    }
+    absent: dict[str, Any] = {}
+    for name, dtype in _no_memories().dtypes.items():
+        if name in memories.columns:
+            continue
+        if name in NAMES_FIELDS:
+            absent[str(name)] = pd.Series([()] * len(memories), memories.index, object)
+        else:
+            absent[str(name)] = pd.array([None] * len(memories), dtype=dtype)
     text = {
         name: pd.Series(pd.DatetimeIndex(read_times(memories, name), tz="UTC"), memories.index)
         for name in TIME_FIELDS

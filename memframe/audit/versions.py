@@ -27,10 +27,8 @@ from memframe.audit.findings import Finding, list_findings
 from memframe.audit.keeper import age_order
 from memframe.audit.similarity.cluster import Clusters, Link, SimilarPairs, similar_pairs
 from memframe.audit.superseded import find_names, find_replacements
-from memframe.audit.text import text_column
+from memframe.audit.text import Memories, MemoryTexts, Rows
 from memframe.audit.tokenize import Words, words_of
-
-Rows = NDArray[np.int64]
 
 _MIN_SIMILARITY = 0.6
 """Cosine similarity of an older wording. At .5 a twentieth more are named and no rewrite that a commit declares."""
@@ -77,7 +75,7 @@ On the histories of 37 stores this finds 178 of the 180 rewrites that the whole 
 
 
 def find_versions(
-    memories: pd.DataFrame, *, pairs: SimilarPairs | None = None, now: pd.Timestamp | None = None
+    memories: Memories, *, pairs: SimilarPairs | None = None, now: pd.Timestamp | None = None
 ) -> pd.DataFrame:
     """Find older wordings and states of a memory, in groups; each is proposed for review.
 
@@ -111,8 +109,11 @@ def find_versions(
     0    newest  m2        NaN    none
     1  replaced  m1         m2  review
     """
-    pairs = similar_pairs(memories) if pairs is None else pairs
-    chosen = memories.iloc[pairs.rows]
+    texts = MemoryTexts.of(memories)
+    pairs = similar_pairs(texts) if pairs is None else pairs
+    if len(pairs.rows) < 2:
+        return list_findings(())
+    chosen = texts.take(pairs.rows)
     age, n_texts = age_order(chosen), len(chosen)
     links = [
         *find_replacements(chosen, pairs),
@@ -120,14 +121,15 @@ def find_versions(
         *_find_labelled(chosen, pairs),
         *_find_rewritten(chosen, pairs),
     ]
-    if now is not None:
-        is_known = (chosen["created_at"].isna() | (chosen["created_at"] <= now)).to_numpy()
+    if now is not None and links:
+        created = chosen.memories["created_at"]
+        is_known = (created.isna() | (created <= now)).to_numpy()
         links = [link for link in links if is_known[link.newer]]
     groups = Clusters(n_texts)
     for link in links:
         groups.join(link.older, link.newer)
     best = _best_by_text(links)
-    ids = chosen["id"].tolist()
+    ids = chosen.ids
     found = []
     for number, group in enumerate(sorted(groups.groups(), key=lambda group: min(pairs.rows[group]))):
         newest = max(group, key=age.__getitem__)
@@ -177,10 +179,10 @@ def _best_by_text(links: Sequence[Link]) -> dict[int, Link]:
     return best
 
 
-def _find_labelled(chosen: pd.DataFrame, pairs: SimilarPairs) -> Iterator[Link]:
+def _find_labelled(chosen: MemoryTexts, pairs: SimilarPairs) -> Iterator[Link]:
     """Yield texts with the next newer one that begins with the same label and has some of its words; not of lists."""
-    created = pd.to_datetime(chosen["created_at"], utc=True).to_numpy("datetime64[us]")
-    contents, ends = chosen["content"].tolist(), dict[int, int]()
+    created = _times_of(chosen)
+    contents, ends = chosen.column("content").to_pylist(), dict[int, int]()
     labelled: dict[tuple[int, str], list[int]] = defaultdict(list)
     for place, (text, owner) in enumerate(zip(contents, pairs.owners.tolist(), strict=True)):
         if found := _LABEL.match(text):
@@ -209,7 +211,11 @@ def _find_labelled(chosen: pd.DataFrame, pairs: SimilarPairs) -> Iterator[Link]:
                 )
 
 
-def _find_rewritten(chosen: pd.DataFrame, pairs: SimilarPairs) -> Iterator[Link]:
+def _times_of(chosen: MemoryTexts) -> NDArray[np.datetime64]:
+    return pd.to_datetime(chosen.memories["created_at"], utc=True).to_numpy("datetime64[us]")
+
+
+def _find_rewritten(chosen: MemoryTexts, pairs: SimilarPairs) -> Iterator[Link]:
     """Yield texts with the nearest older one, where most words are the same; not of copies, logs and templates."""
     words = _without_headings(chosen, pairs)
     near = nearest_older(
@@ -220,11 +226,13 @@ def _find_rewritten(chosen: pd.DataFrame, pairs: SimilarPairs) -> Iterator[Link]
         min_score=_MIN_SIMILARITY,
         reach=_REACH,
     )
-    created = pd.to_datetime(chosen["created_at"], utc=True).to_numpy("datetime64[us]")
+    if not len(near.newer):
+        return
+    created = _times_of(chosen)
     n_heavy = _count_heavy(words)
     is_long = np.minimum(n_heavy[near.newer], n_heavy[near.older]) >= _MIN_HEAVY
     is_later = created[near.newer] - created[near.older] >= _MIN_APART  # no time is never later
-    heavy, contents = words.heavy_classes(), chosen["content"].tolist()
+    heavy, contents = words.heavy_classes(), chosen.column("content").to_pylist()
     kept = np.array(
         [
             place
@@ -236,7 +244,7 @@ def _find_rewritten(chosen: pd.DataFrame, pairs: SimilarPairs) -> Iterator[Link]
         ],
         np.int64,
     )
-    groups, sensitive = Clusters(len(chosen)), SensitiveTexts(text_column(chosen, "content"))
+    groups, sensitive = Clusters(len(chosen)), SensitiveTexts(chosen.column("content"))
     for newer, older in zip(near.newer[kept].tolist(), near.older[kept].tolist(), strict=True):
         groups.join(newer, older)
     for place in kept.tolist():
@@ -264,9 +272,11 @@ def _name_others(text: str, other: str) -> bool:
     return bool(one and two) and not one & two
 
 
-def _without_headings(chosen: pd.DataFrame, pairs: SimilarPairs) -> Words:
+def _without_headings(chosen: MemoryTexts, pairs: SimilarPairs) -> Words:
     """Return the words of texts without the headings that several texts of one user stand under."""
-    texts = text_column(chosen, "content")
+    texts = chosen.column("content")
+    if len(texts) < _MIN_UNDER_HEADING:
+        return pairs.comparer.words
     heading = pc.struct_field(pc.extract_regex(texts, r"^(?P<heading>[^:\n]{1,80}[:\n])"), "heading")
     if heading.null_count == len(heading):
         return pairs.comparer.words

@@ -12,7 +12,17 @@ from memframe.audit.rules import prefilter_of
 from memframe.audit.secrets import keys, prose
 from memframe.audit.secrets.repeats import find_repeats
 from memframe.audit.secrets.values import is_published
-from memframe.audit.text import Pass, Rating, Span, Text, fold, span_findings, spans_found, texts_with
+from memframe.audit.text import (
+    Memories,
+    MemoryTexts,
+    Pass,
+    Rating,
+    Span,
+    Text,
+    fold,
+    span_findings,
+    spans_found,
+)
 
 _ACTIONS: Mapping[str, Proposal] = {
     "shape": "redact",  # the key of a known maker, a private key, a seed phrase that is called one
@@ -64,7 +74,7 @@ _PASSES = (
 )
 
 
-def find_secrets(memories: pd.DataFrame) -> pd.DataFrame:
+def find_secrets(memories: Memories) -> pd.DataFrame:
     """Find secrets in titles, summaries and contents, one finding each, with its place.
 
     Finds tokens of some hundred makers by their shape, private keys, seed phrases, values that are assigned to names
@@ -101,12 +111,13 @@ def find_secrets(memories: pd.DataFrame) -> pd.DataFrame:
               kind  id  start  end          evidence  action
     0  access_code  m1     11   16  (5 characters)  redact
     """
+    texts = MemoryTexts.of(memories)
     found = [
         (text, _note_published(text.text, _cut(text.text, span)))
-        for text, span in spans_found(memories, _PASSES, also=_under_titles(memories))
+        for text, span in spans_found(texts, _PASSES, also=_under_titles(texts))
     ]
-    found = sorted([*found, *find_repeats(memories, found, sure=_SURE)])
-    findings = span_findings(memories, found, check="secret", rate=_rate)
+    found = sorted([*found, *find_repeats(texts, found, sure=_SURE)])
+    findings = span_findings(texts, found, check="secret", rate=_rate)
     findings.attrs["not_checked"] = (_OTHER_LANGUAGES,)
     return findings
 
@@ -131,14 +142,17 @@ def _rate(span: Span) -> Rating:
     return Rating("medium" if span.kind in _MEDIUM else "high", _ACTIONS[span.basis])
 
 
-def _under_titles(memories: pd.DataFrame) -> Iterator[tuple[Text, Span]]:
+def _under_titles(texts: MemoryTexts) -> Iterator[tuple[Text, Span]]:
     """Find contents that are a secret and nothing else, under a title that says so: "Wifi password", "hunter2"."""
-    if not {"title", "content"} <= set(memories.columns):
+    if (
+        not {"title", "content"} <= set(texts.memories.columns)
+        or not texts.column("title").is_valid().sum().as_py()
+    ):
         return
-    contents = memories["content"]
-    for row, field, title, _ in texts_with(memories, prose.PREFILTER):
-        content = contents.iloc[row] if field == "title" else None
-        if isinstance(content, str) and 0 < len(content) <= _LONGEST_ALONE:
+    contents = texts.column("content")
+    for row, _, title, _ in texts.search(["title"]).find(prose.PREFILTER):
+        content = contents[row].as_py()
+        if content and len(content) <= _LONGEST_ALONE:
             offset, folded = len(title) + 2, fold(content).text
             original = content if folded != content else None
             for span in prose.find_in_prose(f"{title}: {folded}"):

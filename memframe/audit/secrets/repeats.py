@@ -11,8 +11,7 @@ from operator import attrgetter
 import pandas as pd
 
 from memframe.audit.secrets.values import is_distinctive, looks_drawn
-from memframe.audit.text import Span, Text, TextSearch, fold
-from memframe.fields import TEXT_FIELDS
+from memframe.audit.text import Memories, MemoryTexts, Span, Text, TextSearch, fold
 
 _LONGEST = 500
 """Characters of a secret that is looked for."""
@@ -25,7 +24,7 @@ Spans = Mapping[tuple[int, str], list[Span]]
 
 
 def find_repeats(
-    memories: pd.DataFrame, found: Sequence[tuple[Text, Span]], *, sure: frozenset[str]
+    memories: Memories, found: Sequence[tuple[Text, Span]], *, sure: frozenset[str]
 ) -> Iterator[tuple[Text, Span]]:
     """Find each secret in the texts, sources and tags in which it was not found as such.
 
@@ -47,34 +46,35 @@ def find_repeats(
             known = secrets.setdefault(value, span)
             if known.basis not in sure:
                 secrets[value] = span
-    yield from _search_store(memories, secrets, taken, sure)
+    yield from _search_store(MemoryTexts.of(memories), secrets, taken, sure)
 
 
 _GIVEN = "given"
 """Basis of a value that is a secret because the caller says so."""
 
 
-def find_memories_showing(memories: pd.DataFrame, values: Iterable[str]) -> list[int]:
+def find_memories_showing(memories: Memories, values: Iterable[str]) -> list[int]:
     """Return the rows of memories that show some of the values that are looked for elsewhere, in any place."""
     texts = (fold(value).text for value in values)
     secrets = {text: Span("", 0, 0, 1.0, basis=_GIVEN) for text in texts if is_distinctive(text)}
-    found = _search_store(memories, secrets, defaultdict(list), frozenset({_GIVEN}))
+    found = _search_store(MemoryTexts.of(memories), secrets, defaultdict(list), frozenset({_GIVEN}))
     return sorted({text.row for text, _ in found})
 
 
 def _search_store(
-    memories: pd.DataFrame, secrets: Mapping[str, Span], taken: Spans, sure: frozenset[str]
+    texts: MemoryTexts, secrets: Mapping[str, Span], taken: Spans, sure: frozenset[str]
 ) -> Iterator[tuple[Text, Span]]:
     """Find secrets in texts, sources and tags."""
     if not secrets:
         return
-    fields = [name for name in TEXT_FIELDS if name in memories.columns]
-    sources = [text if isinstance(text, str) else None for text in memories.get("source", ())]
-    texts = memories[fields].assign(**{"source": pd.array(sources, "str")} if sources else {})
-    yield from _search(TextSearch(texts, texts.columns), secrets, taken, sure)
-    rows_of = _rows_by_tag(memories)
-    names = pd.DataFrame({"title": pd.array([*rows_of], "str")})
-    for text, span in _search(TextSearch(names), secrets, defaultdict(list), sure):
+    yield from _search(texts.search(), secrets, taken, sure)
+    if "source" in texts.memories.columns:
+        cells = [text if isinstance(text, str) else None for text in texts.memories["source"]]
+        sources = MemoryTexts(pd.DataFrame({"source": pd.array(cells, "str")}))
+        yield from _search(sources.search(["source"]), secrets, taken, sure)
+    rows_of = _rows_by_tag(texts.memories)
+    tags = MemoryTexts(pd.DataFrame({"tag": pd.array([*rows_of], "str")}))
+    for text, span in _search(tags.search(["tag"]), secrets, defaultdict(list), sure):
         for row in rows_of[text.original or text.text]:
             yield Text(row, "tags", text.text), span
 

@@ -12,16 +12,15 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from memframe.audit.findings import Severity
-from memframe.audit.keeper import Rows, copies_of, owners_of
+from memframe.audit.keeper import copies_of, owners_of
 from memframe.audit.similarity.compare import Comparer, Difference, Relation
 from memframe.audit.similarity.minhash import promising_pairs
-from memframe.audit.text import MemoryTexts, without_long_contents
+from memframe.audit.text import Memories, MemoryTexts, Rows, without_long_contents
 from memframe.audit.tokenize import contents_of
 from memframe.frames import gc_paused
 
@@ -94,7 +93,7 @@ class Pairs(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SimilarPairs:
-    """MemoryTexts, pairs of them that are alike, and clusters of those that say the same."""
+    """Texts, pairs of them that are alike, and clusters of those that say the same."""
 
     rows: Rows
     """The row of the frame for each text. Of memories with the same text it is the one to keep."""
@@ -115,7 +114,7 @@ class SimilarPairs:
         )
 
 
-def similar_pairs(memories: pd.DataFrame | MemoryTexts) -> SimilarPairs:
+def similar_pairs(memories: Memories) -> SimilarPairs:
     """Compare each memory with those of the same user that may say the same.
 
     Time and memory grow with the number of memories, not with its square, also where thousands share a template.
@@ -127,9 +126,8 @@ def similar_pairs(memories: pd.DataFrame | MemoryTexts) -> SimilarPairs:
         Columns as `load_memories` has them; rows without content are left out.
     """
     prepared = MemoryTexts.of(memories)
-    memories = without_long_contents(prepared.memories)
-    rows = np.flatnonzero(copies_of(memories) == np.arange(len(memories)))
-    owners, texts = owners_of(memories)[rows], prepared.column("content").take(pa.array(rows))
+    rows = np.flatnonzero(copies_of(without_long_contents(prepared)) == np.arange(len(prepared)))
+    owners, texts = owners_of(prepared)[rows], prepared.column("content").take(pa.array(rows))
     order = pc.array_sort_indices(texts, order="descending").to_numpy()  # so that what begins alike is close
     order = order[np.argsort(owners[order], kind="stable")].astype(np.int64)
     rows, owners, texts = rows[order], owners[order], texts.take(pa.array(order))

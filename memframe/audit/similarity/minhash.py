@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from rapidfuzz import process
 from rapidfuzz.distance import LCSseq
 
-from memframe.audit.keeper import Rows
 from memframe.audit.lexicon import MONTHS, class_of
+from memframe.audit.text import Rows
 from memframe.audit.tokenize import Letters, Words
 
 Flags = NDArray[np.bool_]
@@ -54,6 +54,8 @@ def promising_pairs(words: Words, owners: Rows) -> tuple[Rows, Rows]:
         bands.sort()
         for step in range(1, _NEAREST + 1):
             near = np.flatnonzero(bands[step:] == bands[:-step])
+            if not len(near):
+                break  # they are sorted: none is equal to one that is further off
             left, right = order[near], order[near + step]
             may_be = counter.may_be_alike(left, right)
             codes = np.concatenate([codes, left[may_be] << 32 | right[may_be]])
