@@ -1,6 +1,5 @@
 """A quick start: what the tests would pay for in each of their processes, and nobody needs."""
 
-import gc
 import os
 import sys
 
@@ -18,8 +17,6 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
-    """Half a million objects come and none goes, so that no round of the collector need look at them."""
+    """Half a million objects come, and none goes."""
     with gc_paused():
-        collected = yield
-    gc.freeze()
-    return collected
+        return (yield)
