@@ -5,49 +5,34 @@
 Prints one line of JSON. Each life of the client is a fork, which knows of earlier ones what is on the disk.
 """
 
-import argparse
 import json
 import os
-import random
 import signal
 import sys
-import tempfile
 from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import pandas as pd
-from argon2 import PasswordHasher
 
 import memframe as mf
 from memframe.audit.policy import Allow, Policy
 from memframe.service import run_local
-from tests.apply.kill import PASSWORD, Service, waited
+from tests.apply.kill import HASHER, PASSWORD, Service, forked, run_program, waited
 
 POLICY = Policy(allow=Allow(actions=("delete", "merge", "redact"), checks=("exact_duplicate", "secret")))
 QUIET = {"progress": False}
 MAX_ALONE = 5  # lives that nothing kills: one may find a service that is just starting
 TOPICS = [
-    "cello",
-    "harbour",
-    "bakery",
-    "telescope",
-    "orchard",
-    "library",
-    "tram",
-    "glacier",
-    "violin",
-    "market",
-    "meadow",
-    "lantern",
-]
+    "cello", "harbour", "bakery", "telescope", "orchard", "library",
+    "tram", "glacier", "violin", "market", "meadow", "lantern",
+]  # fmt: skip
 
 
 def prepared(data, n_users):
     """Users who have approved, each with copies and passwords of their own; return the API key."""
-    hasher = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
-    with run_local(data, password_hasher=hasher) as local:
+    with run_local(data, password_hasher=HASHER) as local:
         for n in range(n_users):
             user_id = local.add_user(f"user{n}@example.org", PASSWORD)
             local.import_memories(user_id, rows_of(n))
@@ -89,7 +74,7 @@ def apply(client, path):
     return set(run.users) == {"done"}
 
 
-def torture(folder, n_users, n_client_kills, n_service_kills, chance):
+def torture(folder, chance, n_users, n_client_kills, n_service_kills):
     api_key = prepared(folder / "data", n_users)
     one = pd.DataFrame([{"id": "m", **rows_of(0)[0]}])
     mf.audit_memories(one)  # rules are read once, and not in each of the short lives
@@ -105,7 +90,7 @@ def torture(folder, n_users, n_client_kills, n_service_kills, chance):
             status, n_alone = None, 0
             while status != 0:
                 victims = [*left.elements()]
-                child = forked(step, service.port, api_key, path)
+                child = forked(live, step, service.port, api_key, path)
                 if not victims:
                     n_alone += 1
                     status = waited(child, 120)
@@ -159,28 +144,5 @@ def compared(client):
     return n_lost, n_unplanned
 
 
-def forked(step, *place):
-    child = os.fork()
-    if child == 0:
-        status = 2
-        try:
-            status = live(step, *place)
-        finally:
-            os._exit(status)
-    return child
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    for name, default in (("users", 6), ("client-kills", 12), ("service-kills", 3), ("seed", 1)):
-        parser.add_argument(f"--{name}", type=int, default=default)
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["XDG_STATE_HOME"] = folder
-        chance = random.Random(options.seed)
-        found = torture(Path(folder), options.users, options.client_kills, options.service_kills, chance)
-    sys.stdout.write(json.dumps(found) + "\n")
-
-
 if __name__ == "__main__":
-    main()
+    run_program(__doc__, torture, users=6, client_kills=12, service_kills=3)

@@ -213,7 +213,7 @@ OTHERS = {
     "a path": lambda access: Path("memories.parquet"),
     "a plan": lambda access: mf.plan_deletes(access, []),
     "a run": lambda access: mf.apply_plan(access, mf.plan_deletes(access, []), progress=False),
-    "an audit": lambda access: mf.audit_memories(mf.load_memories(access, progress=False)),
+    "an audit": functools.cache(lambda access: mf.audit_memories(mf.load_memories(access, progress=False))),
     "nothing": lambda access: None,
 }
 

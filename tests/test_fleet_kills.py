@@ -1,22 +1,12 @@
 """A fleet that is killed at random while it audits, plans and applies: nothing lost, nothing twice, one balance."""
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.apply.test_kills import killed
+
 KILL = Path(__file__).with_name("fleet_kill.py")
-
-
-def killed(**options):
-    arguments = [
-        text for name, value in options.items() for text in (f"--{name.replace('_', '-')}", str(value))
-    ]
-    done = subprocess.run([sys.executable, KILL, *arguments], capture_output=True, check=False, text=True)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
 
 
 def assert_whole(found):
@@ -27,13 +17,13 @@ def assert_whole(found):
 
 
 def test_a_few_kills():
-    found = killed(users=2, client_kills=5, service_kills=1)
+    found = killed(KILL, users=2, client_kills=5, service_kills=1)
     assert_whole(found)
     assert found["client_kills"] > 0
 
 
 @pytest.mark.campaign
 def test_many_kills():
-    found = killed(users=20, client_kills=120, service_kills=30)
+    found = killed(KILL, users=20, client_kills=120, service_kills=30)
     assert_whole(found)
     assert found["client_kills"] >= 60

@@ -39,13 +39,13 @@ for job in jobs:
 """
 
 
-def check_refused(small, *jobs, words=""):
+def check_refused(small, jobs):
     """Read files in a process of their own: each is refused within 200 MB beyond a small file, and 10 seconds."""
-    jobs = [f"{read}={path}" for read, path in jobs]
+    asked = [f"{read}={path}" for read, path, _ in jobs]
     done = subprocess.run(
-        [sys.executable, "-c", MEASURE, str(small), *jobs], capture_output=True, text=True, check=True
+        [sys.executable, "-c", MEASURE, str(small), *asked], capture_output=True, text=True, check=True
     )
-    for job, line in zip(jobs, done.stdout.splitlines(), strict=True):
+    for job, (*_, words), line in zip(asked, jobs, done.stdout.splitlines(), strict=True):
         megabytes, seconds, said = line.split(" ", 2)
         assert said != "READ", job
         assert words in said, said
@@ -119,42 +119,37 @@ def small(tmp_path):
     return path
 
 
-def test_bombs_are_refused_within_little_memory_and_time(tmp_path, small):
-    """Each costs a child seconds to start alone, so one child reads them all: none may take what the others left."""
-    jobs = []
+def bombs_of_one_file(folder):
     for name, (file, make) in BOMBS.items():
-        path = tmp_path / name / file
+        path = folder / name / file
         path.parent.mkdir()
         path.write_bytes(make())
         assert path.stat().st_size < MIB
-        jobs.append(("read_memories", path))
-    check_refused(small, *jobs)
+        yield "read_memories", path, ""
 
 
-def test_a_folder_of_small_bombs_is_one(tmp_path, small):
-    folder = tmp_path / "bombs"
-    folder.mkdir()
+def many_in_a_folder(folder):
+    path = folder / "bombs"
+    path.mkdir()
     packed = gzip.compress(b" " * (MIB - 1))
     for number in range(300):
-        (folder / f"{number}.txt.gz").write_bytes(packed)
-    check_refused(small, ("read_memories", folder), words="grows more than 200 times")
+        (path / f"{number}.txt.gz").write_bytes(packed)
+    yield "read_memories", path, "grows more than 200 times"
 
 
-def test_a_file_of_holes_is_refused(tmp_path, small):
-    paths = [tmp_path / name for name in ("a.json", "a.jsonl", "a.csv", "a.md", "a.parquet")]
-    for path in paths:
-        with path.open("wb") as file:
+def files_of_holes(folder):
+    for name in ("a.json", "a.jsonl", "a.csv", "a.md", "a.parquet"):
+        with (folder / name).open("wb") as file:
             file.truncate(1 << 40)
-    check_refused(small, *((read, path) for read in ("read_memories", "load_archive") for path in paths))
+        yield from ((read, folder / name, "") for read in ("read_memories", "load_archive"))
 
 
-def test_an_archive_that_is_a_bomb_is_refused(tmp_path, small):
+def an_archive(folder):
     text = repeated("x" * 400, 5_000_000)
     columns = {name: text if kind is TEXT else pa.nulls(len(text)) for name, kind in MEMORY_KINDS.items()}
-    path = tmp_path / "archive.parquet"
+    path = folder / "archive.parquet"
     pq.write_table(pa.table(columns), path, compression="zstd", store_schema=False)
-    jobs = [(read, path) for read in ("read_memories", "load_archive")]
-    check_refused(small, *jobs, words="grows more than 200 times")
+    yield from ((read, path, "grows more than 200 times") for read in ("read_memories", "load_archive"))
 
 
 LONG, SHORT = "x" * (MIB - 200_000), [f"fact {number}" for number in range(10_000)]
@@ -164,12 +159,18 @@ REPEATED = {
 }
 
 
-def test_what_a_reader_would_repeat_in_each_row_is_bounded(tmp_path, small):
-    paths = [tmp_path / f"{name}.json" for name in REPEATED]
-    for path, content in zip(paths, REPEATED.values(), strict=True):
+def what_is_repeated_in_each_row(folder):
+    for name, content in REPEATED.items():
+        path = folder / f"{name}.json"
         path.write_text(json.dumps(content))
         assert path.stat().st_size < 2 * MIB
-    check_refused(small, *(("read_memories", path) for path in paths), words="repeat a long text")
+        yield "read_memories", path, "repeat a long text"
+
+
+def test_bombs_are_refused_within_little_memory_and_time(tmp_path, small):
+    """A child costs seconds to start, so one reads them all: none may take what the others left."""
+    kinds = (bombs_of_one_file, many_in_a_folder, files_of_holes, an_archive, what_is_repeated_in_each_row)
+    check_refused(small, [job for jobs_of in kinds for job in jobs_of(tmp_path)])
 
 
 def test_long_keys_of_a_profile_are_cut(tmp_path):

@@ -25,6 +25,7 @@ import memframe as mf
 from memframe.service import run_local
 
 PASSWORD = "a password for torture"
+HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 SETTLE_S = 0.5
 QUIET = {"progress": False, "settle_s": SETTLE_S}
 
@@ -63,8 +64,7 @@ class Service:
 
 def prepared(data):
     """A user who has approved a request: what a client needs."""
-    hasher = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
-    with run_local(data, password_hasher=hasher) as local:
+    with run_local(data, password_hasher=HASHER) as local:
         user_id = local.add_user("ada@example.org", PASSWORD)
         client = mf.connect(local.base_url, api_key=local.api_key, auth_url=local.auth_url)
         request = client.create_access_request(local.memory_key(user_id), "torture")
@@ -121,7 +121,7 @@ def is_journal(journal):
     return True
 
 
-def torture(folder, n_rows, n_client_kills, n_service_kills, chance):
+def torture(folder, chance, n_rows, n_client_kills, n_service_kills):
     """Kill and be killed, until the client comes to its end and enough have died."""
     life_s = 0.02, min(0.8, n_rows / 200)
     place_of_keys = prepared(folder / "data")
@@ -132,7 +132,7 @@ def torture(folder, n_rows, n_client_kills, n_service_kills, chance):
     try:
         plan, wanted = planned(opened(*place), n_rows)
         while True:
-            child = forked(place, plan, journal)
+            child = forked(live, place, plan, journal)
             status = waited(child, chance.uniform(*life_s) if kills["client"] < n_client_kills else 120.0)
             if status is None:
                 os.kill(child, signal.SIGKILL)
@@ -163,7 +163,7 @@ def torture(folder, n_rows, n_client_kills, n_service_kills, chance):
 
 def kill_during_a_life(service, place, plan, journal, chance):
     """The service dies while a client writes, and comes back; the client goes on by itself, or is killed too."""
-    child = forked(place, plan, journal)
+    child = forked(live, place, plan, journal)
     time.sleep(chance.uniform(0.05, 0.4))
     service.kill()
     service.start()
@@ -172,12 +172,13 @@ def kill_during_a_life(service, place, plan, journal, chance):
         os.waitpid(child, 0)
 
 
-def forked(place, plan, journal):
+def forked(live, *arguments):
+    """Start one life of the client, and return its process id."""
     child = os.fork()
     if child == 0:
         status = 2
         try:
-            status = live(place, plan, journal)
+            status = live(*arguments)
         finally:
             os._exit(status)
     return child
@@ -197,17 +198,18 @@ def waited(child, seconds):
     return None
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    for name, default in (("rows", 300), ("client-kills", 12), ("service-kills", 3), ("seed", 1)):
-        parser.add_argument(f"--{name}", type=int, default=default)
-    options = parser.parse_args()
+def run_program(description, torture, **defaults):
+    """Torture with numbers from the command line, in a folder of its own, and print what was found."""
+    parser = argparse.ArgumentParser(description=description.splitlines()[0])
+    for name, default in (defaults | {"seed": 1}).items():
+        parser.add_argument(f"--{name.replace('_', '-')}", type=int, default=default)
+    options = vars(parser.parse_args())
     with tempfile.TemporaryDirectory() as folder:
         os.environ["XDG_STATE_HOME"] = folder
-        chance = random.Random(options.seed)
-        found = torture(Path(folder), options.rows, options.client_kills, options.service_kills, chance)
+        chance = random.Random(options.pop("seed"))
+        found = torture(Path(folder), chance, *options.values())
     sys.stdout.write(json.dumps(found) + "\n")
 
 
 if __name__ == "__main__":
-    main()
+    run_program(__doc__, torture, rows=300, client_kills=12, service_kills=3)

@@ -10,11 +10,10 @@ import pytest
 KILL = Path(__file__).with_name("kill.py")
 
 
-def killed(**options):
-    arguments = [
-        text for name, value in options.items() for text in (f"--{name.replace('_', '-')}", str(value))
-    ]
-    done = subprocess.run([sys.executable, KILL, *arguments], capture_output=True, check=False, text=True)
+def killed(program=KILL, **options):
+    """Run a program that kills, and return what it found."""
+    arguments = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
+    done = subprocess.run([sys.executable, program, *arguments], capture_output=True, check=False, text=True)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
