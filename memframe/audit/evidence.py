@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from memframe.audit.findings import Check
+from memframe.audit.findings import Check, cells_of
 from memframe.audit.lexicon import LIGHT
 from memframe.audit.personal_data import find_personal_data
 from memframe.audit.rules import MANY, load_words
@@ -168,15 +168,18 @@ def withhold(
         Checks of `FINDERS` whose findings are there already; the others are run here.
     """
     findings = _mask_tag_names(findings)
-    rows = findings.index[~findings["check"].isin(MASKED) & findings["evidence"].notna()]
-    quoting = findings.loc[rows]
-    ids, related_ids = (_read_ids(quoting[name]) for name in ("id", "related_id"))
-    concerned = memories[_are_among(memories["id"], {*ids, *related_ids})]
+    checks, ids, related_ids, evidence = cells_of(findings, "check", "id", "related_id", "evidence")
+    rows = [row for row, text in enumerate(evidence) if checks[row] not in MASKED and text is not None]
+    if not rows:
+        return findings
+    concerned = memories[
+        _are_among(memories["id"], {cell for row in rows for cell in (ids[row], related_ids[row])})
+    ]
     spans = [
         findings[findings["check"] == check] if check in known else find(concerned)
         for check, find in FINDERS.items()
     ]
-    hidden = _find_hidden(concerned, pd.concat(spans))
+    hidden = _find_hidden(concerned, spans)
     masked: dict[str, str] = {}  # much of what is said is said of many memories
 
     def mask(text: str, values: Collection[str]) -> str:
@@ -187,11 +190,11 @@ def withhold(
         return masked[text]
 
     # of memories without ids nobody can say which of them holds what is hidden
-    evidence = [
-        WITHHELD if hidden and one is None else mask(text, {*hidden.get(one, ()), *hidden.get(other, ())})
-        for one, other, text in zip(ids, related_ids, quoting["evidence"].tolist(), strict=True)
-    ]
-    return _replace_evidence(findings, rows, evidence)
+    for row in rows:
+        one, other, text = ids[row], related_ids[row], evidence[row]
+        is_of_any = hidden and one is None
+        evidence[row] = WITHHELD if is_of_any else mask(text, {*hidden.get(one, ()), *hidden.get(other, ())})
+    return findings.assign(evidence=pd.array(evidence, "str"))
 
 
 def labels_of(memories: pd.DataFrame, ids: Container[str | None]) -> dict[str, str]:
@@ -238,7 +241,7 @@ def make_mask(memories: pd.DataFrame) -> Callable[[str | None, str], str]:
     """
     secrets, personal = (find(memories) for find in (find_secrets, find_personal_data))
     hidden, with_secret = (
-        _find_hidden(memories, pd.concat([secrets, personal])),
+        _find_hidden(memories, [secrets, personal]),
         set(_read_ids(secrets["id"])),
     )
 
@@ -262,46 +265,46 @@ def _are_among(column: pd.Series[Any], wanted: Container[str | None]) -> NDArray
 
 def _mask_tag_names(findings: pd.DataFrame) -> pd.DataFrame:
     """Mask secrets and personal data in tag names that evidence quotes."""
-    rows = findings.index[(findings["check"] == "tags") & findings["evidence"].notna()]
-    if rows.empty:
+    checks, evidence = cells_of(findings, "check", "evidence")
+    rows = [row for row, text in enumerate(evidence) if checks[row] == "tags" and text is not None]
+    if not rows:
         return findings
-    evidence = findings.loc[rows, "evidence"]
-    names = pd.DataFrame({"id": evidence.unique(), "content": evidence.unique()})
-    hidden = _find_hidden(names, pd.concat([find(names) for find in FINDERS.values()]))
+    quoting = pd.array(list(dict.fromkeys(evidence[row] for row in rows)), "str")
+    names = pd.DataFrame({"id": quoting, "content": quoting})
+    hidden = _find_hidden(names, [find(names) for find in FINDERS.values()])
     if not hidden:
         return findings
-    return _replace_evidence(
-        findings, rows, [_mask_evidence(text, hidden.get(text, ())) for text in evidence]
-    )
-
-
-def _replace_evidence(findings: pd.DataFrame, rows: pd.Index[Any], evidence: list[str]) -> pd.DataFrame:
-    result = findings.copy()
-    result.loc[rows, "evidence"] = evidence
-    return result
+    for row in rows:
+        evidence[row] = _mask_evidence(evidence[row], hidden.get(evidence[row], ()))
+    return findings.assign(evidence=pd.array(evidence, "str"))
 
 
 def values_of(memories: pd.DataFrame, spans: pd.DataFrame) -> Iterator[tuple[str | None, str, str]]:
     """Yield id, text and kind of each span that was found; of several memories with one id, the texts of all."""
-    spans = spans[_are_among(spans["id"], set(_read_ids(memories["id"]))) & spans["start"].notna()]
-    columns = {name: memories[name].tolist() for name in spans["field"].unique()}
-    places: dict[str | None, list[int]] = {memory_id: [] for memory_id in _read_ids(spans["id"])}
+    ids, fields, starts, ends, kinds = cells_of(spans, "id", "field", "start", "end", "kind")
+    if not ids:
+        return
+    places: dict[str, list[int]] = {memory_id: [] for memory_id in ids if memory_id is not None}
     for row, memory_id in enumerate(_read_ids(memories["id"])):
         if memory_id is not None and memory_id in places:
             places[memory_id].append(row)
-    found = (spans[name] for name in ("field", "start", "end", "kind"))
-    for memory_id, field, start, end, kind in zip(_read_ids(spans["id"]), *found, strict=True):
-        for row in places[memory_id]:
+    columns: dict[str, list[object]] = {}
+    for memory_id, field, start, end, kind in zip(ids, fields, starts, ends, kinds, strict=True):
+        for row in places.get(memory_id, ()) if start is not None else ():
+            if field not in columns:
+                columns[field] = memories[field].tolist()
             text = columns[field][row]
             if isinstance(text, str) and text[start:end]:
                 yield memory_id, text[start:end], kind
 
 
-def _find_hidden(memories: pd.DataFrame, spans: pd.DataFrame) -> dict[str | None, set[str]]:
+def _find_hidden(memories: pd.DataFrame, spans: Iterable[pd.DataFrame]) -> dict[str | None, set[str]]:
     """Return the texts that nobody shall see, by the id of the memory."""
     hidden: defaultdict[str | None, set[str]] = defaultdict(set)
-    for memory_id, value, _ in values_of(memories, spans[~spans["kind"].isin(_OPEN_KINDS)]):
-        hidden[memory_id].add(value)
+    for part in spans:
+        for memory_id, value, kind in values_of(memories, part):
+            if kind not in _OPEN_KINDS:
+                hidden[memory_id].add(value)
     return hidden
 
 

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from msgspec import Struct
 from rapidfuzz.distance import OSA
 
-from memframe.audit.findings import PROPOSALS, Proposal
+from memframe.audit.findings import PROPOSALS, Proposal, cells_of
 from memframe.audit.keeper import FILLED, oddness, precedence
 from memframe.audit.lexicon import CALENDAR, CLASSES, LIGHT, class_of, is_number, is_slip, without_accents
 from memframe.audit.planted import with_hidden
@@ -531,16 +531,18 @@ def _is_empty(value: Any) -> bool:
 
 def read_copies(findings: pd.DataFrame) -> list[Copy]:
     """Collect the findings of memories that repeat another one."""
-    is_copy = (findings["action"] == "merge") | (findings["check"] == "exact_duplicate")
-    copies = findings[is_copy & findings["related_id"].notna()]
-    columns = ("id", "related_id", "check", "kind", "action")
-    return [Copy(*cells) for cells in zip(*(copies[name] for name in columns), strict=True)]
+    columns = cells_of(findings, "id", "related_id", "check", "kind", "action")
+    return [
+        copy
+        for copy in map(Copy._make, zip(*columns, strict=True))
+        if copy.keeper is not None and (copy.action == "merge" or copy.check == "exact_duplicate")
+    ]
 
 
 def changed_pairs(findings: pd.DataFrame) -> set[frozenset[str]]:
     """Pair all versions of one memory: each may hold a value that the others do not."""
     versions = findings[(findings["check"] == "version") & findings["group"].notna()]
-    groups = versions.groupby("group")["id"]
+    groups = versions.groupby("group")["id"] if len(versions) else ()
     return {frozenset(pair) for _, ids in groups for pair in combinations(ids, 2)}
 
 
@@ -558,17 +560,21 @@ def settle_proposals(findings: pd.DataFrame, memories: Memories) -> pd.DataFrame
     The merges are decided here as a plan decides them. A finding about a memory that stays is for review, and its
     evidence says why; ``related_id`` of one that goes is the memory that keeps what it says.
     """
-    is_ending = findings["action"].isin(["delete", "merge"]) & findings["id"].notna()
-    if not is_ending.any():
+    ids, checks, actions, related, evidence = cells_of(
+        findings, "id", "check", "action", "related_id", "evidence"
+    )
+    endings = [
+        action in _ENDING and memory_id is not None for memory_id, action in zip(ids, actions, strict=True)
+    ]
+    if not any(endings):
         return findings
-    is_copying = is_ending & findings["related_id"].notna()
-    is_copying &= findings["check"].isin(COPYING) | (findings["action"] == "merge")
-    deleted = set(findings["id"][is_ending & ~is_copying])
-    copies = [copy for copy in read_copies(findings[is_copying]) if copy.id not in deleted]
-    ended, why_left = _decide(copies, findings, MemoryTexts.of(memories), deleted)
-    ids, checks, evidence = (findings[name].tolist() for name in ("id", "check", "evidence"))
-    actions, related = findings["action"].tolist(), findings["related_id"].tolist()
-    endings, copyings = is_ending.tolist(), is_copying.tolist()
+    copyings = [
+        is_ending and keeper is not None and (check in COPYING or action == "merge")
+        for is_ending, keeper, check, action in zip(endings, related, checks, actions, strict=True)
+    ]
+    deleted = {ids[row] for row, is_ending in enumerate(endings) if is_ending and not copyings[row]}
+    copies = [copy for copy in read_copies(findings[np.array(copyings)]) if copy.id not in deleted]
+    ended, why_left = _decide(copies, findings, MemoryTexts.of(memories), deleted) if copies else ({}, {})
     proposed = set(deleted)
     # the finding that a merge rests on comes first
     for row in sorted(
@@ -585,6 +591,10 @@ def settle_proposals(findings: pd.DataFrame, memories: Memories) -> pd.DataFrame
             evidence[row] = f"{evidence[row]}; stays: {why_left.get(ids[row], _NOTHING_KEEPS)}"
     columns = {"action": actions, "related_id": related, "evidence": evidence}
     return findings.assign(**{name: pd.array(cells, "str") for name, cells in columns.items()})
+
+
+_ENDING = frozenset({"delete", "merge"})
+"""Actions after which a memory is gone."""
 
 
 def _decide(
