@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from memframe.audit.findings import Check, cells_of
+from memframe.audit.findings import Check, plain_columns
 from memframe.audit.lexicon import LIGHT
 from memframe.audit.personal_data import find_personal_data
 from memframe.audit.rules import MANY, load_words
@@ -168,7 +168,7 @@ def withhold(
         Checks of `FINDERS` whose findings are there already; the others are run here.
     """
     findings = _mask_tag_names(findings)
-    checks, ids, related_ids, evidence = cells_of(findings, "check", "id", "related_id", "evidence")
+    checks, ids, related_ids, evidence = plain_columns(findings, "check", "id", "related_id", "evidence")
     rows = [row for row, text in enumerate(evidence) if checks[row] not in MASKED and text is not None]
     if not rows:
         return findings
@@ -265,7 +265,7 @@ def _are_among(column: pd.Series[Any], wanted: Container[str | None]) -> NDArray
 
 def _mask_tag_names(findings: pd.DataFrame) -> pd.DataFrame:
     """Mask secrets and personal data in tag names that evidence quotes."""
-    checks, evidence = cells_of(findings, "check", "evidence")
+    checks, evidence = plain_columns(findings, "check", "evidence")
     rows = [row for row, text in enumerate(evidence) if checks[row] == "tags" and text is not None]
     if not rows:
         return findings
@@ -281,7 +281,7 @@ def _mask_tag_names(findings: pd.DataFrame) -> pd.DataFrame:
 
 def values_of(memories: pd.DataFrame, spans: pd.DataFrame) -> Iterator[tuple[str | None, str, str]]:
     """Yield id, text and kind of each span that was found; of several memories with one id, the texts of all."""
-    ids, fields, starts, ends, kinds = cells_of(spans, "id", "field", "start", "end", "kind")
+    ids, fields, starts, ends, kinds = plain_columns(spans, "id", "field", "start", "end", "kind")
     if not ids:
         return
     places: dict[str, list[int]] = {memory_id: [] for memory_id in ids if memory_id is not None}

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from msgspec import Struct
 from rapidfuzz.distance import OSA
 
-from memframe.audit.findings import PROPOSALS, Proposal, cells_of
+from memframe.audit.findings import PROPOSALS, Proposal, plain_columns
 from memframe.audit.keeper import FILLED, oddness, precedence
 from memframe.audit.lexicon import CALENDAR, CLASSES, LIGHT, class_of, is_number, is_slip, without_accents
 from memframe.audit.planted import with_hidden
@@ -531,11 +531,11 @@ def _is_empty(value: Any) -> bool:
 
 def read_copies(findings: pd.DataFrame) -> list[Copy]:
     """Collect the findings of memories that repeat another one."""
-    columns = cells_of(findings, "id", "related_id", "check", "kind", "action")
+    columns = plain_columns(findings, "id", "related_id", "check", "kind", "action")
     return [
-        copy
-        for copy in map(Copy._make, zip(*columns, strict=True))
-        if copy.keeper is not None and (copy.action == "merge" or copy.check == "exact_duplicate")
+        Copy(memory_id, keeper, check, kind, action)
+        for memory_id, keeper, check, kind, action in zip(*columns, strict=True)
+        if keeper is not None and (action == "merge" or check == "exact_duplicate")
     ]
 
 
@@ -560,7 +560,7 @@ def settle_proposals(findings: pd.DataFrame, memories: Memories) -> pd.DataFrame
     The merges are decided here as a plan decides them. A finding about a memory that stays is for review, and its
     evidence says why; ``related_id`` of one that goes is the memory that keeps what it says.
     """
-    ids, checks, actions, related, evidence = cells_of(
+    ids, checks, actions, related, evidence = plain_columns(
         findings, "id", "check", "action", "related_id", "evidence"
     )
     endings = [

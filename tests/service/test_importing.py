@@ -299,7 +299,8 @@ def test_an_import_says_in_words_what_it_leaves_out(imported, tmp_path):
         .output
     )
     assert (
-        "Left out, as their source calls them outdated: 1 memory. To import them, add --with-outdated." in said
+        "Left out, as their source calls them outdated: 1 memory. To import them, add --with-outdated."
+        in said
     )
     assert "Without a date, so the time of the import is stored: 1 memory." in said
     assert "To write them, add --apply." in said
