@@ -278,7 +278,7 @@ def process_lock(path: Path, *, what: str, wait_s: float = 0) -> Iterator[None]:
     >>> with process_lock(path, what="the run"), process_lock(path, what="the run"):  # doctest: +ELLIPSIS
     ...     pass
     Traceback (most recent call last):
-    memframe.errors.JournalError: the run is in use by process ... Wait until it is done, or end it
+    memframe.errors.JournalError: the run is in use by process ... Wait until that ends, or stop it
     """
     try:
         path.touch(mode=0o600)

@@ -26,7 +26,7 @@ PARTS = {"by_hand", "servers"}
 FOR_MAINTAINERS = {"lock"}
 """Programs that measure nothing."""
 
-ON_REAL_MEMORIES = {"ablation", "audit_real", "real_memories"}
+ON_REAL_MEMORIES = {"ablation", "audit_history", "audit_real", "real_memories"}
 """Programs that need repositories of others: tests/test_real_memories.py tries them on made-up ones."""
 
 

@@ -502,7 +502,7 @@ MANY = packed(**{f"{n}.json": b"[]" for n in range(30)})
 DEEP = "[" * 100_000
 BAD = [
     ("truncated", json.dumps({"results": [MEM0, MEM0]}, indent=1)[:-40], r"given is not valid JSON at line \d\d, column"),
-    ("lines of a list", "[\n" + lines(MEM0) + ",\n" + lines(MEM0), "is not JSON from line 3"),
+    ("lines of a list", "[\n" + lines(MEM0) + ",\n" + lines(MEM0), "is not valid JSON at line 3"),
     ("deep", DEEP, "nested too deeply"),
     ("digits", '[{"memory": ' + "9" * 5_000 + "}]", "too many digits"),
     ("utf-16", "content\nLikes tea\n".encode("utf-16"), "UTF-16: save it as UTF-8"),
@@ -513,15 +513,15 @@ BAD = [
     ("numbers of two kinds", CLAUDE_MEM | {"totalSummaries": 9}, "states 12 entries and holds 4"),
     ("one number of two of text", CLAUDE_MEM | {"totalSummaries": "x"}, "an invalid number of entries"),
     ("a bank without its documents", packed(**{"manifest.json": BANK["manifest.json"]}), "states 3 entries and holds 0"),
-    ("a package", {"name": "tea", "version": "1.0", "description": "Of tea", "language": "en", "repository": {"url": "x"}}, r"keys \(name, version"),
-    ("a profile of numbers", {"preferences": {"a": 1, "since": "2019-05-01"}}, r"keys \(preferences\)"),
+    ("a package", {"name": "tea", "version": "1.0", "description": "Of tea", "language": "en", "repository": {"url": "x"}}, "of no known format: its keys are name, version"),
+    ("a profile of numbers", {"preferences": {"a": 1, "since": "2019-05-01"}}, "its keys are preferences"),
     ("count of text", SERVICE | {"export_metadata": {"total_memories": "x"}}, "an invalid number of entries"),
     ("not a time", [MEM0 | {"created_at": "yesterday"}], "created_at in entry 1 of .* is not a time in ISO 8601"),
     ("out of range", [MEM0 | {"created_at": "0001-01-01T00:00:00+14:00"}], "out of the range of times"),
     ("seconds", SERVICE | {"memories": [SERVICE["memories"][0] | {"created_at": 1e300}]}, "is not a time"),
     ("shaped by a model", {"name": "Ada", "likes": {"drink": "tea"}}, "language model's? |answer of a language model"),
-    ("any graph", {"nodes": [{"id": 1, "summary": "x"}], "edges": [{"source": 1, "target": 2}]}, r"keys \(nodes, edges\)"),
-    ("objects without a text", [{"sku": 1, "price": 2}], r"keys \(sku, price\).*rename the key of their text to `content`"),
+    ("any graph", {"nodes": [{"id": 1, "summary": "x"}], "edges": [{"source": 1, "target": 2}]}, "its keys are nodes, edges"),
+    ("objects without a text", [{"sku": 1, "price": 2}], "its keys are sku, price.*rename the key of their text to `content`"),
     ("documents", {"memories": [{"id": "d", "title": "x", "content": "y"}], "pagination": {}}, "list of documents"),
     ("gemini", [{"header": "Gemini Apps", "title": "Asked", "time": DAY}], "record of activity"),
     ("claude without memories", packed(**{"conversations.json": [{"uuid": "c", "chat_messages": []}]}), "but no memories.json"),
@@ -533,13 +533,13 @@ BAD = [
     ("a picture", b"\x89PNG\r\n\x1a\n\0\0", "is a picture, not a list of memories"),
     ("a database", b"SQLite format 3\0" + bytes(90), "is a database of SQLite"),
     ("bytes", bytes(range(256)), "is not text"),
-    ("csv without texts", "name,age\nAda,36\n", r"none of its columns \(name, age\).*Rename the one"),
+    ("csv without texts", "name,age\nAda,36\n", r"no column that is known to hold texts \(name, age\): rename the one"),
     ("prose", "Once upon a time\nthere was tea.\n", "of no known format"),
     ("a manual", "User guide\nClick the button.\nThe light is green.\n", "of no known format"),
     ("a story", "This is tea.\nThis was water.\nIt boils slowly, as it must.\n", "of no known format"),
     ("empty", "", "is empty"),
     ("workbook", packed(**{"xl/workbook.xml": "<workbook/>"}), "an Excel workbook: save its sheet as CSV"),
-    ("mixed", [MEM0, SUPERMEMORY["memoryEntries"][0]], "fits several formats, mem0 and supermemory: say which with format="),
+    ("mixed", [MEM0, SUPERMEMORY["memoryEntries"][0]], "fits several formats, mem0 and supermemory: choose one with format="),
     ("two exports", packed(**{"a.json": [MEM0], "b.json": CLAUDE}), "fits several formats, mem0 and claude"),
     ("several columns", "content,content\na,b\n", "several columns with the same name"),
     ("open quote", 'content\n"Likes tea\n', "is not CSV at line"),
@@ -591,7 +591,7 @@ def test_names_that_lead_out_of_an_archive_are_names(tmp_path):
     [
         ({"a": 1}, {}, mf.FrameError, "is a dict: pass a path"),
         ("a\0b", {}, mf.FrameError, "There is no file at"),
-        ("Likes tea. " * 40, {}, mf.FrameError, r"read \(File name too long\): check the path\. What is not a"),
+        ("Likes tea. " * 40, {}, mf.FrameError, r"read \(File name too long\): check the path\. To pass a text"),
         ("x" * 300, {"format": "memframe"}, mf.FrameError, r"read \(File name too long\): check the path"),
         (Path("[1].json"), {}, mf.FrameError, "There is no file at"),
         ("[]", {"format": "mem1"}, mf.ConfigError, "format='mem1' is unknown: choose 'auto', 'memframe', 'mem0'"),
@@ -724,7 +724,7 @@ def test_what_its_source_calls_outdated_is_marked_and_proposed_for_review(cells)
 def test_files_of_another_format_in_a_folder_are_named(tmp_path):
     (tmp_path / "a.json").write_text(json.dumps([TEA]))
     (tmp_path / "memory.jsonl").write_text(lines(*ENTITIES))
-    with pytest.warns(UserWarning, match=r"Not read, as of another format: a\.json; read each on its own"):
+    with pytest.warns(UserWarning, match=r"another format: a\.json\. Read each separately"):
         frame = mf.read_memories(tmp_path)
     assert frame.attrs["memframe_read"]["unread_files"] == 1
 
@@ -756,7 +756,7 @@ def test_a_single_section_is_read_beside_the_other_file_of_hermes(tmp_path):
     (tmp_path / "USER.md").write_text("Of another program")
     frame = read(tmp_path)
     assert frame["content"].tolist() == ["Likes tea", "Rows", "- Is Ada\n- Has a cat"]
-    assert "Not read, as of another format: USER.md;" in frame.attrs["memframe_read"]["summary"]
+    assert "another format: USER.md. Read each separately" in frame.attrs["memframe_read"]["summary"]
 
 
 def test_an_empty_list_has_a_whole_report(tmp_path):

@@ -164,7 +164,7 @@ class ChainOntoPlainFile(MemoryKeyring):
 
 @pytest.mark.parametrize("backend", [fail.Keyring, null.Keyring, PlainFile, ChainOntoPlainFile])
 def test_nothing_is_stored_where_secrets_would_lie_open(backend):
-    with pytest.raises(ConfigError, match="no OS keyring here that protects secrets"):
+    with pytest.raises(ConfigError, match="No OS keyring on this machine protects secrets"):
         store_settings(HOME, "k", open_keyring=backend)
 
 

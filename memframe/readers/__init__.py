@@ -249,7 +249,7 @@ def _refuse(source: Input) -> None:
 
 def _unknown(source: Input) -> FrameError:
     """Return the error for what no reader knows; it names the keys of an object, or of the first one in a list."""
-    if all(each.form == "text" and not each.value.strip() for each in source.documents):
+    if source.documents and all(each.form == "text" and not each.value.strip() for each in source.documents):
         return FrameError(f"{source.name} is empty: check the path, or export it again")
     first = source.documents[0] if source.documents else None
     if first is not None and first.form == "text" and (columns := read_header(first.value)):

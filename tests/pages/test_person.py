@@ -177,7 +177,7 @@ def test_downloads_that_nobody_reads_take_little_memory_and_no_more_than_two_pla
     assert peak < 16 << 20
     refused = person.browser.open("/dashboard/memories.md")
     assert refused.status_code == 429
-    assert "You have 2 downloads under way already: wait until one of them is done" in refused.text
+    assert "You already have 2 downloads in progress: wait until one of them ends" in refused.text
     assert refused.headers["Retry-After"] == "1"
     for connection in connections:
         connection.close()
