@@ -22,7 +22,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from msgspec import Struct
 from numpy.typing import NDArray
 
 from memframe.access import Access
@@ -34,11 +33,10 @@ from memframe.archive.formats import (
     part_name,
     raise_write_errors,
 )
-from memframe.archive.history import carry_snapshots, remove_leftovers
+from memframe.archive.history import Changes, carry_snapshots, remove_leftovers
 from memframe.archive.sealing import IN_THE_OPEN, Plain, Reader, Sealed, tables_of_access
 from memframe.archive.table import ARCHIVE_SCHEMA, tuples_of
 from memframe.client.responses import same_id
-from memframe.display import html_card
 from memframe.errors import FrameError, check_kind
 from memframe.files import atomic_file, atomic_folder, expand_path, link_or_copy
 from memframe.progress import ProgressOption
@@ -47,33 +45,6 @@ from memframe.snapshots import SNAPSHOTS, Keep, check_keep
 Hashes = NDArray[np.int64]
 
 _NO_HASHES: Hashes = np.empty(0, np.int64)
-
-
-class Changes(Struct, frozen=True):
-    """Ids of memories that were added to, changed in and removed from an archive.
-
-    >>> Changes(added=("m7",), changed=(), gone=("m1", "m2"))
-    <memframe.Changes: 1 added, 0 changed, 2 gone>
-    >>> bool(Changes())
-    False
-    """
-
-    added: tuple[str, ...] = ()
-    changed: tuple[str, ...] = ()
-    gone: tuple[str, ...] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self.added or self.changed or self.gone)
-
-    def __repr__(self) -> str:
-        return f"<memframe.{type(self).__name__}: {', '.join(f'{n:,} {name}' for name, n in self._counts.items())}>"
-
-    def _repr_html_(self) -> str:
-        return html_card(type(self).__name__, self._counts)
-
-    @property
-    def _counts(self) -> dict[str, int]:
-        return {name: len(getattr(self, name)) for name in Changes.__struct_fields__}
 
 
 def _hash_rows(table: pa.Table) -> Hashes:

@@ -415,7 +415,7 @@ class Audit:
             raise FrameError(
                 "SARIF names files and lines, and these memories are from none: read_memories has them"
             )
-        return sarif_json(self)
+        return sarif_json(self.findings, self.memories, self.checks)
 
     def html(self) -> str:
         """Return the page that `to_html` writes."""

@@ -10,10 +10,10 @@ import hashlib
 import json
 import os
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import pandas as pd
@@ -23,9 +23,6 @@ from memframe.audit.identity import ROLES
 from memframe.display import printable
 from memframe.frames import READ
 from memframe.report.words import PROPOSAL_WORDS, words_of
-
-if TYPE_CHECKING:
-    from memframe.audit.result import Audit
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
@@ -59,13 +56,13 @@ def files_and_lines(memories: pd.DataFrame) -> dict[str, tuple[str, int | None]]
     }
 
 
-def sarif_json(audit: Audit) -> bytes:
+def sarif_json(findings: pd.DataFrame, memories: pd.DataFrame, checks: Sequence[str]) -> bytes:
     """Return the findings of memories that were read from files, as SARIF."""
-    rules = [_rule_of(check) for check in audit.checks]
+    rules = [_rule_of(check) for check in checks]
     run = {
         "tool": {"driver": {"name": "memframe", "version": version("memframe"), "rules": rules}},
         "columnKind": "unicodeCodePoints",
-        "results": [*_iter_results(audit)],
+        "results": [*_iter_results(findings, memories, checks)],
     }
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1).encode()
 
@@ -76,12 +73,14 @@ def _rule_of(check: str) -> dict[str, Any]:
     return {"id": check, "shortDescription": {"text": words.title}, "fullDescription": about, "help": about}
 
 
-def _iter_results(audit: Audit) -> Iterator[dict[str, Any]]:
-    places = files_and_lines(audit.memories)
-    found = audit.findings[[memory_id in places for memory_id in audit.findings["id"]]]
-    texts = _texts_without_values(audit.memories, {*found["id"]})
+def _iter_results(
+    findings: pd.DataFrame, memories: pd.DataFrame, checks: Sequence[str]
+) -> Iterator[dict[str, Any]]:
+    places = files_and_lines(memories)
+    found = findings[[memory_id in places for memory_id in findings["id"]]]
+    texts = _texts_without_values(memories, {*found["id"]})
     n_before: Counter[tuple[Any, ...]] = Counter()
-    rules = {check: number for number, check in enumerate(audit.checks)}
+    rules = {check: number for number, check in enumerate(checks)}
     plain = found.astype(object).where(found.notna(), None)
     for finding in plain.to_dict("records"):
         check, kind, memory_id, field = (finding[name] for name in ("check", "kind", "id", "field"))

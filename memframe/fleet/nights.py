@@ -175,6 +175,19 @@ def compare_findings(later: FindingsOfUser, earlier: FindingsOfUser) -> tuple[pd
 # -- of many users
 
 
+class NightChanges(NamedTuple):
+    """New, gone, remaining and settled findings of the users who were audited since a night."""
+
+    new: pd.DataFrame
+    gone: pd.DataFrame
+    stayed: pd.DataFrame
+    settled: pd.DataFrame
+    unchanged: list[tuple[str, Path]]
+    """The other users, and the folders of their findings."""
+    n_audited: int
+    note: str
+
+
 def join_users(frames: Iterable[tuple[str, pd.DataFrame]]) -> pd.DataFrame:
     """Join findings of users, with ``user_id`` as the first column; of none, return an empty frame with the same."""
     filled = [(user_id, frame) for user_id, frame in frames if len(frame)] or [("", findings_frame(id=[]))]

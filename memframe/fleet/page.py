@@ -8,20 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from memframe.display import Markup, format_time, number_of, table, tag
-from memframe.fleet.nights import Night
+from memframe.fleet.nights import Night, NightChanges
 from memframe.plot.axes import SERIES, inline_svg
 from memframe.plot.charts import SEVERITY_COLOURS
 from memframe.plot.columns import draw_columns
 from memframe.report.page import document_html
 from memframe.report.words import WORST_FIRST, words_of
-
-if TYPE_CHECKING:
-    from memframe.fleet.run import NightChanges
 
 MAX_ROWS = 30
 """Rows of a table; the others are counted."""

@@ -33,7 +33,7 @@ from itertools import islice
 from os import PathLike
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, Unpack
 from urllib.parse import quote, unquote
 
 import msgspec
@@ -63,6 +63,7 @@ from memframe.files import atomic_file, atomic_folder, expand_path, process_lock
 from memframe.fleet.nights import (
     NIGHTS,
     Night,
+    NightChanges,
     compare_findings,
     count_findings,
     join_users,
@@ -154,19 +155,6 @@ def can_name_folder(user_id: str) -> bool:
     (True, False)
     """
     return len(_folder_name(user_id)) <= _MAX_NAME_BYTES
-
-
-class NightChanges(NamedTuple):
-    """New, gone, remaining and settled findings of the users who were audited since a night."""
-
-    new: pd.DataFrame
-    gone: pd.DataFrame
-    stayed: pd.DataFrame
-    settled: pd.DataFrame
-    unchanged: list[tuple[str, Path]]
-    """The other users, and the folders of their findings."""
-    n_audited: int
-    note: str
 
 
 AUDIT_FIRST = Hint(
