@@ -238,7 +238,7 @@ def _match(access: Access, archived: Sequence[ArchivedMemory], fields: Sequence[
             found[place] = memory_id
     current = read_current(access, found.values())
     pairs = [(rest[place], current[memory_id]) for place, memory_id in found.items() if memory_id in current]
-    unequal = [(row, there) for row, there in pairs if row.find_differences(there)]
+    unequal = [(row, memory) for row, memory in pairs if row.find_differences(memory)]
     return _ArchiveMatch(
         gone=[row for place, row in enumerate(rest) if found.get(place) not in current],
         differing=differing + unequal,
@@ -455,6 +455,6 @@ def _find_unproven(archived: ArchivedMemory, memory: CurrentMemory) -> Iterator[
         yield "tag_ids"
     held = parse_times([memory.blob.created_at, memory.blob.updated_at])
     archived_at = (archived.created_at, archived.updated_at)
-    for name, mine, theirs in zip(("created_at", "updated_at"), archived_at, held, strict=True):
-        if mine != theirs and not (np.isnat(mine) and np.isnat(theirs)):
+    for name, archived_time, held_time in zip(("created_at", "updated_at"), archived_at, held, strict=True):
+        if archived_time != held_time and not (np.isnat(archived_time) and np.isnat(held_time)):
             yield name

@@ -62,9 +62,9 @@ class Reconciliation:
             return
         self._sleep(self._settle_s)
         left, undecided = self._match_listed(access, left, digest_of)
-        odd = "there are new memories that cannot be decrypted: this may be one of them"
+        doubt = "there are new memories that cannot be decrypted: this may be one of them"
         self._log.write(
-            replace(op, error=odd) if op.n in undecided else replace(op, state="planned") for op in left
+            replace(op, error=doubt) if op.n in undecided else replace(op, state="planned") for op in left
         )
 
     def read_back(self, access: Access) -> tuple[Verification, dict[str, CurrentMemory]]:

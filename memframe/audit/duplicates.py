@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from memframe.audit.evidence import SensitiveTexts, describe_difference
 from memframe.audit.findings import Finding, Proposal, list_findings
-from memframe.audit.keeper import FILLED, copies_of, oddness, precedence
+from memframe.audit.keeper import FILLED, copies_of, precedence, wording_penalty
 from memframe.audit.similarity.cluster import SimilarPairs, similar_pairs
 from memframe.audit.similarity.compare import Difference
 from memframe.audit.text import Memories, MemoryTexts
@@ -215,8 +215,8 @@ def _find_members(texts: MemoryTexts, pairs: SimilarPairs) -> Iterator[_Member]:
             if place == most or (difference.relation == "near" and difference.kind != "truncated")
         ]
     rows = texts.memories.iloc[pairs.rows[as_full]]
-    odd = oddness(rows["content"].tolist()) + [comparer.n_slips(place) for place in as_full]
-    first = dict(zip(as_full, precedence(rows, -np.floor(odd), odd).tolist(), strict=True))
+    penalty = wording_penalty(rows["content"].tolist()) + [comparer.n_slips(place) for place in as_full]
+    first = dict(zip(as_full, precedence(rows, -np.floor(penalty), penalty).tolist(), strict=True))
     best: dict[int, Difference] = {}
     for left, right, difference in pairs.pairs.that_are("near").each():
         for place in (left, right):

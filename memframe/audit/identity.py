@@ -137,10 +137,10 @@ def list_once(findings: pd.DataFrame, memories: pd.DataFrame) -> pd.DataFrame:
     """
     is_value = findings["check"].isin(VALUES)
     texts = texts_judged(findings, memories, findings.head(0), is_span=is_value)
-    said = findings["evidence"].mask(is_value)  # the same value may have another word before its mask
+    evidence = findings["evidence"].mask(is_value)  # the same value may have another word before its mask
     columns = (findings[name] for name in ("check", "kind", "severity", "action"))
     places: dict[tuple[Any, ...], list[int]] = {}
-    for place, (text, *cells) in enumerate(zip(texts, said, *columns, strict=True)):
+    for place, (text, *cells) in enumerate(zip(texts, evidence, *columns, strict=True)):
         # what is about no memory has no text, and is by itself
         places.setdefault((*map(str, cells), text, None if text else place), []).append(place)
     ids = findings["id"].tolist()

@@ -383,7 +383,7 @@ def _find_doubtful(memories: pd.DataFrame, findings: pd.DataFrame) -> dict[str, 
     for memory_id, text in zip(others["id"], others["content"], strict=True):
         beginning = text[:_LONGEST_VAGUE]
         if _TURN.match(text):
-            doubtful.setdefault(memory_id, _SAID)
+            doubtful.setdefault(memory_id, _OF_A_TURN)
         elif _TIME_OF_DAY.search(text[:_BEGINNING]):
             doubtful.setdefault(memory_id, _OF_A_MOMENT)
         else:
@@ -409,7 +409,7 @@ _STATE = re.compile(
 )
 """Marks of what is done or has failed, and labels of a state: both hold until the next one."""
 
-_PASSED, _SAID, _OF_A_MOMENT, _ADDRESSED, _OF_A_STATE, _VAGUE, _STANDING_VAGUE = (
+_PASSED, _OF_A_TURN, _OF_A_MOMENT, _ADDRESSED, _OF_A_STATE, _VAGUE, _STANDING_VAGUE = (
     0.6,
     0.58,
     0.55,

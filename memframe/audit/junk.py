@@ -140,16 +140,16 @@ def _choose_action(memories: pd.DataFrame, row: int, sign: Sign, content: str) -
     if action != "delete":
         return "review" if sign.related is None else action
     words = set(_WORD.findall(content.casefold()))
-    names = _BESIDE if words else (*_BESIDE, "tags")
+    names = _OTHER_TEXTS if words else (*_OTHER_TEXTS, "tags")
     cells = [memories[name].iloc[row] for name in names if name in memories.columns]
     # missing cells are None or NaN
-    beside = " ".join(str(cell) for cell in cells if isinstance(cell, Iterable))
-    return action if words.issuperset(_WORD.findall(beside.casefold())) else "review"
+    elsewhere = " ".join(str(cell) for cell in cells if isinstance(cell, Iterable))
+    return action if words.issuperset(_WORD.findall(elsewhere.casefold())) else "review"
 
 
 _WORD = re.compile(r"\w+")
 
-_BESIDE = tuple(
+_OTHER_TEXTS = tuple(
     field.name for field in MEMORY_FIELDS if field.on_merge == "compare words" and field.name != "content"
 )
 """Texts whose words count beside those of the content."""
@@ -234,8 +234,8 @@ def _find_form_members(memories: pd.DataFrame, store: _DistinctTexts) -> dict[in
         for row in rows:
             source = sources[row] if sources else ""
             share = from_source[source] / n_by_source[source] if source else 0.0
-            said = f"; {share:.0%} of what {source} writes" if source else ""
-            found[row] = Sign("form", 0.7, evidence + said, group=group)
+            share_words = f"; {share:.0%} of what {source} writes" if source else ""
+            found[row] = Sign("form", 0.7, evidence + share_words, group=group)
     return found
 
 
@@ -308,7 +308,7 @@ _SPOKEN = re.compile(r"[^\W_]+(?:[/'’-][^\W_]+)*")
 _OF_TEMPLATES = ("no_value", "unfilled", "about_templates")
 
 
-def _detect_emptiness(text: str, said: Groups = frozenset()) -> Sign | None:
+def _detect_emptiness(text: str, matched: Groups = frozenset()) -> Sign | None:
     """Find next to nothing, or a template that was not filled in.
 
     >>> _detect_emptiness("...").kind, _detect_emptiness("test 3").kind
@@ -327,7 +327,7 @@ def _detect_emptiness(text: str, said: Groups = frozenset()) -> Sign | None:
     is_filler = all(word in _FILLERS or _ROW.fullmatch(word) for word in named) and not is_vague(named)
     if not words or (len(words) <= _MAX_FILLERS and is_filler):
         return Sign("near_empty", 0.95, f"says nothing: {_quote(text)}" if words else "contains no word")
-    if "no_value" in said or ("unfilled" in said and "about_templates" not in said):
+    if "no_value" in matched or ("unfilled" in matched and "about_templates" not in matched):
         return Sign("template", 0.9, f"a template that was not filled in: {_quote(text)}")
     if len(words) > _MAX_HOLLOW or not _HOLLOW.issuperset(words) or is_vague(words):
         return None
@@ -355,23 +355,23 @@ _MIN_KNOWN, _MIN_KNOWN_TIMED, _FEW_TOKENS = 0.86, 0.7, 20
 _OF_REPORTS = ("ping", "now", "advice", "set_up", "note", "numbered", "people", "no_news", "nothing")
 
 
-def _detect_report(text: str, said: Groups = frozenset()) -> Sign | None:
+def _detect_report(text: str, matched: Groups = frozenset()) -> Sign | None:
     """Find a heartbeat, the time of day, or how a machine or a scheduled job is.
 
     >>> _detect_report("HEARTBEAT_OK", {"ping"}).kind, _detect_report("Heartbeat failed at 03:00").kind
     ('heartbeat', 'status_report')
     >>> _detect_report("Ilka's backup runs every night at 03:00")
     """
-    if "ping" in said:
+    if "ping" in matched:
         return Sign("heartbeat", 0.95, f"a status ping: {_quote(text)}")
-    if "now" in said:
+    if "now" in matched:
         return Sign("status_report", 0.9, f"tells what time it was: {_quote(text)}")
     tokens = [token.strip(".'’*_<>").lower() for token in _TOKEN.findall(_NAMED.sub(" #1 ", text))]
     tokens = [token for token in tokens if token]
     if (
         not 0 < len(tokens) <= _MAX_TOKENS
         or text.count("\n") > _MAX_LINES
-        or not said.isdisjoint({"advice", "set_up", "note"})
+        or not matched.isdisjoint({"advice", "set_up", "note"})
     ):
         return None
     numbers = set(filter(_NUMBER.fullmatch, tokens))
@@ -382,28 +382,28 @@ def _detect_report(text: str, said: Groups = frozenset()) -> Sign | None:
         n_known / len(tokens),
         {token for token in tokens if token in _MACHINE or token not in numbers},
     )
-    if share < _MIN_KNOWN_TIMED or not (_is_of_machine(words, text, said) and _is_state(words, said)):
+    if share < _MIN_KNOWN_TIMED or not (_is_of_machine(words, text, matched) and _is_state(words, matched)):
         return None
-    is_timed = _CLOCK.search(text) or "numbered" in said
+    is_timed = _CLOCK.search(text) or "numbered" in matched
     is_short = len(tokens) <= _FEW_TOKENS and words & _WORDS["subjects"] and is_timed
-    if share < _MIN_KNOWN and (not is_short or "people" in said):
+    if share < _MIN_KNOWN and (not is_short or "people" in matched):
         return None
     return Sign("status_report", 0.95, f"the report of a machine: {_quote(text)}")
 
 
-def _is_of_machine(words: set[str], text: str, said: Groups) -> bool:
+def _is_of_machine(words: set[str], text: str, matched: Groups) -> bool:
     """Return True if something is named that only machines have, or enough of what people have, too."""
-    if words & _WORDS["subjects"] or "no_news" in said:
+    if words & _WORDS["subjects"] or "no_news" in matched:
         return True
     n_things = len(words & _WORDS["things"])
-    is_named = bool(_CLOCK.search(text) or _NAMED.search(text) or "numbered" in said)
+    is_named = bool(_CLOCK.search(text) or _NAMED.search(text) or "numbered" in matched)
     return n_things > 1 or (n_things == 1 and (len(words) <= 2 or is_named))
 
 
-def _is_state(words: set[str], said: Groups) -> bool:
+def _is_state(words: set[str], matched: Groups) -> bool:
     """Return True if it is said how the machine is; of a heartbeat it is enough that there was one."""
     is_heartbeat = bool(words & _WORDS["pulses"]) and words <= _MACHINE
-    return bool(words & _WORDS["states"]) or is_heartbeat or "nothing" in said
+    return bool(words & _WORDS["states"]) or is_heartbeat or "nothing" in matched
 
 
 # passing things: one pattern is enough
@@ -508,7 +508,7 @@ _ASKED_FOR = re.compile(r"\b(?:for|about|query|matching)[: ]{1,2}[\"“'‘][^\"
 _RECITED_WORD = re.compile(r"[^\W_]+(?:['’-][^\W\d_]+)*")
 
 
-def _detect_recital(text: str, said: Groups = frozenset()) -> Sign | None:
+def _detect_recital(text: str, matched: Groups = frozenset()) -> Sign | None:
     """Find what memory tools say of remembering, with nothing remembered in it.
 
     >>> _detect_recital("The assistant confirmed that it will remember this.").kind
@@ -520,7 +520,7 @@ def _detect_recital(text: str, said: Groups = frozenset()) -> Sign | None:
     is_recital = (is_denied or not _RECITAL.isdisjoint(words)) and all(
         word in _RECITED or word.isdecimal() for word in words
     )
-    if is_recital or "nothing_kept" in said:
+    if is_recital or "nothing_kept" in matched:
         what = f"says only that something was remembered, or nothing: {_quote(text)}"
         return Sign("feedback_loop", 0.9, what)
     return None

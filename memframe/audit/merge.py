@@ -21,7 +21,7 @@ from msgspec import Struct
 from rapidfuzz.distance import OSA
 
 from memframe.audit.findings import PROPOSALS, Proposal, plain_columns
-from memframe.audit.keeper import FILLED, oddness, precedence
+from memframe.audit.keeper import FILLED, precedence, wording_penalty
 from memframe.audit.lexicon import CALENDAR, CLASSES, LIGHT, class_of, is_number, is_slip, without_accents
 from memframe.audit.planted import with_hidden
 from memframe.audit.rules import load_rules
@@ -282,7 +282,7 @@ class Merging:
         self._store = WordCounts(texts)
         self._copies: dict[str, Copy] = {}
         self._texts = StatementsByKey({})
-        self._beside: dict[str, _Beside] = {}
+        self._conditions: dict[str, _Conditions] = {}
         self.why_left: dict[str, str] = {}
         """Reason why a memory that repeats another one stays."""
 
@@ -295,15 +295,19 @@ class Merging:
         )
         self._copies = {copy.id: copy for copy in found}  # of several the one that compares most
         groups = _group_copies(found)
-        self._beside = _read_beside(
+        self._conditions = _read_conditions(
             self._memories, [member for group in groups for member in group if member in self._values]
         )
         clusters = [
-            [member for member in group if member in self._beside and not self._beside[member].is_planted]
+            [
+                member
+                for member in group
+                if member in self._conditions and not self._conditions[member].is_planted
+            ]
             for group in groups
         ]
         self.why_left = {copy.id: _NOTHING_KEEPS for copy in found}
-        self.why_left |= {member: _PLANTED for member, one in self._beside.items() if one.is_planted}
+        self.why_left |= {member: _PLANTED for member, one in self._conditions.items() if one.is_planted}
         members = [member for cluster in clusters for member in cluster]
         self._texts = StatementsByKey(
             {
@@ -329,8 +333,8 @@ class Merging:
             rank[keeper] = min(rank.get(keeper, _LAST), _RANKS.get(check, _LAST))
         rows = self._memories.drop_duplicates("id").set_index("id", drop=False).reindex(list(members))
         n_values = np.array([self._texts.n_values((member, "content")) for member in members], np.float64)
-        odd = oddness([str(self._values[member].get("content") or "") for member in members])
-        places = precedence(with_all_columns(rows), n_values - np.floor(odd) / _MANY, odd)
+        penalty = wording_penalty([str(self._values[member].get("content") or "") for member in members])
+        places = precedence(with_all_columns(rows), n_values - np.floor(penalty) / _MANY, penalty)
         return {
             member: (rank.get(member, _LAST), place)
             for member, place in zip(members, places.tolist(), strict=True)
@@ -373,16 +377,16 @@ class Merging:
             return "nobody asked for it"
         if not holder.members.keys().isdisjoint(self._apart_from[member]):
             return "the two differ in a value"
-        beside, kept = self._beside[member], self._beside[holder.id]
+        own, kept = self._conditions[member], self._conditions[holder.id]
         if (
-            beside.day != kept.day
-            and None not in (beside.day, kept.day)
+            own.day != kept.day
+            and None not in (own.day, kept.day)
             and len(self._texts.statements((member, "content")).words) < _LONG
             and may_recur(values["content"])
         ):
             return "it may be another event, of another day"
         grown = {**holder.values, **gains}
-        differing = [name for name, cell in beside.cells.items() if cell not in (None, kept.cells[name])]
+        differing = [name for name, cell in own.cells.items() if cell not in (None, kept.cells[name])]
         differing += [
             name for name in _KEEP_BOTH if not _is_empty(values.get(name)) and values[name] != grown[name]
         ]
@@ -414,8 +418,8 @@ _PLANTED = "hidden characters in it may say something else"
 _NOTHING_KEEPS = "the memory that says the same is deleted, cannot be opened, or may not be kept"
 
 
-class _Beside(NamedTuple):
-    """Conditions of a merge beside the fields that it writes."""
+class _Conditions(NamedTuple):
+    """Conditions of a merge apart from the fields that it writes."""
 
     is_planted: bool
     day: int | None
@@ -427,14 +431,14 @@ _IDENTITY = frozenset([*MEMORY_KINDS, "origin_id", "place", "file", "line", "con
 """Columns that merging treats by their rules, or that tell rows apart."""
 
 
-def _read_beside(memories: pd.DataFrame, ids: Sequence[str]) -> dict[str, _Beside]:
+def _read_conditions(memories: pd.DataFrame, ids: Sequence[str]) -> dict[str, _Conditions]:
     rows = memories.drop_duplicates("id")
     rows = rows[rows["id"].isin(set(ids))]
     names = [name for name in rows.columns if name not in _IDENTITY]
     columns = [[None if is_nothing(cell) else repr(cell) for cell in rows[name].tolist()] for name in names]
     cells = zip(*columns, strict=True) if names else ((),) * len(rows)
     return {
-        memory_id: _Beside(is_planted, day, dict(zip(map(str, names), row, strict=True)))
+        memory_id: _Conditions(is_planted, day, dict(zip(map(str, names), row, strict=True)))
         for memory_id, is_planted, day, row in zip(
             rows["id"], with_hidden(rows).tolist(), _days_of(rows), cells, strict=True
         )

@@ -96,8 +96,8 @@ def _iter_results(
         if check in rules:
             result["ruleIndex"] = rules[check]
         if finding["related_id"] in places and finding["related_id"] != memory_id:
-            beside = _location_of(*places[finding["related_id"]])
-            result["relatedLocations"] = [beside | {"message": {"text": "Seen beside this memory."}}]
+            related = _location_of(*places[finding["related_id"]])
+            result["relatedLocations"] = [related | {"message": {"text": "Seen beside this memory."}}]
         yield result
 
 

@@ -263,8 +263,8 @@ def write_plan(
                 "clean the memories of the service and refresh the archive"
             )
         return CleanedFile(opened.path, plan, opened.path, replace_files(before, new), diff)
-    beside = opened.path.with_name(f"{opened.path.stem}.cleaned{opened.path.suffix}")
-    target = beside if out is None else expand_path(out)
+    copy_path = opened.path.with_name(f"{opened.path.stem}.cleaned{opened.path.suffix}")
+    target = copy_path if out is None else expand_path(out)
     if target.absolute() == opened.path.absolute():
         raise ConfigError(
             f"{target} is the file itself: change it with in_place=True (--in-place), or choose another out"
@@ -294,10 +294,10 @@ def _edit(opened: FileToClean, plan: Plan) -> tuple[Plan, list[EditedDocument]]:
         edited = edit_documents(opened.reading, changed, deleted)
         if not edited:
             return plan, []
-        odd = find_misread(opened.reading, edited, changed, deleted, Collector(opened.zone, opened.now))
-        if odd is None:
+        misread = find_misread(opened.reading, edited, changed, deleted, Collector(opened.zone, opened.now))
+        if misread is None:
             return plan, edited
-        plan = plan.leave_out(ids[odd], reason=MISREAD)
+        plan = plan.leave_out(ids[misread], reason=MISREAD)
     n = number_of(MAX_ROUNDS, "change", "changes")
     raise FrameError(
         f"{opened.path} would be read differently with {n} of the plan: clean it in smaller steps"
@@ -347,5 +347,5 @@ def _keep_writable(opened: FileToClean, plan: Plan, row_of: dict[str, int]) -> P
 
 
 def _leave_out(plan: Plan, ids: Iterable[str], reason: str) -> Plan:
-    there = {one.id for one in plan.records}  # without those that went with their groups
-    return plan.leave_out([memory_id for memory_id in ids if memory_id in there], reason=reason)
+    left = {one.id for one in plan.records}  # without those that went with their groups
+    return plan.leave_out([memory_id for memory_id in ids if memory_id in left], reason=reason)

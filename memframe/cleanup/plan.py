@@ -84,10 +84,10 @@ class AuditedMemories:
         repeated = memories[memories["id"].duplicated(keep=False)]
         names = [name for name in FIELDS if name in memories.columns]
         states = repeated[["id", *names]].astype(str).drop_duplicates()
-        odd = states["id"][states["id"].duplicated()].unique().tolist()
-        if odd:  # which of them was judged is not known
+        repeated_ids = states["id"][states["id"].duplicated()].unique().tolist()
+        if repeated_ids:  # which of them was judged is not known
             raise PlanError(
-                f"the audited frame contains memories in more than one state ({list_some(odd)}): "
+                f"the audited frame contains memories in more than one state ({list_some(repeated_ids)}): "
                 "keep the newest row of each, and audit again"
             )
         self.memories = memories.drop_duplicates("id")

@@ -221,8 +221,8 @@ def _find_again(text: str, secrets: Mapping[str, str]) -> Iterator[Stretch]:
         is_drawn, start = looks_drawn(bare), text.find(bare)
         while start >= 0:
             end = start + len(bare)
-            beside = (*text[max(0, start - 1) : start], *text[end : end + 1])
-            is_alone = is_drawn or not any(sign.isalnum() or sign == "_" for sign in beside)
+            neighbours = (*text[max(0, start - 1) : start], *text[end : end + 1])
+            is_alone = is_drawn or not any(sign.isalnum() or sign == "_" for sign in neighbours)
             if is_alone:
                 yield Stretch(start, end, kind)
             start = text.find(bare, end if is_alone else start + 1)

@@ -183,8 +183,8 @@ def audit_options(command: Command) -> Command:
                 read = join_reads([read_memories(path, format=form, zone=zone) for path in foreign])
             _, _, more = read.attrs[READ]["summary"].partition(". ")
             # the audit begins with the count
-            if said := read.attrs[READ]["summary"] if wants_json() or len(foreign) > 1 else more:
-                remark(said)
+            if remark_text := read.attrs[READ]["summary"] if wants_json() or len(foreign) > 1 else more:
+                remark(remark_text)
             audit = run(read)
         command(audit=audit, **others)
 
@@ -381,8 +381,8 @@ def _lines_of_findings(worst: pd.DataFrame, audit: Audit) -> Iterator[str]:
         kind = str(finding["kind"]).replace("_", " ")
         times = describe_times(finding["n_times"], len(ids))
         decision = decided.get(tuple(finding[name] for name in names[:-1]))
-        said = " · ".join(filter(None, [str(finding["evidence"]), times, decision]))
-        yield f"{finding['severity']:<7} {printable(f'{words_of(check).title}, {kind}: {said}', MAX_COLUMNS)}"
+        words = " · ".join(filter(None, [str(finding["evidence"]), times, decision]))
+        yield f"{finding['severity']:<7} {printable(f'{words_of(check).title}, {kind}: {words}', MAX_COLUMNS)}"
         if ids:
             file, line = places.get(ids[0], ("", None))
             place = f"{file}:{line}" if line else file or ids[0]

@@ -171,13 +171,13 @@ def token_required(probe: Probe) -> str:
 
 def _refuse_open(answers: dict[str, Reply]) -> None:
     refused = (401, 403)
-    odd = [
+    unrefused = [
         f"{named} answered {answer.status}"
         for named, answer in answers.items()
         if answer.status not in refused
     ]
-    if odd:
-        raise UnmetError(f"without a token {', '.join(odd)}")
+    if unrefused:
+        raise UnmetError(f"without a token {', '.join(unrefused)}")
 
 
 def _send_forged(probe: Probe) -> dict[str, Reply]:
@@ -200,9 +200,9 @@ def _send_forged(probe: Probe) -> dict[str, Reply]:
 @requirement("must", "Errors", "JWT invalid or expired.")
 def invalid_token(probe: Probe) -> str:
     answers = _send_forged(probe)
-    odd = [f"{kind}: {answer.status}" for kind, answer in answers.items() if answer.status != 401]
-    if odd:
-        raise UnmetError(f"not answered with 401 - {', '.join(odd)}")
+    other_answers = [f"{kind}: {answer.status}" for kind, answer in answers.items() if answer.status != 401]
+    if other_answers:
+        raise UnmetError(f"not answered with 401 - {', '.join(other_answers)}")
     return f"401 for {', '.join(answers)}"
 
 

@@ -82,7 +82,7 @@ def reason_for(text: str, *, readers: Sequence[Layout], known: Iterable[Layout])
     tried = {reader.name for reader in readers}
     others = [layout for layout in known if layout.name not in tried]
     every = (*readers, *others)
-    if objection := next((said for layout in every if (said := layout.objection(text))), None):
+    if objection := next((objection for layout in every if (objection := layout.objection(text))), None):
         return objection
     for layout in others:
         if isinstance(layout, Authenticated) and layout.open(text) is not None:
@@ -198,7 +198,7 @@ def read_format(content_format: str | Sequence[str] | Codec) -> ParsedFormat:
         if len(layouts) == len(names):
             return ParsedFormat(False, "never", layouts)
         return ParsedFormat(False, "unless sealed" if layouts else "always", layouts)
-    if all(callable(getattr(content_format, turn, None)) for turn in ("seal", "open")):
+    if all(callable(getattr(content_format, method, None)) for method in ("seal", "open")):
         return ParsedFormat(False, "never", [CodecLayout(content_format)])
     raise ConfigError(
         "content_format is a name, a list of names, or an object with seal(text) and open(text), "

@@ -194,21 +194,21 @@ class Joined(AeadLayout):
                 yield SealedParts(Spelling((alphabet,), size), raw[:size], raw[end:] + raw[size:end])
 
     def open_all(self, texts: Sequence[str | None], form: Spelling, /) -> list[bytes | None]:
-        there = [text for text in texts if text is not None]
-        if len(there) < len(texts):
-            opened = iter(self.open_all(there, form))
+        present = [text for text in texts if text is not None]
+        if len(present) < len(texts):
+            opened = iter(self.open_all(present, form))
             return [None if text is None else next(opened) for text in texts]
         head, size, end = self._head, form.iv_bytes, form.iv_bytes + TAG_BYTES
         unseal, bound = self._cipher.decrypt, self._associated_data
         try:  # a well-formed column, without a Python call for each text
-            if head and not all(text.startswith(head) for text in there):
+            if head and not all(text.startswith(head) for text in present):
                 raise ValueError("another layout")
-            raws = form.alphabets[0].decode_all([text[len(head) :] for text in there])
+            raws = form.alphabets[0].decode_all([text[len(head) :] for text in present])
             if self._tag_last:
                 return [unseal(raw[:size], raw[size:], bound) for raw in raws]
             return [unseal(raw[:size], raw[end:] + raw[size:end], bound) for raw in raws]
         except (ValueError, InvalidTag):  # one is spelled in another way, or changed
-            return super().open_all(there, form)
+            return super().open_all(present, form)
 
     def _write(self, form: Spelling, iv: bytes, data: bytes, tag: bytes) -> str:
         return self._head + form.alphabets[0].encode(iv + (data + tag if self._tag_last else tag + data))
@@ -554,9 +554,9 @@ class CodecLayout(Authenticated):
         return f"the codec {_describe(_run(self._codec.open, text))}"
 
 
-def _run(turn: Callable[[str], str], text: str) -> object:
+def _run(method: Callable[[str], str], text: str) -> object:
     try:
-        return turn(text)
+        return method(text)
     except Exception as error:  # a codec may raise what it likes
         return error
 

@@ -362,10 +362,10 @@ class FleetFolder:
         for user_id in filter(can_name_folder, user_ids):
             places = [self.place(kind, user_id) for kind in KINDS]
             half_written = [one for place in places for one in place.parent.glob(f".{place.name}.????????*")]
-            there = [place for place in (*places, *half_written) if place.is_dir()]
-            for place in there:
+            existing = [place for place in (*places, *half_written) if place.is_dir()]
+            for place in existing:
                 shutil.rmtree(place)
-            forgotten += [user_id] if there else []
+            forgotten += [user_id] if existing else []
         return forgotten
 
     def archive(self, user_id: str) -> Path:

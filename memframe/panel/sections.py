@@ -45,7 +45,7 @@ class Section(ABC):
         controller: PanelController,
         body: Sequence[Widget],
         buttons: Sequence[Button],
-        beside: Sequence[Widget] = (),
+        heading_buttons: Sequence[Widget] = (),
     ) -> None:
         self.controller = controller
         self._head, self._message = HTML(), HTML()
@@ -54,7 +54,7 @@ class Section(ABC):
         self._cancel = button(controller, "Cancel", controller.cancel)
         self._body = VBox([*body, button_row(*buttons, self.back, self._cancel), self._message])
         self._body.add_class("mf-body")
-        heading = HBox([self._head, *beside])
+        heading = HBox([self._head, *heading_buttons])
         heading.add_class("mf-heading")
         self.box = VBox([heading, self._body])
         self.box.add_class("mf-section")

@@ -152,8 +152,8 @@ def leave_out_unallowed(plan: Plan, policy: Policy) -> Plan:
             refuses_creates = True
     cut = plan.without("create") if refuses_creates else plan
     for reason, ids in ids_of.items():
-        there = {*map(key_of, cut.records)}  # without those that went with their groups
-        cut = cut.leave_out([memory_id for memory_id in ids if memory_id in there], reason=reason)
+        left = {*map(key_of, cut.records)}  # without those that went with their groups
+        cut = cut.leave_out([memory_id for memory_id in ids if memory_id in left], reason=reason)
     return (
         plan if cut is plan else leave_out_unallowed(cut, policy)
     )  # what was left out may have held a value

@@ -103,8 +103,10 @@ def timeline(memories: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     ax = prepare(ax, f"Memories per {unit}, n = {drawn.sum():,}", grid="y")
     _stack(ax, edges, heights, names)
     _calendar_axis(ax, edges)
-    odd = ~drawn & ~missing
-    note(ax, count_omitted(missing, "without a time"), count_omitted(odd, "before 1971 or after 2099"))
+    out_of_range = ~drawn & ~missing
+    note(
+        ax, count_omitted(missing, "without a time"), count_omitted(out_of_range, "before 1971 or after 2099")
+    )
     return ax
 
 
@@ -416,11 +418,11 @@ def scores(memories: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     ax.set_yticks(np.arange(0, 1.1, 0.2))
     ax.set_ylabel("confidence", fontsize=SMALL, alpha=SOFT)
     _name_high(ax, read_texts(memories, "source")[inside & (importance > 1)])
-    odd = ~inside & ~missing
+    out_of_range = ~inside & ~missing
     note(
         ax,
         count_omitted(missing, "without both scores"),
-        count_omitted(odd, "out of range"),
+        count_omitted(out_of_range, "out of range"),
         axis="importance",
     )
     return ax

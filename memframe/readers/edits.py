@@ -402,8 +402,8 @@ def find_misread(
         texts = {name: texts[other] for name in at for other in texts if at[name] == at[other]}
         wanted = [texts.get(name, column[row]) for name, column in zip(names, columns, strict=True)]
         wanted = [digests.get(cell, cell) if isinstance(cell, str) else cell for cell in wanted]
-        there = [column[place] for column in others] if place < len(found) else None
-        if there is None or [_filled(cell) for cell in wanted] != [_filled(cell) for cell in there]:
+        reread = [column[place] for column in others] if place < len(found) else None
+        if reread is None or [_filled(cell) for cell in wanted] != [_filled(cell) for cell in reread]:
             return _nearest(row, {*changed, *deleted})
     return _nearest(len(reading.frame), {*changed, *deleted}) if len(found) > len(left) else None
 

@@ -241,7 +241,7 @@ def _authorize_address(query: bytes) -> str:
 
 
 def _answer_bad_link(request: WebRequest, refused: InvalidClientLink) -> Response[Any]:
-    return Visit(request).page("bad_link.html", status=400, said=str(refused))
+    return Visit(request).page("bad_link.html", status=400, message=str(refused))
 
 
 ROUTES = [

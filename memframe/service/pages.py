@@ -271,7 +271,7 @@ class Visit:
     def notice(self, status: int, message: str) -> Response[str]:
         """Render a page that says why something was refused."""
         heading = _HEADINGS.get(status, _HEADINGS[400])
-        return self.page("notice.html", status=status, heading=heading, said=as_sentence(message))
+        return self.page("notice.html", status=status, heading=heading, message=as_sentence(message))
 
     def _cookies(self) -> list[Cookie]:
         return [self._cookie(self.site.cookie_name, self._token.reveal())] if self._is_new else []

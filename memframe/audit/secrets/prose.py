@@ -152,10 +152,10 @@ def _links_after(small: str, keyword: Keyword) -> Iterator[tuple[Link, int, str]
     """Yield the links after a keyword, each with the place where its value begins and the purpose before it."""
     end, limit = keyword.end, min(len(small), keyword.end + _CHARS_TO_LINK)
     before = small[max(0, keyword.start - _CHARS_BEFORE) : keyword.start]
-    beside = PATTERN["right_beside"].match(small, end, limit)
+    next_to = PATTERN["right_beside"].match(small, end, limit)
     closes_quote = small[end : end + 1] in ("'", '"', "`") and before.count(small[end]) % 2 == 1
-    if beside and not closes_quote:
-        yield "beside", beside.end(), ""
+    if next_to and not closes_quote:
+        yield "beside", next_to.end(), ""
     begin = end
     for _ in range(_MAX_LINKS):
         match = PATTERN["link"].search(small, begin, limit)
