@@ -93,10 +93,15 @@ def _actions(memories: pd.DataFrame, rows: NDArray[np.int64], keepers: NDArray[n
     ).T
     tags = [frozenset(cell) if isinstance(cell, Sequence) else frozenset() for cell in cells["tags"]]
     fills = np.asarray((filled & ~filled[kept]).any(axis=1), bool).tolist()
-    return [
-        "none" if place == keeper else "merge" if more or not tags[place] <= tags[keeper] else "delete"
-        for place, (keeper, more) in enumerate(zip(kept, fills, strict=True))
-    ]
+    actions: list[Proposal] = []
+    for place, (keeper, has_more) in enumerate(zip(kept, fills, strict=True)):
+        if place == keeper:
+            actions.append("none")
+        elif has_more or not tags[place] <= tags[keeper]:
+            actions.append("merge")
+        else:
+            actions.append("delete")
+    return actions
 
 
 # ---- nearly the same text

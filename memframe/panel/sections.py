@@ -61,7 +61,9 @@ class Section(ABC):
 
     def draw(self, view: ViewState, due: int) -> None:
         """Show a view; `due` is the number of the section that is due."""
-        status: SectionStatus = "active" if self.number == due else "done" if self.number < due else "ahead"
+        status: SectionStatus = "ahead"
+        if self.number <= due:
+            status = "active" if self.number == due else "done"
         summary = self.summary(view) if status == "done" else ""
         is_over = view.snapshot.state == "loaded"
         self._head.value = widgets.head(self.number, self.title, "done" if is_over else status, summary)
@@ -318,7 +320,8 @@ class ConnectSection(Section):
         snapshot, is_waiting = view.snapshot, view.snapshot.state == "authorizing"
         self._list.draw(() if is_waiting else snapshot.requests, view.now)
         is_live = any(request.status in _LIVE for request in snapshot.requests)
-        self._intro.value = "" if is_waiting else widgets.paragraph(_CHOOSE if is_live else _CONNECT)
+        intro = widgets.paragraph(_CHOOSE if is_live else _CONNECT)
+        self._intro.value = "" if is_waiting else intro
         for name, field in self._fields.items():
             show(field, not is_waiting and name in view.missing)
         show(self._client_secret.widget, not is_waiting and "client_secret" in view.missing)
@@ -522,8 +525,10 @@ class LoadSection(Section):
 def _loaded_html(memories: pd.DataFrame, tags: pd.DataFrame | None) -> str:
     """Count memories and tags, and those memories that could not be decrypted."""
     years = memories.created_at.dropna().dt.year
-    first, last = (years.min(), years.max()) if len(years) else (None, None)
-    span = "" if first is None else f" of {first}" if first == last else f" of {first} to {last}"
+    span = ""
+    if len(years):
+        first, last = years.min(), years.max()
+        span = f" of {first}" if first == last else f" of {first} to {last}"
     n_tags = number_of(0 if tags is None else len(tags), "tag", "tags")
     loaded = number_of(len(memories), "memory", "memories")
     counts = widgets.paragraph(f"{loaded}{span} in `panel.memories`, and {n_tags} in `panel.tags`.")

@@ -203,7 +203,7 @@ class Desk(AnyWidget):
         place = next(places, None)
         n_total = counts.total()
         n_decided = n_total - counts[""] - counts["later"]
-        said = [
+        by_state = [
             f"{counts[name]:,} {name}" for name in ("accepted", "edited", "rejected", "later") if counts[name]
         ]
         return {
@@ -211,7 +211,8 @@ class Desk(AnyWidget):
             "n_decided": n_decided,
             "n_shown": len(self._lists[view]),
             "place": place,
-            "progress": f"{n_decided:,} of {n_total:,} decided" + (f": {', '.join(said)}" if said else ""),
+            "progress": f"{n_decided:,} of {n_total:,} decided"
+            + (f": {', '.join(by_state)}" if by_state else ""),
             "preview": [self._preview()],
             "facets": self._count_values(filter, search.casefold().split()),
             **self._bound(None if place is None else self._lists[view][place].first),
@@ -462,7 +463,9 @@ def fold_pieces(pieces: Sequence[Piece], max_chars: int | None) -> dict[str, Any
 
 
 def _write(value: Value) -> str:
-    return "\n".join(value) if isinstance(value, tuple) else "" if value is None else str(value)
+    if value is None:
+        return ""
+    return "\n".join(value) if isinstance(value, tuple) else str(value)
 
 
 def _read(name: str, text: str) -> Value:

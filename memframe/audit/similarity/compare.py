@@ -336,8 +336,14 @@ def _decide(aligned: _Aligned, rest: _Rest, places: Sequence[Place]) -> Differen
         score = rest.score()
         if score <= _MIN_SCORE and not rest.is_cut:
             return APART
-        kind = "typing" if rest.n_slips else "order" if aligned.n_moved else "spelling"
-        return Difference("near", "truncated" if rest.is_cut else kind, score)
+        kind = "spelling"
+        if rest.is_cut:
+            kind = "truncated"
+        elif rest.n_slips:
+            kind = "typing"
+        elif aligned.n_moved:
+            kind = "order"
+        return Difference("near", kind, score)
     exchanged = [place for place in valued if all(place)]
     opposite = _polarity(rest)
     if len(valued) == len(exchanged) == 1:
