@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from functools import cache
+from graphlib import TopologicalSorter
 from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
@@ -114,6 +115,33 @@ def test_imports_point_down():
         return {other for other in rooms_imported(path) - {room_of(path)} if RANK[other] >= rank}
 
     assert breaches(upward) == {}
+
+
+WITHIN_A_FUNCTION = {("review.desk", "review.widget")}
+"""Imports that close a circle: a desk shows itself, and scripts load no widgets for it."""
+
+
+def test_files_import_one_another_one_way():
+    names = {module_name(path) for path in MODULES}
+
+    def modules_imported(path):
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.ImportFrom):
+                module = node.module.removeprefix("memframe.")
+                for alias in node.names:
+                    inner = f"{module}.{alias.name}"  # a name, or a module of its own
+                    yield inner if inner in names else module
+
+    graph = {
+        name: {*modules_imported(path)} & names - {other for at, other in WITHIN_A_FUNCTION if at == name}
+        for name, path in ((module_name(path), path) for path in MODULES)
+    }
+    assert [*TopologicalSorter(graph).static_order()]
+
+
+def module_name(path):
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
 @pytest.mark.asvs("13.2.4")
