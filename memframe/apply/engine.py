@@ -50,7 +50,7 @@ LONGEST_WAIT_S = 0.5
 FLUSH_S = 0.05
 """Longest time that a result waits to share a commit of the journal."""
 
-Result = WriteResponse | None
+SendResult = WriteResponse | None
 """Response to an operation; None if it was not sent after all."""
 
 
@@ -74,7 +74,7 @@ class Engine:
         self._reconciliation = Reconciliation(log, settle_s=settle_s, sleep=runtime.sleep)
         self._end = EarlyEnd(access, log.header.key_version)
         self._sender = Sender(access, log.header.run_id)
-        self._pool: WorkerPool[Result] = WorkerPool(workers)
+        self._pool: WorkerPool[SendResult] = WorkerPool(workers)
         self._pace = RateLimiter(workers, clock=runtime.clock, sleep=runtime.sleep, chance=runtime.chance)
         self._interrupts = Interrupts(defers=workers > 1)
         self._undecided: set[int] = set()
@@ -244,7 +244,7 @@ class Engine:
             else:
                 self._note(moved)
 
-    def _send_if_fresh(self, operation: Operation, body: SecretBytes | None) -> Result:
+    def _send_if_fresh(self, operation: Operation, body: SecretBytes | None) -> SendResult:
         """Send an operation, in a worker, unless it should not be sent any more."""
         if self._undecided or not self._queue.is_fresh(operation.n):  # it waited for a worker
             return None

@@ -42,12 +42,12 @@ from memframe.files import atomic_file, atomic_folder, expand_path, link_or_copy
 from memframe.progress import ProgressOption
 from memframe.snapshots import SNAPSHOTS, Keep, check_keep
 
-Hashes = NDArray[np.int64]
+RowHashes = NDArray[np.int64]
 
-_NO_HASHES: Hashes = np.empty(0, np.int64)
+_NO_HASHES: RowHashes = np.empty(0, np.int64)
 
 
-def _hash_rows(table: pa.Table) -> Hashes:
+def _hash_rows(table: pa.Table) -> RowHashes:
     """Hash each row over all its cells."""
     columns = []
     for column in table.columns:
@@ -63,7 +63,7 @@ class _Archived(NamedTuple):
 
     row_of: pd.Series[int]
     """Number of a row by the hash of its id; if an id is repeated, of its first row."""
-    hashes: Hashes
+    hashes: RowHashes
     file_of: NDArray[np.int64]
     """Number of the file of each row."""
 
@@ -85,7 +85,7 @@ class _Archived(NamedTuple):
         found = self.row_of.index.get_indexer(pd.Index(_hash_rows(ids)))
         return _take_or(-1, self.row_of.to_numpy(), found)
 
-    def hashes_of(self, file: int) -> Hashes:
+    def hashes_of(self, file: int) -> RowHashes:
         """Return the hashes of the rows of a file."""
         begin, end = np.searchsorted(self.file_of, [file, file + 1])
         return self.hashes[begin:end]
@@ -101,7 +101,7 @@ class _Segment(NamedTuple):
     """Memories that are listed one after the other, and were in one file, or in none."""
 
     table: pa.Table
-    hashes: Hashes
+    hashes: RowHashes
     old_file: int
     """Number of the file of the archive in which they keep their place; -1 if they are new, or changed and moved."""
 

@@ -32,9 +32,9 @@ from memframe.fields import MEMORY_FIELDS, TEXT_FIELDS
 from memframe.frames import MEMORY_KINDS, read_names, read_numbers, read_texts, read_times
 from memframe.wire import MAX_TAG_CHARS, MAX_TAGS
 
-Key = Hashable
+TextKey = Hashable
 
-Fields = Mapping[str, Any]
+FieldValues = Mapping[str, Any]
 """Fields of a memory by name, None where there is nothing."""
 
 COPYING = frozenset({"exact_duplicate", "near_duplicate"})
@@ -115,20 +115,20 @@ class WordCounts:
 class StatementsByKey:
     """Statements of texts by key; each is computed only when it is asked for."""
 
-    def __init__(self, texts: Mapping[Key, str]) -> None:
+    def __init__(self, texts: Mapping[TextKey, str]) -> None:
         self._texts = texts
         self._place = {key: place for place, key in enumerate(texts)}
         # copies, whose texts are the same, are read once
         encoded = pc.dictionary_encode(pa.array(list(texts.values()), pa.large_string()))
         self._words = words_of(encoded.dictionary).take(encoded.indices.to_numpy().astype(np.int64))
         self._n_heavy = self._words.n_of(self._words.heavy_classes())
-        self._statements: dict[Key, Statements] = {}
+        self._statements: dict[TextKey, Statements] = {}
 
-    def n_values(self, key: Key) -> int:
+    def n_values(self, key: TextKey) -> int:
         """Count the words of a text that carry a value."""
         return int(self._n_heavy[self._place[key]])
 
-    def statements(self, key: Key) -> Statements:
+    def statements(self, key: TextKey) -> Statements:
         """Return the statements of a text."""
         if key not in self._statements:
             self._statements[key] = _read_statements(self._texts[key], self._words.of(self._place[key]))
@@ -266,7 +266,7 @@ class Merging:
     def __init__(
         self,
         memories: Memories,
-        values: Mapping[str, Fields],
+        values: Mapping[str, FieldValues],
         *,
         taken: Collection[str],
         apart: Collection[frozenset[str]],
@@ -492,7 +492,7 @@ def may_recur(text: str) -> bool:
 class _Holder:
     """A memory that is kept, and those that were merged into it."""
 
-    def __init__(self, memory_id: str, values: Fields) -> None:
+    def __init__(self, memory_id: str, values: FieldValues) -> None:
         self.id = memory_id
         self.actions: dict[str, Proposal] = {}
         self.members = {memory_id: None}
@@ -501,7 +501,7 @@ class _Holder:
         self.written: dict[str, str] = dict.fromkeys(TEXT_FIELDS, memory_id)
         """Id of the memory from which each field is."""
 
-    def gains(self, other: Fields) -> dict[str, Any]:
+    def gains(self, other: FieldValues) -> dict[str, Any]:
         """Return what it would take over from another one."""
         gains = {name: other.get(name) for name in FILLED if _is_empty(self.values.get(name))}
         gains = {name: value for name, value in gains.items() if not _is_empty(value)}
@@ -550,7 +550,7 @@ def changed_pairs(findings: pd.DataFrame) -> set[frozenset[str]]:
     return {frozenset(pair) for _, ids in groups for pair in combinations(ids, 2)}
 
 
-def join_fields(keeper: Fields, copies: Iterable[Fields]) -> dict[str, Any]:
+def join_fields(keeper: FieldValues, copies: Iterable[FieldValues]) -> dict[str, Any]:
     """Return the fields of a memory that has taken over what copies of it hold."""
     holder = _Holder("", keeper)
     for copy in copies:

@@ -80,7 +80,7 @@ class Comparison:
         return {name: len(getattr(self, name)) for name in ("new", "gone", "settled", "stayed")}
 
 
-FORMAT = "memframe-audit/1"
+AUDIT_FORMAT = "memframe-audit/1"
 
 
 class TextDigests(Struct):
@@ -94,7 +94,7 @@ class TextDigests(Struct):
 class SavedAudit(Struct, kw_only=True):
     """Saved form of an audit: everything but the memories."""
 
-    format: str = FORMAT
+    format: str = AUDIT_FORMAT
     n_memories: int
     checks: list[str]
     not_checked: list[str]
@@ -135,8 +135,8 @@ def read_audit(path: Path) -> SavedAudit:
     except msgspec.DecodeError as error:
         written = Hint("Audit.to_json() writes one", "memframe audit --out writes one")
         raise FrameError(f"{path} is not an audit ({error})", hint=written) from None
-    if saved.format != FORMAT:
-        raise FrameError(f"{path} is a {saved.format}; this version reads {FORMAT}: audit again.")
+    if saved.format != AUDIT_FORMAT:
+        raise FrameError(f"{path} is a {saved.format}; this version reads {AUDIT_FORMAT}: audit again.")
     return saved
 
 

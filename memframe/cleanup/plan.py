@@ -37,7 +37,7 @@ from memframe.cleanup.redact import Redacted, redact_memories, search_memories
 from memframe.display import number_of
 from memframe.errors import PlanError
 from memframe.fields import MEMORY_FIELDS, TEXT_FIELDS
-from memframe.plan.cells import cells_of, normalize, read_cell
+from memframe.plan.cells import cells_of, normalize_field, read_cell
 from memframe.plan.change import FIELDS, Change, Fields, Label, Value, list_some
 from memframe.plan.current import CurrentMemory, current_of, read_current
 from memframe.plan.deletes import delete_of
@@ -315,7 +315,7 @@ def _edit_memories(
     for action, edit in EDITORS.items():
         for memory_id, fields in edit(EditInput(findings[findings["action"] == action], edited, redacted)):
             edited[memory_id] |= {
-                name: value for name, value in fields.items() if normalize(name, value).error is None
+                name: value for name, value in fields.items() if normalize_field(name, value).error is None
             }
     return edited
 

@@ -26,7 +26,7 @@ from memframe.cli.options import (
     wants_json,
 )
 from memframe.cli.review import decide_all
-from memframe.cli.write import MAX_SHOWN, full_option
+from memframe.cli.write import MAX_PRINTED_CHANGES, full_option
 from memframe.display import escape_invisible, number_of
 from memframe.plan import Plan
 from memframe.plan.change import format_counts
@@ -118,7 +118,7 @@ def clean_command(
     elif is_dry:
         _print_patch(cleaned)
     else:
-        click.echo(cleaned.plan.diff(limit=None if full else MAX_SHOWN))
+        click.echo(cleaned.plan.diff(limit=None if full else MAX_PRINTED_CHANGES))
         print_result(values, _lines_of(cleaned))
 
 

@@ -56,7 +56,7 @@ from memframe.review import review
 from memframe.secret import Secret
 from memframe.undo import plan_id_of, plan_reseal, plan_undo
 
-MAX_SHOWN = 20
+MAX_PRINTED_CHANGES = 20
 """Changes that are printed without --full."""
 
 MAX_ROWS_SHOWN = 10
@@ -65,7 +65,9 @@ MAX_ROWS_SHOWN = 10
 out_option = click.option(
     "--out", type=LocalPath(), help="Save the plan in this file, encrypted for you on this machine."
 )
-full_option = click.option("--full", is_flag=True, help=f"Print all changes, not only the first {MAX_SHOWN}.")
+full_option = click.option(
+    "--full", is_flag=True, help=f"Print all changes, not only the first {MAX_PRINTED_CHANGES}."
+)
 max_changes_option = click.option(
     "--max-changes", metavar="N", type=COUNT, help="Refuse to plan more than N changes."
 )
@@ -351,9 +353,9 @@ def _show(plan: Plan, *, full: bool) -> None:
     if wants_json():
         click.echo(plan.to_json().encode())
         return
-    click.echo(plan.diff(limit=None if full else MAX_SHOWN))
-    if len(plan) > MAX_SHOWN and not full:
-        remark(f"Shown: {MAX_SHOWN} of {len(plan):,} changes; --full prints all.")
+    click.echo(plan.diff(limit=None if full else MAX_PRINTED_CHANGES))
+    if len(plan) > MAX_PRINTED_CHANGES and not full:
+        remark(f"Shown: {MAX_PRINTED_CHANGES} of {len(plan):,} changes; --full prints all.")
 
 
 def _save_and_exit(plan: Plan, path: Path | None, request_id: str, *refused: str) -> None:

@@ -87,7 +87,9 @@ class Section(ABC):
     def status_html(self, view: ViewState) -> str:
         """Return the status, as HTML, while there is no error."""
         return (
-            widgets.note(widgets.DOING[view.snapshot.doing]) if view.snapshot.doing and view.is_busy else ""
+            widgets.status_note(widgets.DOING[view.snapshot.doing])
+            if view.snapshot.doing and view.is_busy
+            else ""
         )
 
     def message_html(self, view: ViewState) -> str:
@@ -96,7 +98,7 @@ class Section(ABC):
             return widgets.alert(name_as_labels(view.hint))
         failure = view.snapshot.failure
         if failure and failure.is_transient and failure.step in POLLING_STEPS and view.is_watching:
-            return widgets.note(f"{failure.text} {next_check(view)}", is_spoken=False)
+            return widgets.status_note(f"{failure.text} {next_check(view)}", is_spoken=False)
         if failure:
             return widgets.alert(name_as_labels(failure.text), failure.next_step)
         return self.status_html(view)
@@ -178,7 +180,7 @@ class SignInSection(Section):
             show(field, known is not None and (name in view.missing or has_failed))
         show(self._sign_in, known is not None)
         if known is None:
-            self._intro.value = widgets.note("Looking for your settings …")
+            self._intro.value = widgets.status_note("Looking for your settings …")
         elif "api_key" in view.missing:
             self._intro.value = widgets.paragraph(
                 "Use the developer's API key, which stays in the memory of this kernel. To store it in the keyring of "
@@ -247,7 +249,7 @@ class RequestList:
             words = _BUTTON_LABELS[request.status] if request.status in _LIVE or can_ask else ""
             row.line.value = widgets.request_line(request, now)
             row.go.description = words or "Over"
-            row.go.tooltip = f"{words} {widgets.shorten(request.reason)}"
+            row.go.tooltip = f"{words} {widgets.shorten_reason(request.reason)}"
             show(row.go, bool(words))
         for place, row in enumerate(self._rows):
             show(row.box, place < len(self._shown))
@@ -337,7 +339,7 @@ class ConnectSection(Section):
         self._guide.value = "" if snapshot.address is None else self._guide_html(view, snapshot.address)
 
     def status_html(self, view: ViewState) -> str:
-        return widgets.note(_LISTENING) if view.snapshot.is_listening else super().status_html(view)
+        return widgets.status_note(_LISTENING) if view.snapshot.is_listening else super().status_html(view)
 
     def summary(self, view: ViewState) -> str:
         request = view.snapshot.request
@@ -413,7 +415,7 @@ class RequestSection(Section):
     def summary(self, view: ViewState) -> str:
         request = view.snapshot.request
         asked = widgets.when(request.created_at, view.now) if request else ""
-        return f"“{widgets.shorten(request.reason)}”, asked {asked}." if request else ""
+        return f"“{widgets.shorten_reason(request.reason)}”, asked {asked}." if request else ""
 
 
 class DecisionSection(Section):
@@ -455,7 +457,7 @@ class DecisionSection(Section):
             return ""
         checked_at = view.snapshot.checked_at
         checked = f"Checked at {widgets.to_the_second(checked_at)}. " if checked_at else ""
-        return widgets.note(checked + next_check(view), is_spoken=False)
+        return widgets.status_note(checked + next_check(view), is_spoken=False)
 
     def _pending_html(self, view: ViewState) -> str:
         request = view.snapshot.request
@@ -514,7 +516,7 @@ class LoadSection(Section):
         if view.snapshot.doing == "load":
             words = f"Loading: {number_of(view.n_loaded, 'memory', 'memories')} so far …"
             bar = tag("div", class_="mf-bar", role="progressbar", aria_label=words)
-            return bar + widgets.note(words, is_spoken=False)
+            return bar + widgets.status_note(words, is_spoken=False)
         return super().status_html(view)
 
     def _look_clicked(self) -> None:

@@ -50,13 +50,13 @@ OF_FILE = "file:"
 """Beginning of the address of a plan for a file, in place of that of a service."""
 
 UTC_MINUTE = "%Y-%m-%d %H:%M UTC"
-BEGINNING = b"memframe plan "
-MARK = BEGINNING + b"3\n"
+MAGIC_STEM = b"memframe plan "
+PLAN_MAGIC = MAGIC_STEM + b"3\n"
 """First bytes of a saved plan."""
-MARKS = (MARK, BEGINNING + b"2\n")
+READABLE_MAGICS = (PLAN_MAGIC, MAGIC_STEM + b"2\n")
 """First bytes of plans that can be loaded: those of version 2 name nothing that they leave out."""
 
-SEALED_FOR = "the saved plan"
+PLAN_CONTEXT = "the saved plan"
 UNDO_NOTE = "An undo"
 """Beginning of the note on what an undo of deletes brings back."""
 
@@ -457,8 +457,8 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         PlanError
             The file cannot be written, or is something else.
         """
-        sealed = open_local_cipher().seal(msgspec.json.encode(self), associated_data=SEALED_FOR)
-        write_own_file(path, MARK + sealed, "plan", error=PlanError)
+        sealed = open_local_cipher().seal(msgspec.json.encode(self), associated_data=PLAN_CONTEXT)
+        write_own_file(path, PLAN_MAGIC + sealed, "plan", error=PlanError)
 
     @staticmethod
     def load(path: str | PathLike[str]) -> Plan:
@@ -474,16 +474,16 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         source = Path(path).expanduser()
         with raise_os_errors_as(PlanError, f"the plan {source} cannot be read", "check the path"):
             stored = source.read_bytes()
-        if not stored.startswith(BEGINNING):
+        if not stored.startswith(MAGIC_STEM):
             raise PlanError(f"{source} is not a saved plan: check the path")
         refusal = PlanError(
             f"{source} was saved by another version of memframe ({package_version()} cannot read it): use that "
             "version, or plan again and save again"
         )
-        mark = next(filter(stored.startswith, MARKS), None)
+        mark = next(filter(stored.startswith, READABLE_MAGICS), None)
         if mark is None:
             raise refusal
-        data = open_local_cipher().open(stored.removeprefix(mark), associated_data=SEALED_FOR)
+        data = open_local_cipher().open(stored.removeprefix(mark), associated_data=PLAN_CONTEXT)
         try:
             return msgspec.json.decode(data, type=Plan)
         except (msgspec.MsgspecError, ValueError):

@@ -20,7 +20,7 @@ from memframe.display import (
 )
 from memframe.frames import READ
 from memframe.report.verdict import Count
-from memframe.report.words import WORST_FIRST, name_source, words_of
+from memframe.report.words import WORST_FIRST, check_words_of, name_source
 
 
 class Overview(NamedTuple):
@@ -122,7 +122,7 @@ def figures_table(counts: Sequence[Count], n_memories: int, *, has_links: bool =
     heads = [tag("th", name, class_="n") for name in (*WORST_FIRST, "memories", "of all")]
     rows = []
     for count in counts:
-        title = words_of(count.check).title
+        title = check_words_of(count.check).title
         n_of = ((name, count.by_severity.get(name)) for name in WORST_FIRST)
         row = tag(
             "tr",

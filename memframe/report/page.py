@@ -17,7 +17,7 @@ from memframe.frames import read_times
 from memframe.plot.axes import inline_svg
 from memframe.report.overview import Overview, figures_table, sources_table
 from memframe.report.verdict import worst_of
-from memframe.report.words import PROPOSAL_WORDS, WORST_FIRST, describe_times, words_of
+from memframe.report.words import PROPOSAL_WORDS, WORST_FIRST, check_words_of, describe_times
 
 MAX_ROWS, MAX_WORST = 20, 10
 """Rows of a check that are listed, and rows to begin with; the other findings are counted."""
@@ -127,7 +127,7 @@ def _worst(findings: PageFindings, names: _Names) -> Iterator[Markup]:
 
 
 def _title_and_kind(finding: dict[Hashable, Any]) -> str:
-    return f"{words_of(str(finding['check'])).title}: {finding['kind']}".replace("_", " ")
+    return f"{check_words_of(str(finding['check'])).title}: {finding['kind']}".replace("_", " ")
 
 
 def _days(memories: pd.DataFrame) -> dict[str, str]:
@@ -177,7 +177,7 @@ def _pictures(findings: pd.DataFrame, memories: pd.DataFrame) -> Markup:
 
 
 def _section(listed: pd.DataFrame, check: str, names: _Names) -> Iterator[Markup]:
-    words = words_of(check)
+    words = check_words_of(check)
     yield tag("h2", words.title, id=check)
     yield tag("p", words.about, class_="about")
     yield _table(listed.head(MAX_ROWS), names, title=lambda finding: str(finding["kind"]).replace("_", " "))

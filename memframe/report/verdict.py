@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from memframe.display import format_memories, format_share
-from memframe.report.words import CHECK_WORDS, PROPOSAL_WORDS, WORST_FIRST, words_of
+from memframe.report.words import CHECK_WORDS, PROPOSAL_WORDS, WORST_FIRST, check_words_of
 
 _NAMED = ("high", "medium")
 """Severities that the verdict names; the others are in the table."""
@@ -82,7 +82,7 @@ def verdict_of(counts: Sequence[Count], n_memories: int) -> list[str]:
     sentences = []
     for count, weight in sorted(weighed, key=lambda pair: (pair[0].worst != _NAMED[0], -pair[1])):
         if weight:
-            words, n = words_of(count.check), count.n_memories
+            words, n = check_words_of(count.check), count.n_memories
             part = f" ({format_share(n, n_memories)})" if n_memories > 1 else ""
             by_severity = ", ".join(f"{n_of:,} {severity}" for severity, n_of in count.by_severity.items())
             detail = f": {by_severity}" if len(count.by_severity) > 1 else ""

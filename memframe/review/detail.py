@@ -20,14 +20,14 @@ from memframe.audit.text import redaction_mark
 from memframe.display import escape_invisible, number_of
 from memframe.plan import Plan
 from memframe.plan.change import Value, mask
-from memframe.report.words import words_of
+from memframe.report.words import check_words_of
 from memframe.review.desk import Review
 from memframe.review.proposals import LAST_EFFECTS, Proposal
 from memframe.secret import MASK
 
 Role = Literal["goes", "stays", "changes", "about"]
 
-MAX_MEMBERS = 20
+MAX_SHOWN_MEMBERS = 20
 """Memories of a group that are shown; a group can be opened and decided one by one."""
 
 ACCEPTING = {
@@ -91,7 +91,7 @@ class Detail(Struct, frozen=True):
 
 def shown_ids(one: Proposal) -> tuple[str, ...]:
     """Return the ids of the memories that are shown: first those that stay."""
-    return (*one.keeps, *one.ids)[:MAX_MEMBERS]
+    return (*one.keeps, *one.ids)[:MAX_SHOWN_MEMBERS]
 
 
 def show_proposal(review: Review, proposal: str, *, reveal: bool = False) -> Detail:
@@ -112,7 +112,7 @@ def show_proposal(review: Review, proposal: str, *, reveal: bool = False) -> Det
     found = review.decision(one)
     item = one.first
     n = number_of(one.n_members, "memory", "memories")
-    title = words_of(item.check).title if not isinstance(review.origin, Plan) else "Planned"
+    title = check_words_of(item.check).title if not isinstance(review.origin, Plan) else "Planned"
     members = _show_changes(review.origin, one, reveal) if isinstance(review.origin, Plan) else None
     ids = [*one.keeps, *one.ids]
     found_in = {} if members is not None else review.hidden_of(shown_ids(one))
@@ -139,7 +139,7 @@ def show_proposal(review: Review, proposal: str, *, reveal: bool = False) -> Det
         decision=found.decision if found else "",
         note=escape_invisible(found.note) if found else "",
         members=tuple(members),
-        n_more=max(0, len(ids) - MAX_MEMBERS),
+        n_more=max(0, len(ids) - MAX_SHOWN_MEMBERS),
         others=others,
         has_secrets=any(hidden.values()),
         editable=fields,
@@ -188,7 +188,7 @@ def _show_times(created_at: Value, updated_at: Value) -> Iterator[str]:
 
 
 def _show_changes(plan: Plan, one: Proposal, reveal: bool) -> Iterator[ShownMemory]:
-    for item in one.items[:MAX_MEMBERS]:
+    for item in one.items[:MAX_SHOWN_MEMBERS]:
         change = plan.records[item.row] if reveal else mask(plan.records[item.row])
         shown = []
         for name in {**change.before, **change.after}:

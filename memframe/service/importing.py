@@ -35,7 +35,7 @@ from memframe.wire import MAX_SCORES
 IMPORT_BATCH = 500
 """Rows of a transaction, after which other writers have their turn."""
 
-Moment = Annotated[datetime, Meta(tz=True)]
+ZonedTime = Annotated[datetime, Meta(tz=True)]
 """A time with a zone."""
 
 
@@ -45,8 +45,8 @@ class ForeignRecord(Struct, frozen=True, kw_only=True):
     content: str
     origin_id: str | None = None
     tags: tuple[str, ...] | None = None
-    created_at: Moment | None = None
-    updated_at: Moment | None = None
+    created_at: ZonedTime | None = None
+    updated_at: ZonedTime | None = None
 
 
 ForeignMemory = msgspec.defstruct(
@@ -69,8 +69,8 @@ class ForeignTag(Struct, frozen=True, kw_only=True):
     color: str | None = None
     description: str | None = None
     is_enabled: bool = True
-    created_at: Moment | None = None
-    updated_at: Moment | None = None
+    created_at: ZonedTime | None = None
+    updated_at: ZonedTime | None = None
 
 
 def import_memories(

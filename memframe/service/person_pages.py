@@ -127,7 +127,9 @@ def ask_deletion(visit: NamedDependency[Visit], memory_id: FromPath[str]) -> Res
 
 
 @post(f"{MEMORIES_PAGE}/{{memory_id:str}}/delete", sync_to_thread=True)
-def delete_memory(visit: NamedDependency[Visit], memory_id: FromPath[str], body: RawBody) -> Response[Any]:
+def delete_own_memory(
+    visit: NamedDependency[Visit], memory_id: FromPath[str], body: RawBody
+) -> Response[Any]:
     _, user = visit.read_form(body), visit.require_user()
     check_text(memory_id, "the memory id")
     with visit.store.transaction_of(user.id) as user_store:
@@ -330,6 +332,6 @@ def _escape(text: str) -> str:
 
 
 PERSON_ROUTES = [
-    show_memories, download, ask_deletion, delete_memory, ask_deletion_of_all, delete_memories,
+    show_memories, download, ask_deletion, delete_own_memory, ask_deletion_of_all, delete_memories,
     show_tags, show_activity, show_account, ask_erasure, erase_account,
 ]  # fmt: skip
