@@ -22,8 +22,8 @@ from memframe.envelope.layouts import (
     Layout,
     OpenSsl,
     Own,
-    colons,
-    json,
+    colon_layout,
+    json_layout,
 )
 from memframe.errors import ConfigError, SealError
 from memframe.secret import Secret
@@ -125,11 +125,11 @@ LAYOUTS: dict[str, Callable[[str, KeyBinding], Layout]] = {
     OWN: lambda name, binding: Own(name, binding.gcm, binding.user_id, binding.key_version),
     "jwe": lambda name, binding: Jwe(name, binding.gcm),
     "fernet": lambda name, binding: FernetToken(name, binding.key),
-    "gcm-json": lambda name, binding: json(name, binding.gcm),
+    "gcm-json": lambda name, binding: json_layout(name, binding.gcm),
     "gcm-iv-ct-tag": lambda name, binding: Joined(name, binding.gcm),
     "gcm-iv-tag-ct": lambda name, binding: Joined(name, binding.gcm, tag_last=False),
-    "gcm-iv:tag:ct": lambda name, binding: colons(name, binding.gcm, tag_last=False),
-    "gcm-iv:ct:tag": lambda name, binding: colons(name, binding.gcm, tag_last=True),
+    "gcm-iv:tag:ct": lambda name, binding: colon_layout(name, binding.gcm, tag_last=False),
+    "gcm-iv:ct:tag": lambda name, binding: colon_layout(name, binding.gcm, tag_last=True),
     "chacha20-poly1305": lambda name, binding: Joined(name, ChaCha20Poly1305(binding.key), iv_sizes=(12,)),
     "cbc-iv:ct": lambda name, binding: CbcColon(name, binding.key),
     "openssl-salted": lambda name, binding: OpenSsl(name, binding.key_text),
