@@ -103,7 +103,7 @@ class _Segment(NamedTuple):
     table: pa.Table
     hashes: RowHashes
     old_file: int
-    """Number of the file of the archive in which they keep their place; -1 if they are new, or changed and moved."""
+    """Number of the file of the archive in which they stay; -1 if they are new, or changed and moved."""
 
 
 class _ListedChanges:
@@ -127,10 +127,11 @@ class _ListedChanges:
             self.added += table["id"].filter(pa.array(~is_old)).to_pylist()
             self.changed += table["id"].filter(pa.array(is_old & ~is_same)).to_pylist()
             self.is_gone[rows[is_old]] = False
-            # a row that still comes right after the same row has kept its place, even if it has changed
-            previous = np.concatenate([[last_row], rows[:-1]])
-            keeps_place = is_same | (is_old & (rows == previous + 1))
-            old_files = np.where(keeps_place, _take_or(-1, self._archived.file_of, rows), -1)
+            # an unchanged row stays in its file wherever it is listed, so that the file may be copied; a changed one
+            # only if it still comes right after the same row
+            listed_before = np.concatenate([[last_row], rows[:-1]])
+            stays_in_file = is_same | (is_old & (rows == listed_before + 1))
+            old_files = np.where(stays_in_file, _take_or(-1, self._archived.file_of, rows), -1)
             edges = [0, *(np.flatnonzero(np.diff(old_files)) + 1).tolist(), len(table)]
             for begin, end in pairwise(edges):
                 yield _Segment(table.slice(begin, end - begin), hashes[begin:end], int(old_files[begin]))
@@ -282,7 +283,8 @@ def _refresh(
     files = _divide(
         listed.segments(tables_of_access(access, progress=progress), columns),
         archived,
-        part_rows=formats.PART_ROWS if target.is_dir() else inf,
+        part_rows=formats.PART_ROWS if target.is_dir() else inf,  # an archive of one file stays one
+        # a file that is sealed with a former key, or lacks a column of today, is written again
         can_copy=form.continues and not reader.missing_columns,
     )
 
@@ -341,7 +343,7 @@ def _check_owner(reader: Reader, path: Path, access: Access) -> None:
 
 
 def _list_gone(reader: Reader, is_gone: NDArray[np.bool]) -> Iterator[str]:
-    """Yield the ids of archived rows that are not there any more."""
+    """Yield the ids of archived rows whose memories were not listed; they are read from the files once more."""
     if not is_gone.any():
         return
     row = 0

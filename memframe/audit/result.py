@@ -36,7 +36,7 @@ from memframe.errors import ConfigError, FrameError, Hint, JournalError, check_k
 from memframe.files import expand_path, raise_os_errors_as, write_own_file
 from memframe.keystore import DataKey, open_local_cipher
 from memframe.report.overview import Overview, describe_proposals, describe_subject, overview_html
-from memframe.report.verdict import Count, counts_of, list_proposals, sources_of, verdict_of, worst_of
+from memframe.report.verdict import Count, count_by_worst, counts_of, list_proposals, sources_of, verdict_of
 from memframe.report.words import none_found
 
 
@@ -220,7 +220,7 @@ class Audit:
         check_findings(self.findings)
 
     def __repr__(self) -> str:
-        found = ", ".join(f"{n:,} {name}" for name, n in worst_of(self.findings).items())
+        found = ", ".join(f"{n:,} {name}" for name, n in count_by_worst(self.findings).items())
         n = number_of(len(self.memories), "memory", "memories")
         return f"<memframe.Audit of {n}: {found or 'no findings'}>"
 

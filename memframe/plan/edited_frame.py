@@ -94,6 +94,7 @@ class EditedFrame:
     def column(self, name: str, rows: NDArray[Any] | Sequence[int]) -> pd.Series[Any]:
         """Return some rows of a column."""
         column: pd.Series[Any] = self._frame[name]
+        # rows ascend, so that as many as there are stand for the whole column, without a copy
         return column if len(rows) == len(column) else column.take(rows)
 
     def label(self, row: int) -> Label:
@@ -315,10 +316,12 @@ def _classify_rows(frame: EditedFrame, states: pd.DataFrame) -> RowStates:
             states_of_rows = pd.MultiIndex.from_arrays([ids[other_rows], column_times(times)[~is_newest]])
             older_of[other_rows] = loaded_states.get_indexer(states_of_rows)
             is_loaded_state |= older_of >= 0
-    names: list[RowRelation] = ["new", "not loaded", "of a loaded state"]
-    relations = np.select(
-        [ids.isna().to_numpy(), ~has_loaded_memory, is_loaded_state], names, "of another state"
-    )
+    by_condition: dict[RowRelation, Mask] = {  # the first that holds counts
+        "new": ids.isna().to_numpy(),
+        "not loaded": ~has_loaded_memory,
+        "of a loaded state": is_loaded_state,
+    }
+    relations = np.select([*by_condition.values()], [*by_condition], default="of another state")
     # only the compared columns: `take` copies every column if the rows of the frame were reordered
     compared = [
         *frame.fields,

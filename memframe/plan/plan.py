@@ -238,7 +238,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
             self,
             records=records,
             created_at=min(self.created_at, other.created_at),
-            notes=true_notes(self.notes + other.notes, records, left_out),
+            notes=keep_true_notes(self.notes + other.notes, records, left_out),
             left_out=left_out,
             held=self._held_without(other) | other._held_without(self),
             n_compared=max(self.n_compared, other.n_compared),
@@ -347,7 +347,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         {'title': 'Green tea'}
         """
         records = edit_records(self.records, memory_id, fields)
-        return replace(self, records=records, notes=true_notes(self.notes, records, self.left_out))
+        return replace(self, records=records, notes=keep_true_notes(self.notes, records, self.left_out))
 
     def _cut(self, is_cut: Sequence[bool], reason: str = LEFT_OUT) -> Plan:
         """Move changes from the plan to what it leaves out; their memories then hold what they held."""
@@ -359,7 +359,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         held = Counter({key: n for key, n in self.held.items() if key in keys})
         held.update(count_holders(keys, [*known_texts(cut).values()]))
         left_out = (*self.left_out, *(LeftOut(key_of(change), change.action, reason) for change in cut))
-        notes = true_notes(self.notes, kept, left_out)
+        notes = keep_true_notes(self.notes, kept, left_out)
         return replace(self, records=tuple(kept), notes=notes, left_out=left_out, held=dict(held))
 
     @property
@@ -570,7 +570,7 @@ def plan_of(
         user_id=target.user_id,
         key_version=target.key_version,
         created_at=created_at or target.now(),
-        notes=true_notes(notes, records, ()),
+        notes=keep_true_notes(notes, records, ()),
         left_out=tuple(left),
         held=count_holders(keys, others),
         n_compared=0 if baseline is None else len(baseline),
@@ -594,19 +594,19 @@ def _add_names(records: Iterable[Change], target: Target) -> tuple[Change, ...]:
     )
 
 
-def true_notes(
+def keep_true_notes(
     notes: Iterable[str], records: Iterable[Change], left_out: Sequence[LeftOut]
 ) -> tuple[str, ...]:
     """Return notes that are true of changes: each once, counted again, and on an undo only if there are deletes."""
     records = list(records)
     has_deletes = any(change.action == "delete" for change in records)
-    true = []
+    kept = []
     for note in dict.fromkeys(notes):
         if note.startswith(COUNT_NOTE) and left_out:
-            true.append(count_proposals(len(records), left_out))
+            kept.append(count_proposals(len(records), left_out))
         elif has_deletes or not note.startswith(UNDO_NOTE):
-            true.append(note)
-    return tuple(true)
+            kept.append(note)
+    return tuple(kept)
 
 
 def count_proposals(n_changes: int, left_out: Sequence[LeftOut]) -> str:

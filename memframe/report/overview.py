@@ -83,7 +83,7 @@ def overview_html(overview: Overview) -> str:
     """Return an overview for a notebook."""
     first, *others = overview.verdict
     title = f"Audit of {format_memories(overview.n_memories)} {overview.subject}".strip()
-    counts = figures_table(overview.counts, overview.n_memories) if overview.counts else None
+    counts = counts_table(overview.counts, overview.n_memories) if overview.counts else None
     open_points = [tag("li", sentence) for sentence in overview.not_checked]
     return notebook_html(
         _quiet(title),
@@ -117,7 +117,7 @@ def sources_table(by_source: pd.DataFrame) -> Markup:
     return table(["Source", *heads], rows)
 
 
-def figures_table(counts: Sequence[Count], n_memories: int, *, has_links: bool = False) -> Markup:
+def counts_table(counts: Sequence[Count], n_memories: int, *, has_links: bool = False) -> Markup:
     """Tabulate the memories of each check by severity; a check can link to its section of the report."""
     heads = [tag("th", name, class_="n") for name in (*WORST_FIRST, "memories", "of all")]
     rows = []
