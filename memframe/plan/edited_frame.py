@@ -92,10 +92,9 @@ class EditedFrame:
         return name in self._frame.columns
 
     def column(self, name: str, rows: NDArray[Any] | Sequence[int]) -> pd.Series[Any]:
-        """Return some rows of a column."""
+        """Return some rows of a column, in their order; without a copy if they are all in the order of the frame."""
         column: pd.Series[Any] = self._frame[name]
-        # rows ascend, so that as many as there are stand for the whole column, without a copy
-        return column if len(rows) == len(column) else column.take(rows)
+        return column if np.array_equal(rows, np.arange(len(column))) else column.take(rows)
 
     def label(self, row: int) -> Label:
         """Return the label of a row, for its change and for messages."""
