@@ -176,11 +176,9 @@ def find_lost(
     """
     capitals = (removed.names | removed.first) - kept.written
     values = [word for word in removed.words if word not in LIGHT and class_of(word) not in kept.classes]
-    signs = removed.signs - kept.signs
-    if (
-        not kept.signs - removed.signs
-    ):  # a sign that is only left out is an ornament; one in place of another may differ
-        signs = frozenset()
+    # a sign that is only left out is an ornament; one in place of another may say something else
+    has_other_signs = bool(kept.signs - removed.signs)
+    signs = removed.signs - kept.signs if has_other_signs else frozenset[str]()
     if not (capitals or values or signs):
         return []
     if len(values) > _MAX_SLIPS:
@@ -231,8 +229,11 @@ def _find_runs(words: Sequence[str], wholes: Collection[str]) -> dict[str, Seque
 
 _RANKS = {"near_duplicate": 0, "exact_duplicate": 1, "junk": 2}
 """Order of the checks whose keeper is kept if several were chosen: first the check that compares most."""
+_LAST = 9
+"""Rank of all other checks."""
 
-_LAST, _MANY = 9, 1000
+_MAX_PENALTY = 1000
+"""Divisor that makes a penalty smaller than one word: it decides only between texts that say as much."""
 
 
 class Copy(NamedTuple):
@@ -334,7 +335,7 @@ class Merging:
         rows = self._memories.drop_duplicates("id").set_index("id", drop=False).reindex(list(members))
         n_values = np.array([self._texts.n_values((member, "content")) for member in members], np.float64)
         penalty = wording_penalty([str(self._values[member].get("content") or "") for member in members])
-        places = precedence(with_all_columns(rows), n_values - np.floor(penalty) / _MANY, penalty)
+        places = precedence(with_all_columns(rows), n_values - np.floor(penalty) / _MAX_PENALTY, penalty)
         return {
             member: (rank.get(member, _LAST), place)
             for member, place in zip(members, places.tolist(), strict=True)
@@ -378,10 +379,11 @@ class Merging:
         if not holder.members.keys().isdisjoint(self._apart_from[member]):
             return "the two differ in a value"
         own, kept = self._conditions[member], self._conditions[holder.id]
+        # an equal short text of another day may be another event: «Took a pill», twice
         if (
             own.day != kept.day
             and None not in (own.day, kept.day)
-            and len(self._texts.statements((member, "content")).words) < _LONG
+            and len(self._texts.statements((member, "content")).words) < _MIN_WORDS_ONCE
             and may_recur(values["content"])
         ):
             return "it may be another event, of another day"
@@ -395,6 +397,7 @@ class Merging:
         if not all(_is_sendable(name, value) for name, value in gains.items()):
             return "the kept one cannot take over what this one holds"
         written = {**holder.written, **dict.fromkeys(gains, member)}
+        # all texts of both are compared together, as what one has in its title the other may have in its content
         if any(values.get(name) not in (None, grown[name]) for name in TEXT_FIELDS):
             breaks_off = copy is not None and copy.kind == "truncated"
             removed = Statements.of(self._texts.statements((member, name)) for name in TEXT_FIELDS)
@@ -473,7 +476,7 @@ _HIGHEST = {field.name: field.highest for field in MEMORY_FIELDS}
 # ---- equal events of several days
 
 _STANDING = load_rules("standing")
-_LONG = 25
+_MIN_WORDS_ONCE = 25
 """Words from which on nobody writes the same text of another day."""
 
 
