@@ -45,10 +45,10 @@ _MIN_APART = np.timedelta64(60, "s")
 """Shortest time between two wordings: texts of one moment are items of a list, however alike they are."""
 
 _MAX_MEMBERS = 8
-"""Most wordings of one memory; more texts that are this alike are a log or a template, and replace nothing."""
+"""Most wordings of one memory, and most texts with one label: more are a log, a list or a template, and replace nothing."""
 
-_MAX_LABELLED = 3
-"""Most texts of a user with one label: what more texts begin with is the name of a list or of a log."""
+_MAX_SHORT = 3
+"""Most texts with one label where some have fewer than six words with a value: «Done: ...» begins a list."""
 
 _MIN_LABELLED = 0.3
 """Share of the words of two texts with the same label that both have. On histories of 28 stores this finds 11 declared
@@ -202,18 +202,21 @@ def _find_labelled(chosen: MemoryTexts, pairs: SimilarPairs) -> Iterator[Link]:
                 under_heading[owner, titles[place].casefold(), label].append(place)
             ends[place] = found.end()
     words = pairs.comparer.words
-    heavy, linked = words.heavy_classes(), set[int]()
+    heavy, n_heavy, linked = words.heavy_classes(), _count_heavy(words), set[int]()
     groups = [(_MIN_SAME_HEADING, places) for places in under_heading.values()]
     groups += [(_MIN_LABELLED, places) for places in labelled.values()]
     for min_share, places in groups:
-        if not 1 < len(places) <= _MAX_LABELLED:
+        is_long = bool((n_heavy[places] >= _MIN_HEAVY).all())
+        if not 1 < len(places) <= (_MAX_MEMBERS if is_long else _MAX_SHORT):
             continue
         places.sort(key=created.__getitem__)
         if not (np.diff(created[places]) >= _MIN_APART).all():  # no time is never later
             continue
         for older, newer in pairwise(places):
             share = _share_of_words(words, heavy, newer, older)
-            is_new = older not in linked and not pairs.is_repeated(newer, older) and older not in pairs.repeats
+            is_new = (
+                older not in linked and not pairs.is_repeated(newer, older) and older not in pairs.repeats
+            )
             if share >= min_share and is_new:
                 linked.add(older)
                 yield Link(
