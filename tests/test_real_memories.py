@@ -2,7 +2,6 @@
 
 import doctest
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -101,7 +100,7 @@ STATES = [
 
 
 @pytest.fixture
-def history(tmp_path):
+def history(tmp_path, monkeypatch):
     """A folder with one repository, in which a commit rewrites a line of a memory file and the next removes one."""
     work = tmp_path / "histories" / "ada+memory"
     work.mkdir(parents=True)
@@ -110,10 +109,8 @@ def history(tmp_path):
     for day, lines in enumerate(STATES, 1):
         (work / "MEMORY.md").write_text("# Work\n\n" + "".join(f"- {line}\n" for line in lines), "utf-8")
         real_memories.run_git("-C", str(work), "add", "-A")
-        when = {"GIT_COMMITTER_DATE": f"2026-04-0{day}T00:00:00Z"}
-        subprocess.run(
-            ["git", "-C", work, *who, "commit", "-qm", "notes"], check=True, env={**os.environ, **when}
-        )
+        monkeypatch.setenv("GIT_COMMITTER_DATE", f"2026-04-0{day}T00:00:00Z")
+        real_memories.run_git("-C", str(work), *who, "commit", "-qm", "notes")
     return work.parent
 
 

@@ -45,7 +45,7 @@ _MIN_APART = np.timedelta64(60, "s")
 """Shortest time between two wordings: texts of one moment are items of a list, however alike they are."""
 
 _MAX_MEMBERS = 8
-"""Most wordings of one memory, and most texts with one label: more are a log, a list or a template, and replace nothing."""
+"""Most wordings of one memory, and most texts with one label: more are a log or a template, and replace nothing."""
 
 _MAX_SHORT = 3
 """Most texts with one label where some have fewer than six words with a value: «Done: ...» begins a list."""
@@ -55,9 +55,9 @@ _MIN_LABELLED = 0.3
 rewrites more, and of 66 older texts owners removed 74 %; at 0 it were 106 texts more, of which they removed 57 %."""
 
 _MIN_SAME_HEADING = 0.15
-"""The same for texts under one heading, where a label is a field («Model: ...»). On histories of 28 stores this finds 10
-of 131 declared rewrites more, and of 36 older texts owners removed 35; at 0 it were 2 more, and entries of daily notes
-(«Timeline», «Deliverable: ...»), of which a third are about other things."""
+"""The same for texts under one heading, where a label is a field («Model: ...»). On histories of 28 stores this finds
+10 of 131 declared rewrites more, and owners removed 35 of 36 older texts; at 0 it were 2 more, and entries of daily
+notes («Deliverable: ...»), of which a third are about other things."""
 
 _MIN_HEADINGS_APART = 0.7
 """Cosine similarity of an older wording under a heading that names something else: of 13 less similar ones on histories

@@ -248,7 +248,7 @@ def test_a_label_under_one_heading_is_a_field_whatever_its_texts_say(title, n_fo
 
 def test_states_of_one_label_are_versions_up_to_eight():
     state = "Feishu: tables of at most {} rows, plain words, links by {} and never by hand, drafts kept in {}"
-    names = "amber birch cedar damson elder fir gorse hazel ivy juniper".split()
+    names = ("amber", "birch", "cedar", "damson", "elder", "fir", "gorse", "hazel", "ivy", "juniper")
     texts = [state.format(n, name, name) for n, name in enumerate(names, 11)]
     assert set(find_versions(memories(*texts[:6]))["kind"]) == {"newest", "value"}
     assert find_versions(memories(*texts)).empty
