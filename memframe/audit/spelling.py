@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from memframe.audit.lexicon import without_accents
 
 _MARKUP = re.compile(r"^[ \t]*(?:(?:[-*+>|\u2022]|#{1,6})[ \t]+)+", re.MULTILINE)
-"""What stands before a line of Markdown: bullets, marks of headings and quotations."""
+"""Bullets, and marks of headings and quotations, before a line of Markdown."""
 _ORNAMENTS = "\"'\u2018\u2019\u201a\u201c\u201d\u201e\u00ab\u00bb\u2039\u203a()[]{}*_`\u2026"
 _BEFORE = _ORNAMENTS + "\u00a1"
 _BEHIND = _ORNAMENTS + ".,:;!\u3002\uff0c\u3001\uff1a\uff1b\uff01\u060c\u061b"
