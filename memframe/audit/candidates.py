@@ -155,7 +155,8 @@ def nearest_older(
     score = terms.similarity(later, older)
     if vectors is not None:
         score = (score + np.einsum("ij,ij->i", vectors[later], vectors[older], dtype=np.float64)) / 2
-    later, older, score = (column[score >= min_score] for column in (later, older, score))
+    is_near = score >= min_score
+    later, older, score = later[is_near], older[is_near], score[is_near]
     # of two as similar the later one comes first
     order = _order(later, _rank(-score), len(age) - age[older])
     order = order[_rank_in_runs(later[order]) < n]
