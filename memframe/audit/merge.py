@@ -26,6 +26,7 @@ from memframe.audit.lexicon import CALENDAR, CLASSES, LIGHT, class_of, is_number
 from memframe.audit.planted import with_hidden
 from memframe.audit.rules import load_rules
 from memframe.audit.similarity.cluster import Clusters
+from memframe.audit.spelling import find_rewritten
 from memframe.audit.text import Memories, MemoryTexts, with_all_columns
 from memframe.audit.tokenize import contents_of, words_of
 from memframe.fields import MEMORY_FIELDS, TEXT_FIELDS
@@ -400,6 +401,13 @@ class Merging:
         # all texts of both are compared together, as what one has in its title the other may have in its content
         if any(values.get(name) not in (None, grown[name]) for name in TEXT_FIELDS):
             breaks_off = copy is not None and copy.kind == "truncated"
+            if any(
+                find_rewritten(str(values.get(name) or ""), str(grown[name] or ""), breaks_off=breaks_off)
+                for name in TEXT_FIELDS
+            ):
+                return (
+                    "it is written otherwise (a sign, an accent or a capital), which may mean something else"
+                )
             removed = Statements.of(self._texts.statements((member, name)) for name in TEXT_FIELDS)
             held = Statements.of(self._texts.statements((written[name], name)) for name in TEXT_FIELDS)
             if find_lost(removed, held, self._store, breaks_off=breaks_off):

@@ -145,7 +145,7 @@ _EXTENSION = re.compile(r"\s?(?:x|ext\.?|extension|durchwahl|dw\.?)\s?[0-9]{1,6}
 _GAP = re.compile(r"(?: ?[-–/] |  +| (?=[(+]| ?[0-9]{12,19}(?![0-9]))|(?<=[0-9]{12}) )")
 _SSN = re.compile(r"(?!000|666|9)[0-9]{3}(?P<sign>[- ]?)(?!00)[0-9]{2}(?P=sign)(?!0000)[0-9]{4}")
 _GOES_ON = re.compile(r"-\w")
-"""A dash and a sign that make a number a part of a longer one, such as that of an order."""
+"""Continuation of a longer number, such as that of an order."""
 _RUN_PREFILTER = r"[0-9](?:[ \x{a0}().\-–/]{0,3}[0-9]){6}"
 
 

@@ -19,7 +19,7 @@ from memframe.audit.evidence import values_of
 from memframe.audit.policy import PolicyOption
 from memframe.audit.run import ensure_ids
 from memframe.clean.files import copy_files, replace_files, undo_files
-from memframe.clean.patch import mask_texts, patch_of
+from memframe.clean.patch import mask_texts, patch_of, ways_to_write
 from memframe.cleanup import plan_cleanup
 from memframe.cleanup.proposals import Actions
 from memframe.display import number_of
@@ -32,6 +32,7 @@ from memframe.readers import Reading, read_input
 from memframe.readers.edits import (
     EditedDocument,
     Texts,
+    apply_edits,
     edit_documents,
     explain_undeletable,
     explain_unwritable,
@@ -239,6 +240,8 @@ def write_plan(
     _check_target(opened, plan)
     plan, edited = _edit(opened, plan)
     hidden = {text for change in plan.records for text in change.hidden}
+    if note := _find_remaining(opened, plan, edited, hidden):
+        plan = replace(plan, notes=(*plan.notes, note))
     secrets = audit.findings[audit.findings["check"] == "secret"]
     hidden |= {value for _, value, _ in values_of(audit.memories, secrets)}
     diff = mask_texts("".join(map(patch_of, edited)), hidden)
@@ -271,6 +274,35 @@ def write_plan(
         )
     copy_files(opened.path, {**before, **new}, target, force=force)
     return CleanedFile(opened.path, plan, target, None, diff)
+
+
+def _find_remaining(
+    opened: FileToClean, plan: Plan, edited: Iterable[EditedDocument], hidden: Iterable[str]
+) -> str | None:
+    """Say where the files still show what was redacted, as beside the memories they hold what is no memory."""
+    patches = [change for change in plan.writes if change.action == "patch"]
+    redacted = {
+        text
+        for text in hidden
+        for change in patches
+        for name, before in change.before.items()
+        if text in str(before) and text not in str(change.after.get(name))
+    }
+    texts = {each.name: each.original.text for each in opened.reading.documents if each.original}
+    for each in edited:
+        texts[each.document.name] = "" if each.is_removed else apply_edits(each.original.text, each.edits)
+    shown: set[str] = set()
+    places: list[str] = []
+    for text in sorted(redacted):
+        for name, file in texts.items():
+            found = [start for way in ways_to_write(text) if (start := file.find(way)) >= 0]
+            if found:
+                shown.add(text)
+                places.append(f"line {file.count(chr(10), 0, min(found)) + 1} of {name}")
+    if not shown:
+        return None
+    n = number_of(len(shown), "redacted text still stands", "redacted texts still stand")
+    return f"{n} in another place, such as {places[0]}: remove what is there by hand."
 
 
 def _check_target(opened: FileToClean, plan: Plan) -> None:
