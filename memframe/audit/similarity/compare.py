@@ -22,7 +22,6 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from rapidfuzz.distance import Levenshtein
 
 from memframe.audit.lexicon import (
@@ -46,8 +45,6 @@ from memframe.audit.tokenize import Letters, Words
 
 Relation = Literal["near", "repeats", "changed", "apart"]
 """Relation of two texts: they say the same; a person may find so; they differ in one value; they say other things."""
-
-Tokens = NDArray[np.int32]
 
 _LIGHT_WEIGHT = 0.25
 """Weight of a word that carries no value; one that does has 1."""
