@@ -81,7 +81,10 @@ def find_value_changes(chosen: Memories, pairs: SimilarPairs) -> Iterator[Link]:
             quote_words(words, sensitive=sensitive.any_of(older, newer))
             for words in written.written_words()[:: -1 if is_newer else 1]
         )
-        kind = "name" if kind == "word" else "date" if kind == "number" and written.is_of_month() else kind
+        if kind == "word":
+            kind = "name"
+        elif kind == "number" and written.is_of_month():
+            kind = "date"
         evidence = f"{before} → {after}"
         if kind == "polarity":
             exchanged = f" ({before or '-'} → {after or '-'})" if before or after else ""

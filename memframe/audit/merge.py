@@ -21,20 +21,21 @@ from msgspec import Struct
 from rapidfuzz.distance import OSA
 
 from memframe.audit.findings import PROPOSALS, Proposal, plain_columns
-from memframe.audit.keeper import FILLED, oddness, precedence
+from memframe.audit.keeper import FILLED, precedence, wording_penalty
 from memframe.audit.lexicon import CALENDAR, CLASSES, LIGHT, class_of, is_number, is_slip, without_accents
 from memframe.audit.planted import with_hidden
 from memframe.audit.rules import load_rules
 from memframe.audit.similarity.cluster import Clusters
+from memframe.audit.spelling import find_rewritten
 from memframe.audit.text import Memories, MemoryTexts, with_all_columns
 from memframe.audit.tokenize import contents_of, words_of
 from memframe.fields import MEMORY_FIELDS, TEXT_FIELDS
 from memframe.frames import MEMORY_KINDS, read_names, read_numbers, read_texts, read_times
 from memframe.wire import MAX_TAG_CHARS, MAX_TAGS
 
-Key = Hashable
+TextKey = Hashable
 
-Fields = Mapping[str, Any]
+FieldValues = Mapping[str, Any]
 """Fields of a memory by name, None where there is nothing."""
 
 COPYING = frozenset({"exact_duplicate", "near_duplicate"})
@@ -119,20 +120,20 @@ class WordCounts:
 class StatementsByKey:
     """Statements of texts by key; each is computed only when it is asked for."""
 
-    def __init__(self, texts: Mapping[Key, str]) -> None:
+    def __init__(self, texts: Mapping[TextKey, str]) -> None:
         self._texts = texts
         self._place = {key: place for place, key in enumerate(texts)}
         # copies, whose texts are the same, are read once
         encoded = pc.dictionary_encode(pa.array(list(texts.values()), pa.large_string()))
         self._words = words_of(encoded.dictionary).take(encoded.indices.to_numpy().astype(np.int64))
         self._n_heavy = self._words.n_of(self._words.heavy_classes())
-        self._statements: dict[Key, Statements] = {}
+        self._statements: dict[TextKey, Statements] = {}
 
-    def n_values(self, key: Key) -> int:
+    def n_values(self, key: TextKey) -> int:
         """Count the words of a text that carry a value."""
         return int(self._n_heavy[self._place[key]])
 
-    def statements(self, key: Key) -> Statements:
+    def statements(self, key: TextKey) -> Statements:
         """Return the statements of a text."""
         if key not in self._statements:
             self._statements[key] = _read_statements(self._texts[key], self._words.of(self._place[key]))
@@ -186,11 +187,9 @@ def find_lost(
         for word in removed.words
         if word not in LIGHT and (class_of(word) not in kept.classes or word in parts)
     ]
-    signs = removed.signs - kept.signs
-    if (
-        not kept.signs - removed.signs
-    ):  # a sign that is only left out is an ornament; one in place of another may differ
-        signs = frozenset()
+    # a sign that is only left out is an ornament; one in place of another may say something else
+    has_other_signs = bool(kept.signs - removed.signs)
+    signs = removed.signs - kept.signs if has_other_signs else frozenset[str]()
     if not (capitals or values or signs):
         return []
     if len(values) > _MAX_SLIPS:
@@ -243,8 +242,11 @@ def _find_runs(words: Sequence[str], wholes: Collection[str]) -> dict[str, Seque
 
 _RANKS = {"near_duplicate": 0, "exact_duplicate": 1, "junk": 2}
 """Order of the checks whose keeper is kept if several were chosen: first the check that compares most."""
+_LAST = 9
+"""Rank of all other checks."""
 
-_LAST, _MANY = 9, 1000
+_MAX_PENALTY = 1000
+"""Divisor that makes a penalty smaller than one word: it decides only between texts that say as much."""
 
 
 class Copy(NamedTuple):
@@ -278,7 +280,7 @@ class Merging:
     def __init__(
         self,
         memories: Memories,
-        values: Mapping[str, Fields],
+        values: Mapping[str, FieldValues],
         *,
         taken: Collection[str],
         apart: Collection[frozenset[str]],
@@ -294,7 +296,7 @@ class Merging:
         self._store = WordCounts(texts)
         self._copies: dict[str, Copy] = {}
         self._texts = StatementsByKey({})
-        self._beside: dict[str, _Beside] = {}
+        self._conditions: dict[str, _Conditions] = {}
         self.why_left: dict[str, str] = {}
         """Reason why a memory that repeats another one stays."""
 
@@ -307,15 +309,19 @@ class Merging:
         )
         self._copies = {copy.id: copy for copy in found}  # of several the one that compares most
         groups = _group_copies(found)
-        self._beside = _read_beside(
+        self._conditions = _read_conditions(
             self._memories, [member for group in groups for member in group if member in self._values]
         )
         clusters = [
-            [member for member in group if member in self._beside and not self._beside[member].is_planted]
+            [
+                member
+                for member in group
+                if member in self._conditions and not self._conditions[member].is_planted
+            ]
             for group in groups
         ]
         self.why_left = {copy.id: _NOTHING_KEEPS for copy in found}
-        self.why_left |= {member: _PLANTED for member, one in self._beside.items() if one.is_planted}
+        self.why_left |= {member: _PLANTED for member, one in self._conditions.items() if one.is_planted}
         members = [member for cluster in clusters for member in cluster]
         self._texts = StatementsByKey(
             {
@@ -341,8 +347,8 @@ class Merging:
             rank[keeper] = min(rank.get(keeper, _LAST), _RANKS.get(check, _LAST))
         rows = self._memories.drop_duplicates("id").set_index("id", drop=False).reindex(list(members))
         n_values = np.array([self._texts.n_values((member, "content")) for member in members], np.float64)
-        odd = oddness([str(self._values[member].get("content") or "") for member in members])
-        places = precedence(with_all_columns(rows), n_values - np.floor(odd) / _MANY, odd)
+        penalty = wording_penalty([str(self._values[member].get("content") or "") for member in members])
+        places = precedence(with_all_columns(rows), n_values - np.floor(penalty) / _MAX_PENALTY, penalty)
         return {
             member: (rank.get(member, _LAST), place)
             for member, place in zip(members, places.tolist(), strict=True)
@@ -385,16 +391,17 @@ class Merging:
             return "nobody asked for it"
         if not holder.members.keys().isdisjoint(self._apart_from[member]):
             return "the two differ in a value"
-        beside, kept = self._beside[member], self._beside[holder.id]
+        own, kept = self._conditions[member], self._conditions[holder.id]
+        # an equal short text of another day may be another event: «Took a pill», twice
         if (
-            beside.day != kept.day
-            and None not in (beside.day, kept.day)
-            and len(self._texts.statements((member, "content")).words) < _LONG
+            own.day != kept.day
+            and None not in (own.day, kept.day)
+            and len(self._texts.statements((member, "content")).words) < _MIN_WORDS_ONCE
             and may_recur(values["content"])
         ):
             return "it may be another event, of another day"
         grown = {**holder.values, **gains}
-        differing = [name for name, cell in beside.cells.items() if cell not in (None, kept.cells[name])]
+        differing = [name for name, cell in own.cells.items() if cell not in (None, kept.cells[name])]
         differing += [
             name for name in _KEEP_BOTH if not _is_empty(values.get(name)) and values[name] != grown[name]
         ]
@@ -403,8 +410,16 @@ class Merging:
         if not all(_is_sendable(name, value) for name, value in gains.items()):
             return "the kept one cannot take over what this one holds"
         written = {**holder.written, **dict.fromkeys(gains, member)}
+        # all texts of both are compared together, as what one has in its title the other may have in its content
         if any(values.get(name) not in (None, grown[name]) for name in TEXT_FIELDS):
             breaks_off = copy is not None and copy.kind == "truncated"
+            if any(
+                find_rewritten(str(values.get(name) or ""), str(grown[name] or ""), breaks_off=breaks_off)
+                for name in TEXT_FIELDS
+            ):
+                return (
+                    "it is written otherwise (a sign, an accent or a capital), which may mean something else"
+                )
             removed = Statements.of(self._texts.statements((member, name)) for name in TEXT_FIELDS)
             held = Statements.of(self._texts.statements((written[name], name)) for name in TEXT_FIELDS)
             if find_lost(removed, held, self._store, breaks_off=breaks_off):
@@ -426,8 +441,8 @@ _PLANTED = "hidden characters in it may say something else"
 _NOTHING_KEEPS = "the memory that says the same is deleted, cannot be opened, or may not be kept"
 
 
-class _Beside(NamedTuple):
-    """Conditions of a merge beside the fields that it writes."""
+class _Conditions(NamedTuple):
+    """Conditions of a merge apart from the fields that it writes."""
 
     is_planted: bool
     day: int | None
@@ -439,14 +454,14 @@ _IDENTITY = frozenset([*MEMORY_KINDS, "origin_id", "place", "file", "line", "con
 """Columns that merging treats by their rules, or that tell rows apart."""
 
 
-def _read_beside(memories: pd.DataFrame, ids: Sequence[str]) -> dict[str, _Beside]:
+def _read_conditions(memories: pd.DataFrame, ids: Sequence[str]) -> dict[str, _Conditions]:
     rows = memories.drop_duplicates("id")
     rows = rows[rows["id"].isin(set(ids))]
     names = [name for name in rows.columns if name not in _IDENTITY]
     columns = [[None if is_nothing(cell) else repr(cell) for cell in rows[name].tolist()] for name in names]
     cells = zip(*columns, strict=True) if names else ((),) * len(rows)
     return {
-        memory_id: _Beside(is_planted, day, dict(zip(map(str, names), row, strict=True)))
+        memory_id: _Conditions(is_planted, day, dict(zip(map(str, names), row, strict=True)))
         for memory_id, is_planted, day, row in zip(
             rows["id"], with_hidden(rows).tolist(), _days_of(rows), cells, strict=True
         )
@@ -481,7 +496,7 @@ _HIGHEST = {field.name: field.highest for field in MEMORY_FIELDS}
 # ---- equal events of several days
 
 _STANDING = load_rules("standing")
-_LONG = 25
+_MIN_WORDS_ONCE = 25
 """Words from which on nobody writes the same text of another day."""
 
 
@@ -500,7 +515,7 @@ def may_recur(text: str) -> bool:
 class _Holder:
     """A memory that is kept, and those that were merged into it."""
 
-    def __init__(self, memory_id: str, values: Fields) -> None:
+    def __init__(self, memory_id: str, values: FieldValues) -> None:
         self.id = memory_id
         self.actions: dict[str, Proposal] = {}
         self.members = {memory_id: None}
@@ -509,7 +524,7 @@ class _Holder:
         self.written: dict[str, str] = dict.fromkeys(TEXT_FIELDS, memory_id)
         """Id of the memory from which each field is."""
 
-    def gains(self, other: Fields) -> dict[str, Any]:
+    def gains(self, other: FieldValues) -> dict[str, Any]:
         """Return what it would take over from another one."""
         gains = {name: other.get(name) for name in FILLED if _is_empty(self.values.get(name))}
         gains = {name: value for name, value in gains.items() if not _is_empty(value)}
@@ -558,7 +573,7 @@ def changed_pairs(findings: pd.DataFrame) -> set[frozenset[str]]:
     return {frozenset(pair) for _, ids in groups for pair in combinations(ids, 2)}
 
 
-def join_fields(keeper: Fields, copies: Iterable[Fields]) -> dict[str, Any]:
+def join_fields(keeper: FieldValues, copies: Iterable[FieldValues]) -> dict[str, Any]:
     """Return the fields of a memory that has taken over what copies of it hold."""
     holder = _Holder("", keeper)
     for copy in copies:

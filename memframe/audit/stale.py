@@ -129,14 +129,14 @@ def _find_expired(prepared: MemoryTexts, now: pd.Timestamp) -> pd.DataFrame:
     ]
     sentences = list(dict.fromkeys(mention.sentence for _, mention in mentions))
     groups = table.groups_in(pa.array(sentences, pa.large_string()), "recurs", "past", "ahead")
-    said = dict(zip(sentences, groups, strict=True))
+    kinds_of = dict(zip(sentences, groups, strict=True))
     ids, found = prepared.ids, []
     for place, of_text in groupby(mentions, key=itemgetter(0)):
         text = texts[place].as_py()
         passed = [
             expiry
             for _, mention in of_text
-            if (expiry := _read_expiry(mention, said[mention.sentence], written[place]))
+            if (expiry := _read_expiry(mention, kinds_of[mention.sentence], written[place]))
         ]
         if passed and _is_subject(text, passed):
             best = max(passed, key=lambda expiry: (expiry.score, -expiry.start, expiry.end))
@@ -328,10 +328,10 @@ def _find_mentions(text: str, written: date, rules: Iterable[Rule]) -> Iterator[
             yield _Mention(rule, match.start(), match.end(), day, before, sentence)
 
 
-def _read_expiry(mention: _Mention, said: frozenset[str], written: date) -> Expiry | None:
+def _read_expiry(mention: _Mention, kinds: frozenset[str], written: date) -> Expiry | None:
     """Return what a mention says is to come; None for what recurs, and what a sentence tells of as past."""
-    options, is_ahead = mention.rule.options, "ahead" in said
-    if not said.isdisjoint({"recurs", "past"}) or (options.get("ahead") and not is_ahead):
+    options, is_ahead = mention.rule.options, "ahead" in kinds
+    if not kinds.isdisjoint({"recurs", "past"}) or (options.get("ahead") and not is_ahead):
         return None
     is_date = options["until"] in _DATES
     if not is_ahead and is_date and _stands_as_day_of_writing(mention.until, written, mention.before):

@@ -198,8 +198,9 @@ def _find_labelled(chosen: MemoryTexts, pairs: SimilarPairs) -> Iterator[Link]:
         if found := _LABEL.match(text):
             label = (found["bold"] or found["plain"]).strip("`_: \N{FULLWIDTH COLON}").lower()
             labelled[owner, label].append(place)
-            if isinstance(titles[place], str):
-                under_heading[owner, titles[place].casefold(), label].append(place)
+            title = titles[place]
+            if isinstance(title, str):
+                under_heading[owner, title.casefold(), label].append(place)
             ends[place] = found.end()
     words = pairs.comparer.words
     heavy, n_heavy, linked = words.heavy_classes(), _count_heavy(words), set[int]()

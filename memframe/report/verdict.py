@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from memframe.display import format_memories, format_share
-from memframe.report.words import CHECK_WORDS, PROPOSAL_WORDS, WORST_FIRST, words_of
+from memframe.report.words import CHECK_WORDS, PROPOSAL_WORDS, WORST_FIRST, check_words_of
 
 _NAMED = ("high", "medium")
 """Severities that the verdict names; the others are in the table."""
@@ -34,7 +34,7 @@ def counts_of(findings: pd.DataFrame, by_memory: pd.DataFrame) -> list[Count]:
     """Count the memories of each check, those with the worst first; a check that is about none counts 0."""
     found = []
     for check, severities in findings.groupby("check")["severity"]:
-        by_severity = worst_of(by_memory[by_memory["check"] == check])
+        by_severity = count_by_worst(by_memory[by_memory["check"] == check])
         worst = min(severities, key=WORST_FIRST.index)
         found.append(Count(str(check), worst, sum(by_severity.values()), by_severity))
     order = [*CHECK_WORDS, *sorted(count.check for count in found if count.check not in CHECK_WORDS)]
@@ -64,10 +64,10 @@ def sources_of(memories: pd.DataFrame, by_memory: pd.DataFrame) -> pd.DataFrame:
     return counts.sort_values(order, ascending=False, kind="stable").reset_index()[columns]
 
 
-def worst_of(by_memory: pd.DataFrame) -> dict[str, int]:
+def count_by_worst(by_memory: pd.DataFrame) -> dict[str, int]:
     """Count memories by their worst severity, the worst first.
 
-    >>> worst_of(pd.DataFrame({"id": ["m1", "m1", "m2"], "severity": ["low", "high", "low"]}))
+    >>> count_by_worst(pd.DataFrame({"id": ["m1", "m1", "m2"], "severity": ["low", "high", "low"]}))
     {'high': 1, 'low': 1}
     """
     counts = by_memory["severity"].map(WORST_FIRST.index).groupby(by_memory["id"]).min().value_counts()
@@ -86,7 +86,7 @@ def verdict_of(counts: Sequence[Count], n_memories: int) -> list[str]:
     sentences = []
     for count, weight in sorted(weighed, key=lambda pair: (pair[0].worst != _NAMED[0], -pair[1])):
         if weight:
-            words, n = words_of(count.check), count.n_memories
+            words, n = check_words_of(count.check), count.n_memories
             part = f" ({format_share(n, n_memories)})" if n_memories > 1 else ""
             graded = [
                 f"{n_of:,} {severity}" for severity, n_of in count.by_severity.items() if severity != _OF_NOTE

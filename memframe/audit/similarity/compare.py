@@ -235,6 +235,7 @@ def _align(a: str, b: str, words: Sequence[str], others: Sequence[str]) -> _Alig
 
 def _is_promising(rest: _Rest) -> bool:
     """Return True if the texts differ in few enough words to be compared."""
+    # the side with fewer words with a value: the other one may go on for long
     n_heavy = min(len(side) - _count_light(side) for side in (rest.left, rest.right))
     allowed = _MAX_SLIPS + rest.shared / 4  # longer texts may hold more typing errors
     return n_heavy <= allowed and len(rest.left) * len(rest.right) <= _MAX_LOOSE_PAIRS
@@ -280,7 +281,7 @@ def _drop_slips(aligned: _Aligned, rest: _Rest, n_times: Mapping[str, int]) -> N
     """
     for careless in (False, True):
         for before, after in aligned.places:
-            near = after[: len(before) + 2]
+            near = after[: len(before) + 2]  # a typing error stays where its word is
             if not near:
                 continue
             for word in sorted(before, key=lambda word: word in LIGHT):  # words with a value first
@@ -301,6 +302,7 @@ def _is_same_word(word: str, other: str, n_times: Mapping[str, int], *, careless
     if abs(len(word) - len(other)) > 2:
         return False
     n, n_other = n_times[word], n_times[other]
+    # a typing error is rare beside the word itself: of two that are both frequent, neither is one
     return min(n, n_other) <= 1 + max(n, n_other) // 20 and is_slip(
         word, n, other, n_other, careless=careless
     )
@@ -336,8 +338,14 @@ def _decide(aligned: _Aligned, rest: _Rest, places: Sequence[Place]) -> Differen
         score = rest.score()
         if score <= _MIN_SCORE and not rest.is_cut:
             return APART
-        kind = "typing" if rest.n_slips else "order" if aligned.n_moved else "spelling"
-        return Difference("near", "truncated" if rest.is_cut else kind, score)
+        kind = "spelling"
+        if rest.is_cut:
+            kind = "truncated"
+        elif rest.n_slips:
+            kind = "typing"
+        elif aligned.n_moved:
+            kind = "order"
+        return Difference("near", kind, score)
     exchanged = [place for place in valued if all(place)]
     opposite = _polarity(rest)
     if len(valued) == len(exchanged) == 1:
@@ -397,19 +405,23 @@ def _polarity(rest: _Rest) -> Difference | None:
 
 
 def _changed(rest: _Rest, before: list[str], after: list[str]) -> Difference:
-    """Return that one value was exchanged for another one of its kind."""
+    """Return that one value was exchanged for another one of its kind.
+
+    A value has few words: a date four at most («3 May 2026, Sunday»), a number two («640 euros»), others three. More
+    words are another sentence.
+    """
     words = (*before, *after)
     are_dates = any(map(is_date, before)) and any(map(is_date, after))
     are_numbers = any(map(is_number, before)) and any(map(is_number, after))
     if are_dates and all(is_date(word) or is_number(word) for word in words):
-        kind, most = "date", 4
+        kind, max_words = "date", 4
     elif are_numbers and all(is_number(word) or word in UNITS for word in words):
-        kind, most = "number", 2
+        kind, max_words = "number", 2
     elif are_numbers:
         return APART  # numbers with other words around them
     else:
-        kind, most = "word", 3
-    if max(len(before), len(after)) > most or rest.shared < 1 or not STRONG.isdisjoint(words):
+        kind, max_words = "word", 3
+    if max(len(before), len(after)) > max_words or rest.shared < 1 or not STRONG.isdisjoint(words):
         return APART
     score = rest.shared / (rest.shared + 1)
     return Difference("changed", kind, score, int(rest.shared), tuple(before), tuple(after))
