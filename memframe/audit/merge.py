@@ -47,6 +47,8 @@ _KEEP_BOTH, _JOINED, _TAKE_HIGHEST = (
 )
 
 _LETTERS = re.compile(r"[^\W\d_]+")
+_IDENTIFIER = re.compile(r"`[^`\n]{1,100}`|(?<!\S)(?=\S*\d)\S*[^\W_][-./_:@][^\W_]\S*")
+"""What stands in a span of code, and words with a digit of which signs join the parts."""
 _CAPITALISED = re.compile(r"(?<![^\W\d_])[^\W\d_a-z][^\W\d_]*")
 """Words of letters that do not begin with one of the small ones that are most frequent."""
 _STARTS_SENTENCE = re.compile(r"(?:^|[.!?:;\n\u2026\u2013\u2014-]\s*|[\"'\u201c\u00ab(\[*#>]\s*)$")
@@ -78,6 +80,8 @@ class Statements(NamedTuple):
     """Pictures and signs of mathematics."""
     last: frozenset[str]
     """The last word of each text."""
+    parts: frozenset[str]
+    """Words of letters that are parts of identifiers: another letter in one («glm-4.7-flashx») is no typing error."""
 
     @classmethod
     def of(cls, texts: Iterable[Statements]) -> Statements:
@@ -154,6 +158,7 @@ def _read_statements(text: str, words: Sequence[str]) -> Statements:
         first=frozenset([name for name in first if name not in CLASSES and name not in LIGHT - _NAMES_TOO]),
         signs=frozenset(c for c in set(text) if c > "\x7f" and unicodedata.category(c) in {"So", "Sm"}),
         last=frozenset(letters[-1:]),
+        parts=frozenset(map(_fold_word, _LETTERS.findall(" ".join(_IDENTIFIER.findall(text))))),
     )
 
 
@@ -176,7 +181,12 @@ def find_lost(
     ([], ['leeds', '2019'])
     """
     capitals = (removed.names | removed.first) - kept.written
-    values = [word for word in removed.words if word not in LIGHT and class_of(word) not in kept.classes]
+    parts = removed.parts - kept.written
+    values = [
+        word
+        for word in removed.words
+        if word not in LIGHT and (class_of(word) not in kept.classes or word in parts)
+    ]
     # a sign that is only left out is an ornament; one in place of another may say something else
     has_other_signs = bool(kept.signs - removed.signs)
     signs = removed.signs - kept.signs if has_other_signs else frozenset[str]()
@@ -191,7 +201,9 @@ def find_lost(
     sure = removed.names | _NAMES_TOO
     names = (word for word in capitals - held if word in sure or word not in store.common)
     others = dict.fromkeys(kept.words).keys() - removed.words
-    words = (word for word in values if word not in held and not _is_slip(word, others, store))
+    words = (
+        word for word in values if word not in held and (word in parts or not _is_slip(word, others, store))
+    )
     return list(dict.fromkeys([*sorted(names), *words, *sorted(signs)]))
 
 

@@ -46,10 +46,11 @@ _THIS = frozenset(
         "本",
         "这",
         "这个",
+        "今",
     }
 )
 _WEEKS = frozenset(
-    {"week", "weekend", "woche", "wochenende", "semaine", "semana", "settimana", "неделе", "周", "星期"}
+    {"week", "weekend", "woche", "wochenende", "semaine", "semana", "settimana", "неделе", "周", "週", "星期"}
 )
 _MONTH = frozenset({"month", "monat", "mois", "mes", "mês", "mese", "месяце", "月"})
 _SEASON_ENDS = {"spring": 6, "summer": 9, "autumn": 12, "fall": 12, "winter": 3}

@@ -72,8 +72,8 @@ _WORD = re.compile(r"[^\W_]+")
 _NO_VALUES, _LIGHT_OR_DENYING = EMPTY | WEAK, LIGHT | NEGATIONS
 
 _WORDS = load_words("lexicon")
-_JOINING, _DETERMINERS, _UNFINISHED, _TELLING = (
-    _WORDS[name] for name in ("joining", "determiners", "unfinished", "telling")
+_JOINING, _DETERMINERS, _UNFINISHED, _TELLING, _ONLY = (
+    _WORDS[name] for name in ("joining", "determiners", "unfinished", "telling", "only")
 )
 
 
@@ -366,7 +366,12 @@ def _decide_part(aligned: _Aligned, rest: _Rest, places: Sequence[Place], part: 
     share = rest.shared / (rest.shared + _weigh(more))
     breaks_off = part.rstrip().endswith(_CUT_ENDINGS) or not _UNFINISHED.isdisjoint(ends)
     if not (rest.is_cut or breaks_off) and (
-        aligned.n_words < _LONG or share < _MIN_SHARE_IF_WHOLE or not (_TELLING | NEGATIONS).isdisjoint(more)
+        aligned.n_words < _LONG
+        or share < _MIN_SHARE_IF_WHOLE
+        or not (_TELLING | NEGATIONS).isdisjoint(more)
+        or not _ONLY.isdisjoint(
+            (*_WORD.findall(part.lower()), *part)
+        )  # more of a list is more than that alone
     ):
         return _shortened(rest)
     return (
