@@ -28,6 +28,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import hypothesis
+import nbval.kernel
 import pytest
 from argon2 import PasswordHasher
 
@@ -38,6 +39,7 @@ from memframe.service.local import LocalService
 from memframe.wire import CREATE_MEMORY, GET_CREDENTIALS, RESTORE_DAYS, RESTORES
 from tests.backends import Postgresql, Sqlite
 from tests.faults import FaultProxy
+from tests.kernels import SocketKernelManager
 from tests.postgres import running_postgres
 from tests.strangers import Stranger
 
@@ -59,6 +61,8 @@ os.environ["XDG_STATE_HOME"] = STATE = tempfile.mkdtemp(prefix="memframe-tests-"
 atexit.register(shutil.rmtree, STATE, ignore_errors=True)
 os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"
 """Journals and data keys of tests stay out of the state folder and the keyring of whoever runs them."""
+
+nbval.kernel.KernelManager = SocketKernelManager
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as jobs in the background begin, and all they start
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -92,6 +96,7 @@ LONGEST = (
     "tests/cleanup/test_cleanup.py",
     "tests/test_demo.py",
     "tests/audit/test_audit.py",
+    "notebooks/",
     "tests/test_docs.py",
     "tests/test_fleet",
     "tests/test_reader_",

@@ -8,7 +8,7 @@ import pytest
 from memframe.frames import gc_paused
 
 sys.modules["rfc3987_syntax"] = None
-"""jsonschema, with which nbformat checks notebooks, does without; it builds a grammar of addresses that none holds."""
+"""jsonschema, which comes with nbval, does without; it builds a grammar of addresses that no notebook holds."""
 
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

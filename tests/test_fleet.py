@@ -243,7 +243,7 @@ def test_a_run_that_was_killed_goes_on_where_it_was(tmp_path, client, approved):
 
 
 def test_a_run_that_ends_early_keeps_what_came_of_it(tmp_path, client, approved, monkeypatch):
-    from memframe.fleet.run import FleetFolder  # noqa: PLC0415
+    from memframe.fleet.folder import FleetFolder  # noqa: PLC0415
 
     save, saved = FleetFolder.save, []
 

@@ -215,9 +215,8 @@ class Transport:
             with prefetched.response() as raw:
                 return _read(raw, host)
         pool, request = self._pool(), self._prepare(method, url, **parts)
-        if sent := pool.prefetch(
-            request, connects=False
-        ):  # on an idle connection: it skips most of urllib3's work
+        # on an idle connection, which skips most of urllib3's work
+        if sent := pool.prefetch(request, connects=False):
             with closing(sent), sent.response() as raw:
                 return _read(raw, host)
         with pool.request(request) as raw:
