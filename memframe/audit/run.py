@@ -145,12 +145,12 @@ def audit_memories(
         functions |= {_name_of(rules.check): _on_frame(partial(_run_own_check, rules.check))}
     with gc_paused():
         parts = {check: find(texts) for check, find in functions.items()}
-    findings = join_findings(parts.values())
-    if "content_error" in memories.columns:
-        # what could not be opened is not changed: a cleanup leaves it as it is
-        is_closed = findings["id"].isin(memories["id"][memories["content_error"].notna()])
-        findings["action"] = findings["action"].mask(is_closed & (findings["action"] != "none"), "review")
-    findings = settle_proposals(_strip_unless_repeated(findings, texts), texts)
+        findings = join_findings(parts.values())
+        if "content_error" in memories.columns:
+            # what could not be opened is not changed: a cleanup leaves it as it is
+            is_closed = findings["id"].isin(memories["id"][memories["content_error"].notna()])
+            findings["action"] = findings["action"].mask(is_closed & (findings["action"] != "none"), "review")
+        findings = settle_proposals(_strip_unless_repeated(findings, texts), texts)
     judgement = Judgement()
     if not isinstance(given[1], int) or judge_limit < 0:
         raise ConfigError(f"judge_limit={judge_limit!r:.60}: give a whole number from 0")

@@ -77,7 +77,7 @@ def report_html(
         _open_points("Not looked for", overview.not_checked),
         _open_points("Judged", overview.by_judge),
         *_contents(overview, findings.by_source),
-        _pictures(findings.all, memories),
+        _pictures(findings.all, memories, names.days),
         *sections,
         *_figures(overview.figures),
         tag("footer", "Written by memframe on the machine that loaded the memories. Evidence is masked."),
@@ -161,16 +161,17 @@ def _contents(overview: Overview, by_source: pd.DataFrame) -> Iterator[Markup]:
             yield tag("p", f"and {number_of(n_more, 'more source', 'more sources')}", class_="soft")
 
 
-def _pictures(findings: pd.DataFrame, memories: pd.DataFrame) -> Markup:
-    """Draw the findings, and the store over time, in the ink of the page."""
-    drawn = [
-        inline_svg(lambda ax: plot.findings(findings, ax=ax), words="Memories by check", **_HALF),
-        inline_svg(
-            lambda ax: plot.duplicates(findings, ax=ax), words="Clusters of duplicates by size", **_HALF
-        ),
-    ]
+_CLUSTERED = ("exact_duplicate", "near_duplicate", "version")
+
+
+def _pictures(findings: pd.DataFrame, memories: pd.DataFrame, days: Mapping[str, str]) -> Markup:
+    """Draw the findings, and the store over time, in the ink of the page; no picture that would show nothing."""
+    drawn = [inline_svg(lambda ax: plot.findings(findings, ax=ax), words="Memories by check", **_HALF)]
+    if (findings["check"].isin(_CLUSTERED) & findings["group"].notna()).any():
+        words = "Clusters of duplicates by size"
+        drawn.append(inline_svg(lambda ax: plot.duplicates(findings, ax=ax), words=words, **_HALF))
     pictures = [tag("div", svg) for svg in drawn]
-    if {"created_at", "source"} <= set(memories.columns):
+    if {"created_at", "source"} <= set(memories.columns) and len({*days.values()}) > 1:
         svg = inline_svg(lambda ax: plot.timeline(memories, ax=ax), words="Memories over time", **_WHOLE)
         pictures.append(tag("div", svg, class_="wide"))
     return tag("div", *pictures, class_="pictures")

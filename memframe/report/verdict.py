@@ -13,7 +13,10 @@ from memframe.report.words import CHECK_WORDS, PROPOSAL_WORDS, WORST_FIRST, chec
 _NAMED = ("high", "medium")
 """Severities that the verdict names; the others are in the table."""
 
-_COUNTED = ("exact_duplicate", "near_duplicate", "junk")
+_OF_NOTE = "info"
+"""Severity of what asks for nothing, such as the memory that is kept: a sentence that counts it says nothing by it."""
+
+_COUNTED = ("exact_duplicate", "near_duplicate", "version", "stale", "junk")
 """Checks whose findings weigh by their number, whatever the severity of each."""
 
 
@@ -78,14 +81,17 @@ def verdict_of(counts: Sequence[Count], n_memories: int) -> list[str]:
     weighed = []
     for count in counts:
         named = sum(count.by_severity.get(severity, 0) for severity in _NAMED)
-        weighed.append((count, count.n_memories if count.check in _COUNTED else named))
+        is_asked = count.check in _COUNTED and count.worst != _OF_NOTE
+        weighed.append((count, count.n_memories if is_asked else named))
     sentences = []
     for count, weight in sorted(weighed, key=lambda pair: (pair[0].worst != _NAMED[0], -pair[1])):
         if weight:
             words, n = check_words_of(count.check), count.n_memories
             part = f" ({format_share(n, n_memories)})" if n_memories > 1 else ""
-            by_severity = ", ".join(f"{n_of:,} {severity}" for severity, n_of in count.by_severity.items())
-            detail = f": {by_severity}" if len(count.by_severity) > 1 else ""
+            graded = [
+                f"{n_of:,} {severity}" for severity, n_of in count.by_severity.items() if severity != _OF_NOTE
+            ]
+            detail = f": {', '.join(graded)}" if len(graded) > 1 else ""
             sentences.append(f"{format_memories(n)}{part} {words.one if n == 1 else words.many}{detail}.")
     return sentences or ["Only minor findings." if counts else "None of the checks found anything."]
 
