@@ -121,6 +121,18 @@ def words_of(check: str) -> CheckWords:
     )
 
 
+def words_of_kind(kind: object) -> str:
+    """Return a kind of findings in words.
+
+    >>> words_of_kind("status_report"), words_of_kind("iban")
+    ('status report', 'IBAN')
+    """
+    return " ".join(word.upper() if word in _ACRONYMS else word for word in str(kind).split("_"))
+
+
+_ACRONYMS = {"iban", "ip", "mac", "pin", "ssn", "url"}
+
+
 def name_source(source: object) -> str:
     """Return the name of a source for people."""
     return source if isinstance(source, str) and source else "(no source)"
