@@ -143,7 +143,9 @@ def test_links_lead_to_files_and_headings(page):
 def test_commands_that_prove_something_name_files(page):
     commands = re.findall(r"`((?:pytest|python) [^`]+)`", page.read_text("utf-8"))
     named = re.findall(r"(?:^| )((?:tests|benchmarks|docs)/[\w/.]+)", "\n".join(commands), re.MULTILINE)
-    named += [name.replace(".", "/") + ".py" for name in re.findall(r"python -m (tests[\w.]*)", "\n".join(commands))]
+    named += [
+        name.replace(".", "/") + ".py" for name in re.findall(r"python -m (tests[\w.]*)", "\n".join(commands))
+    ]
     assert [name for name in named if not (ROOT / name).exists() and not name.startswith("docs/_build")] == []
 
 

@@ -134,7 +134,8 @@ def refuse_repeated(directory: RunDirectory, cipher: LocalCipher, plan: Plan) ->
         if away is None and directory.is_finished(note):
             path = str(note.place)
             undo = Hint(
-                f"plan_undo(access, {path!r}) plans to undo it", f"memframe undo {shlex.quote(path)} plans to undo it"
+                f"plan_undo(access, {path!r}) plans to undo it",
+                f"memframe undo {shlex.quote(path)} plans to undo it",
             )
             raise PlanError("this plan was already applied", hint=undo + f"; {again}")
         if away is None:

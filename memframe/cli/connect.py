@@ -87,7 +87,9 @@ def request_new(reason: str, local: bool, wait_s: float | None) -> None:
     memframe runs the service. With --wait, waits for that decision, and exits with 5 unless the user approves.
     """
     if not reason.strip():
-        raise click.UsageError("--reason is empty: say why you need the memories, so that the user can decide.")
+        raise click.UsageError(
+            "--reason is empty: say why you need the memories, so that the user can decide."
+        )
     flow = OAuthFlow()
     if local:
         tokens = flow.run_local(show=_print_address)

@@ -95,7 +95,12 @@ ROLES = {"goes": "goes", "stays": "stays", "changes": "changes", "about": "is ab
 @click.option(
     "--reject", multiple=True, metavar="ID", help="Reject a proposal by its id, or a kind: check/kind."
 )
-@click.option("--note", default="", show_default=False, help="Reason, kept with the decisions of --accept and --reject.")
+@click.option(
+    "--note",
+    default="",
+    show_default=False,
+    help="Reason, kept with the decisions of --accept and --reject.",
+)
 @click.option("--until", metavar="DAY", help="Last day on which the decisions of --accept and --reject hold.")
 @click.option("--out", type=LocalPath(), help="Save a plan of what you accepted, encrypted for you.")
 @click.option("--html", type=FILE, help="Write the decisions as an HTML page.")

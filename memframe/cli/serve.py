@@ -157,7 +157,9 @@ def serve_command(
             settings["redirect_uri"] = DEFAULT_REDIRECT_URI
         print_result(shown, lines_to_paste(settings))
         if "client_id" not in shown:
-            remark("The secrets were shown at the first start; `memframe service add-developer` makes new ones.")
+            remark(
+                "The secrets were shown at the first start; `memframe service add-developer` makes new ones."
+            )
         if not wants_json():
             click.echo(f"Dashboard, where users approve requests: {addresses.dashboard_url}", err=True)
         serve_with(

@@ -354,7 +354,9 @@ def _show(plan: Plan, *, full: bool) -> None:
         remark(f"Shown: {MAX_SHOWN} of {len(plan):,} changes; --full prints all.")
 
 
-def _save_and_exit(plan: Plan, path: Path | None, request_id: str, *refused: str, full: bool | None = None) -> None:
+def _save_and_exit(
+    plan: Plan, path: Path | None, request_id: str, *refused: str, full: bool | None = None
+) -> None:
     """Save the writes of a plan, print the command that applies them, and end with 3 if there are refused changes.
 
     Prints the plan, if ``full`` is given, once it is saved: a pager that is left early closes the pipe.

@@ -87,7 +87,8 @@ def test_lines_of_the_first_start_are_pasted_into_a_shell(tmp_path):
     assert "These secrets are shown only once: keep them." in remarks
     assert f"Dashboard, where users approve requests: {base_url.removesuffix('/api/v1')}" in remarks
     with subprocess.Popen(command, **pipes, text=True) as process:
-        assert "BASE_URL" in process.stdout.readline() and "AUTH_URL" in process.stdout.readline()
+        assert "BASE_URL" in process.stdout.readline()
+        assert "AUTH_URL" in process.stdout.readline()
         process.terminate()
         assert "`memframe service add-developer` makes new ones" in process.communicate(timeout=20)[1]
 
