@@ -559,6 +559,17 @@ BAD = [
 ]  # fmt: skip
 
 
+def test_an_empty_folder_and_a_damaged_parquet_file_are_refused_for_what_they_are(tmp_path):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "a.parquet").write_bytes(b"\xc3\x28\x00")
+    for name, words in (
+        ("empty", "holds no file that can be read"),
+        ("a.parquet", "is not Parquet: it was cut off"),
+    ):
+        with pytest.raises(mf.FrameError, match=words):
+            mf.read_memories(tmp_path / name)
+
+
 @pytest.mark.parametrize(("name", "content", "words"), BAD, ids=[case[0] for case in BAD])
 def test_bad_input_is_refused_with_its_place(tmp_path, name, content, words):
     path = tmp_path / "given"

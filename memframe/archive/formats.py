@@ -130,8 +130,10 @@ def _rows_of_array(path: Path) -> _Rows:
         yield from enumerate(msgspec.json.decode(text, type=list[dict[str, Any]]), 1)
     except _NO_JSON:
         raise FrameError(
-            f"{path} is not a JSON array of memories: it is damaged, or of another system",
-            hint=Hint("read_memories(path) reads those", "`memframe audit --file` reads those"),
+            f"{path} is not a JSON array of memories, but damaged or of another system",
+            hint=Hint(
+                "read_memories(path) reads those of others", "memframe audit --file reads those of others"
+            ),
         ) from None
 
 

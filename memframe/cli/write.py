@@ -43,7 +43,7 @@ from memframe.cli.options import (
 from memframe.client.responses import full_id, is_uuid
 from memframe.decisions import read_decisions
 from memframe.display import number_of
-from memframe.errors import AccessError, AuthError, ConfigError
+from memframe.errors import AccessError, AuthError, ConfigError, FrameError
 from memframe.journal import STATUSES, list_runs, purge_runs
 from memframe.load import iter_memories
 from memframe.plan import Plan, plan_changes, plan_deletes
@@ -322,6 +322,11 @@ def _read_rows(path: Path, key: Access | Secret) -> pd.DataFrame:
     first, *_ = parts_of(path)
     names = open_archive_file(first).names
     known = [name for name in ARCHIVE_SCHEMA if name in names]
+    if not known:
+        raise FrameError(
+            f"{path} has no column of a memory, such as id or content: edit a file of `memframe export`, or rename its "
+            "columns"
+        )
     rows = load_archive(path, key=key if is_sealed(path) else None, columns=known or None)
     others = [name for name in names if name not in rows and name not in rows.index.names]
     return rows.assign(**dict.fromkeys(others))  # a plan refuses them by their names

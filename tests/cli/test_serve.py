@@ -142,7 +142,7 @@ def test_the_password_is_asked_for_twice_at_a_terminal_and_not_echoed(data):
     command = ["-m", "memframe", "service", "add-user", "a@b.example", "--data", str(data)]
     with pexpect.spawn(sys.executable, command, encoding="utf-8", timeout=20) as terminal:
         terminal.logfile_read = seen = io.StringIO()
-        for prompt in ("Password: ", "Repeat for confirmation: "):
+        for prompt in ("Password (8 to 1024 characters): ", "Repeat for confirmation: "):
             terminal.expect_exact(prompt)
             terminal.sendline("long enough")
         terminal.expect(pexpect.EOF)
