@@ -19,10 +19,10 @@ from urllib.parse import quote
 import pandas as pd
 
 from memframe.audit.evidence import FINDERS, is_sensitive
-from memframe.audit.identity import ROLES
+from memframe.audit.identity import RELATIVE_CHECKS
 from memframe.display import printable
 from memframe.frames import READ
-from memframe.report.words import PROPOSAL_WORDS, words_of
+from memframe.report.words import PROPOSAL_WORDS, check_words_of
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
@@ -68,7 +68,7 @@ def sarif_json(findings: pd.DataFrame, memories: pd.DataFrame, checks: Sequence[
 
 
 def _rule_of(check: str) -> dict[str, Any]:
-    words = words_of(check)
+    words = check_words_of(check)
     about = {"text": words.about or words.title}
     return {"id": check, "shortDescription": {"text": words.title}, "fullDescription": about, "help": about}
 
@@ -84,7 +84,13 @@ def _iter_results(
     plain = found.astype(object).where(found.notna(), None)
     for finding in plain.to_dict("records"):
         check, kind, memory_id, field = (finding[name] for name in ("check", "kind", "id", "field"))
-        key = (check, "" if check in ROLES else kind, field, _uri_of(places[memory_id][0]), texts[memory_id])
+        key = (
+            check,
+            "" if check in RELATIVE_CHECKS else kind,
+            field,
+            _uri_of(places[memory_id][0]),
+            texts[memory_id],
+        )
         result = {
             "ruleId": check,
             "level": LEVELS[finding["severity"]],
@@ -96,8 +102,8 @@ def _iter_results(
         if check in rules:
             result["ruleIndex"] = rules[check]
         if finding["related_id"] in places and finding["related_id"] != memory_id:
-            beside = _location_of(*places[finding["related_id"]])
-            result["relatedLocations"] = [beside | {"message": {"text": "Seen beside this memory."}}]
+            related = _location_of(*places[finding["related_id"]])
+            result["relatedLocations"] = [related | {"message": {"text": "Seen beside this memory."}}]
         yield result
 
 
@@ -106,9 +112,7 @@ def _message_of(finding: Mapping[Any, Any]) -> str:
     what = printable(str(finding["kind"] or "finding").replace("_", " "))
     field = f" in {printable(finding['field'])}" if finding["field"] else ""
     proposed = PROPOSAL_WORDS.get(finding["action"])
-    return (
-        f"{words_of(finding['check']).title}: {what}{field}.{f' Proposed: {proposed}.' if proposed else ''}"
-    )
+    return f"{check_words_of(finding['check']).title}: {what}{field}.{f' Proposed: {proposed}.' if proposed else ''}"
 
 
 def _location_of(file: str, line: int | None) -> dict[str, Any]:

@@ -71,7 +71,7 @@ MAX_WIDTH, INDENT = 120, "    "
 MAX_PARAGRAPH = 2_000
 """Characters of what is printed about a memory beside its texts, such as its tags."""
 
-ROLES = {"goes": "goes", "stays": "stays", "changes": "changes", "about": "is about"}
+ROLE_WORDS = {"goes": "goes", "stays": "stays", "changes": "changes", "about": "is about"}
 
 
 @click.command("review")
@@ -351,7 +351,7 @@ def _print(shown: Detail) -> None:
     _echo(f"{shown.heading}  {shown.id}", bold=True)
     _echo(shown.reason)
     for member in shown.members:
-        _echo(f"{ROLES[member.role]}: {' · '.join(member.facts)}", "  ", dim=True)
+        _echo(f"{ROLE_WORDS[member.role]}: {' · '.join(member.facts)}", "  ", dim=True)
         for field in member.fields:
             for line in _wrap(field.pieces, _width() - len(INDENT)):
                 click.echo(INDENT + line)

@@ -68,11 +68,11 @@ from memframe.fleet.work import (
     DATED,
     FINDINGS,
     FINDINGS_FILE,
-    KINDS,
     LISTING,
     MEMORIES,
     NIGHT,
     OUTCOME_DTYPES,
+    RESULT_KINDS,
     SETTLED_COUNTS,
     FleetUser,
     UserResult,
@@ -310,12 +310,12 @@ class FleetFolder:
         """
         forgotten = []
         for user_id in filter(can_name_folder, user_ids):
-            places = [self.place(kind, user_id) for kind in KINDS]
+            places = [self.place(kind, user_id) for kind in RESULT_KINDS]
             half_written = [one for place in places for one in place.parent.glob(f".{place.name}.????????*")]
-            there = [place for place in (*places, *half_written) if place.is_dir()]
-            for place in there:
+            existing = [place for place in (*places, *half_written) if place.is_dir()]
+            for place in existing:
                 shutil.rmtree(place)
-            forgotten += [user_id] if there else []
+            forgotten += [user_id] if existing else []
         return forgotten
 
     def archive(self, user_id: str) -> Path:
@@ -344,7 +344,7 @@ class FleetFolder:
         if not self.path.parent.is_dir():
             raise FrameError(f"The folder {self.path.parent} does not exist: create it, or choose another.")
         self.path.mkdir(mode=0o700, exist_ok=True)
-        ours = {OUTCOMES_FILE, NIGHTS, *KINDS}
+        ours = {OUTCOMES_FILE, NIGHTS, *RESULT_KINDS}
         strange = [
             entry.name for entry in self.path.iterdir() if entry.name not in ours and entry.name[0] != "."
         ]

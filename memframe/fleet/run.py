@@ -33,7 +33,7 @@ from memframe.fleet.folder import BEGUN, ENDED, OUTCOMES_FILE, FleetFolder, can_
 from memframe.fleet.per_user import PerUser
 from memframe.fleet.processes import worker_processes
 from memframe.fleet.work import (
-    KINDS,
+    RESULT_KINDS,
     FleetUser,
     UserResult,
     Work,
@@ -166,7 +166,7 @@ def _find_erased(client: Client, folder: FleetFolder, requests: Sequence[AccessR
     request_ids = {request.id for request in requests}
     named = folder.outcomes.dropna(subset=["user_id", "request_id"])
     request_of = dict(zip(map(canonical_id, named["user_id"]), named["request_id"], strict=True))
-    held = sorted({folder.user_of(place) for kind in KINDS for place in folder.folders(kind)})
+    held = sorted({folder.user_of(place) for kind in RESULT_KINDS for place in folder.folders(kind)})
     absent = [one for one in held if one not in user_ids and request_of.get(one) not in request_ids]
     if absent and absent == held:
         users = number_of(len(held), "user", "users")

@@ -20,14 +20,14 @@ from memframe.audit.text import redaction_mark
 from memframe.display import escape_invisible, number_of
 from memframe.plan import Plan
 from memframe.plan.change import Value, mask
-from memframe.report.words import words_of
+from memframe.report.words import check_words_of
 from memframe.review.desk import Review
 from memframe.review.proposals import LAST_EFFECTS, Proposal
 from memframe.secret import MASK
 
 Role = Literal["goes", "stays", "changes", "about"]
 
-MAX_MEMBERS = 20
+MAX_SHOWN_MEMBERS = 20
 """Memories of a group that are shown; a group can be opened and decided one by one."""
 
 ACCEPTING = {
@@ -91,7 +91,7 @@ class Detail(Struct, frozen=True):
 
 def shown_ids(one: Proposal) -> tuple[str, ...]:
     """Return the ids of the memories that are shown: first those that stay."""
-    return (*one.keeps, *one.ids)[:MAX_MEMBERS]
+    return (*one.keeps, *one.ids)[:MAX_SHOWN_MEMBERS]
 
 
 def show_proposal(review: Review, proposal: str, *, reveal: bool = False) -> Detail:
@@ -112,7 +112,7 @@ def show_proposal(review: Review, proposal: str, *, reveal: bool = False) -> Det
     found = review.decision(one)
     item = one.first
     n = number_of(one.n_members, "memory", "memories")
-    title = words_of(item.check).title if not isinstance(review.origin, Plan) else "Planned"
+    title = check_words_of(item.check).title if not isinstance(review.origin, Plan) else "Planned"
     members = _show_changes(review.origin, one, reveal) if isinstance(review.origin, Plan) else None
     ids = [*one.keeps, *one.ids]
     found_in = {} if members is not None else review.hidden_of(shown_ids(one))
@@ -120,12 +120,14 @@ def show_proposal(review: Review, proposal: str, *, reveal: bool = False) -> Det
     if members is None:
         members = _show_memories(review, one, shown_ids(one), {} if reveal else hidden)
     names = {*one.ids}
-    said = Counter(
+    n_of_sentence = Counter(
         f"{other.first.check} ({other.first.kind}): {escape_invisible(other.first.reason)}"
         for other in review.proposals_of(names)
         if other.id != one.id
     )
-    others = tuple(sentence if n == 1 else f"{sentence} ({n:,} times)" for sentence, n in said.items())
+    others = tuple(
+        sentence if n == 1 else f"{sentence} ({n:,} times)" for sentence, n in n_of_sentence.items()
+    )
     targets = one.keeps if one.action in LAST_EFFECTS and one.keeps else one.ids
     fields = review.fields_of(targets[0]) if len(targets) == 1 else {}
     return Detail(
@@ -137,7 +139,7 @@ def show_proposal(review: Review, proposal: str, *, reveal: bool = False) -> Det
         decision=found.decision if found else "",
         note=escape_invisible(found.note) if found else "",
         members=tuple(members),
-        n_more=max(0, len(ids) - MAX_MEMBERS),
+        n_more=max(0, len(ids) - MAX_SHOWN_MEMBERS),
         others=others,
         has_secrets=any(hidden.values()),
         editable=fields,
@@ -151,7 +153,9 @@ def _show_memories(
     is_last = one.action in LAST_EFFECTS
     for memory_id in ids:
         fields = review.fields_of(memory_id)
-        role: Role = "stays" if memory_id not in one.ids else "goes" if is_last else "changes"
+        role: Role = "stays"
+        if memory_id in one.ids:
+            role = "goes" if is_last else "changes"
         values = {
             item.text: item.kind for item in one.items if item.id == memory_id and one.action == "redact"
         }
@@ -184,7 +188,7 @@ def _show_times(created_at: Value, updated_at: Value) -> Iterator[str]:
 
 
 def _show_changes(plan: Plan, one: Proposal, reveal: bool) -> Iterator[ShownMemory]:
-    for item in one.items[:MAX_MEMBERS]:
+    for item in one.items[:MAX_SHOWN_MEMBERS]:
         change = plan.records[item.row] if reveal else mask(plan.records[item.row])
         shown = []
         for name in {**change.before, **change.after}:
@@ -219,13 +223,14 @@ def _compare(text: str, other: str) -> list[Piece]:
     Piece(text='Ben likes tea', kind='moved')
     """
     found = _WORDS.findall(text)
-    mine, theirs = [_fold(word) for word, _ in found], [_fold(word) for word, _ in _WORDS.findall(other)]
-    elsewhere = {tuple(theirs[place : place + _RUN]) for place in range(len(theirs) - _RUN + 1)}
-    kinds: list[Any] = ["removed"] * len(mine)
-    for place in range(len(mine) - _RUN + 1):
-        if tuple(mine[place : place + _RUN]) in elsewhere:
+    folded = [_fold(word) for word, _ in found]
+    other_folded = [_fold(word) for word, _ in _WORDS.findall(other)]
+    elsewhere = {tuple(other_folded[place : place + _RUN]) for place in range(len(other_folded) - _RUN + 1)}
+    kinds: list[Any] = ["removed"] * len(folded)
+    for place in range(len(folded) - _RUN + 1):
+        if tuple(folded[place : place + _RUN]) in elsewhere:
             kinds[place : place + _RUN] = ["moved"] * _RUN
-    matcher = SequenceMatcher(None, mine, theirs, autojunk=len(mine) > 2_000)
+    matcher = SequenceMatcher(None, folded, other_folded, autojunk=len(folded) > 2_000)
     for start, _, n in matcher.get_matching_blocks():
         kinds[start : start + n] = ["same"] * n
     pieces = [Piece(text[: len(text) - len(text.lstrip())])] if text[:1].isspace() else []

@@ -26,19 +26,19 @@ from memframe.display import escape_invisible, number_of, printable
 from memframe.errors import MemframeError, PlanError
 from memframe.plan import Plan
 from memframe.plan.change import FIELDS, Value
-from memframe.report.words import words_of
+from memframe.report.words import check_words_of
 from memframe.review.desk import MAX_QUEUE_CHARS, Review
 from memframe.review.detail import Piece, show_proposal, shown_ids
 from memframe.review.progress import THRESHOLD
 from memframe.review.proposals import Point, Proposal
 
-MAX_CHARS = 5_000
+MAX_FIELD_CHARS = 5_000
 """Characters of a field that are shown before somebody asks for the whole."""
 
 MAX_PIECES = 5_000
 """Pieces of a field that a page draws without delay; the rest follows as one."""
 
-MAX_VALUES = 12
+MAX_FACET_VALUES = 12
 """Values of a facet that are listed, those of the most proposals first."""
 
 N_SEARCHED = 20
@@ -53,7 +53,13 @@ ASKS_OF_LIST = ("settle", "summary", "page", "show", "undo", "accept_rest")
 ASKS_OF_PROPOSAL = ("describe", "fields", "accept", "reject", "later", "reset", "edit", "split")
 """Requests about the proposal on the screen: likewise."""
 
-STATES = {"": "open", "accepted": "accepted", "edited": "edited", "rejected": "rejected", "later": "later"}
+STATE_WORDS = {
+    "": "open",
+    "accepted": "accepted",
+    "edited": "edited",
+    "rejected": "rejected",
+    "later": "later",
+}
 """Values of the facet of decisions."""
 
 _logger = logging.getLogger(__name__)
@@ -203,7 +209,7 @@ class Desk(AnyWidget):
         place = next(places, None)
         n_total = counts.total()
         n_decided = n_total - counts[""] - counts["later"]
-        said = [
+        by_state = [
             f"{counts[name]:,} {name}" for name in ("accepted", "edited", "rejected", "later") if counts[name]
         ]
         return {
@@ -211,7 +217,8 @@ class Desk(AnyWidget):
             "n_decided": n_decided,
             "n_shown": len(self._lists[view]),
             "place": place,
-            "progress": f"{n_decided:,} of {n_total:,} decided" + (f": {', '.join(said)}" if said else ""),
+            "progress": f"{n_decided:,} of {n_total:,} decided"
+            + (f": {', '.join(by_state)}" if by_state else ""),
             "preview": [self._preview()],
             "facets": self._count_values(filter, search.casefold().split()),
             **self._bound(None if place is None else self._lists[view][place].first),
@@ -254,7 +261,7 @@ class Desk(AnyWidget):
         return {"bound": sentence, "offer": offer if rest else None}
 
     def _kind_of(self, check: str) -> str:
-        return "Planned" if isinstance(self._review.origin, Plan) else words_of(check).title
+        return "Planned" if isinstance(self._review.origin, Plan) else check_words_of(check).title
 
     # ---- filters
 
@@ -288,7 +295,7 @@ class Desk(AnyWidget):
                 "tag": {tag for place in places for tag in texts.tag[place]},
                 "year": {texts.year[place] for place in places} - {""},
             }
-        return known | {"decision": {STATES[self._review.state(one)]}}
+        return known | {"decision": {STATE_WORDS[self._review.state(one)]}}
 
     def _misses(self, one: Proposal, chosen: Mapping[str, list[str]]) -> list[str]:
         """Return the facets by which a proposal is left out."""
@@ -317,7 +324,7 @@ class Desk(AnyWidget):
                 counts[name].update(values[name])
         groups = []
         for name in ("decision", "check", "kind", "source", "tag", "year"):
-            most = [value for value, _ in counts[name].most_common(MAX_VALUES)]
+            most = [value for value, _ in counts[name].most_common(MAX_FACET_VALUES)]
             listed = list(dict.fromkeys([*chosen.get(name, ()), *most]))
             rows = [
                 {
@@ -379,7 +386,7 @@ class Desk(AnyWidget):
                     "role": member.role,
                     "facts": member.facts,
                     "fields": [
-                        {"name": field.name, **fold_pieces(field.pieces, None if whole else MAX_CHARS)}
+                        {"name": field.name, **fold_pieces(field.pieces, None if whole else MAX_FIELD_CHARS)}
                         for field in member.fields
                     ],
                 }
@@ -462,7 +469,9 @@ def fold_pieces(pieces: Sequence[Piece], max_chars: int | None) -> dict[str, Any
 
 
 def _write(value: Value) -> str:
-    return "\n".join(value) if isinstance(value, tuple) else "" if value is None else str(value)
+    if value is None:
+        return ""
+    return "\n".join(value) if isinstance(value, tuple) else str(value)
 
 
 def _read(name: str, text: str) -> Value:
