@@ -447,8 +447,17 @@ def _find_user(deployment: Deployment, named: str) -> User:
 
 def _ask_password(*, from_stdin: bool) -> Secret:
     if not from_stdin and sys.stdin.isatty():
-        return Secret(click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True))
+        return Secret(
+            click.prompt(
+                "Password (8 to 1024 characters)", hide_input=True, confirmation_prompt=True, err=True
+            )
+        )
     try:
-        return Secret(sys.stdin.buffer.readline().decode().rstrip("\r\n"))
+        line = sys.stdin.buffer.readline().decode().rstrip("\r\n")
     except UnicodeDecodeError:
         raise ConfigError("the password on standard input is not text in UTF-8; send it as UTF-8") from None
+    if not line:
+        raise ConfigError(
+            "there is no password on standard input: send 8 to 1024 characters, or run the command in a terminal"
+        )
+    return Secret(line)

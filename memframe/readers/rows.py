@@ -268,7 +268,11 @@ class Collector:
             kept = (f"{key} ({n:,})" for key, n in self._vectors.items())
             yield f"Lists of numbers that are not kept: {', '.join(kept)}."
         for what, n, noun in (
-            ("Not read as a time, but kept beside", self._n_unreadable, ("value", "values")),
+            (
+                "Kept as text, as they are no times such as 2026-02-01",
+                self._n_unreadable,
+                ("value", "values"),
+            ),
             ("Outdated, as their source says", report["outdated"], ("memory", "memories")),
             ("With half a character (a lone surrogate), shown as U+FFFD", n_broken, ("memory", "memories")),
             ("Changed to what a service takes", self.n_tags_cut, ("tag", "tags")),
