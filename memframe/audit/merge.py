@@ -26,7 +26,7 @@ from memframe.audit.lexicon import CALENDAR, CLASSES, LIGHT, class_of, is_number
 from memframe.audit.planted import with_hidden
 from memframe.audit.rules import load_rules
 from memframe.audit.similarity.cluster import Clusters
-from memframe.audit.spelling import find_rewritten
+from memframe.audit.spelling import find_respelled
 from memframe.audit.text import Memories, MemoryTexts, with_all_columns
 from memframe.audit.tokenize import contents_of, words_of
 from memframe.fields import MEMORY_FIELDS, TEXT_FIELDS
@@ -415,7 +415,7 @@ class Merging:
         if any(values.get(name) not in (None, grown[name]) for name in TEXT_FIELDS):
             breaks_off = copy is not None and copy.kind == "truncated"
             if any(
-                find_rewritten(str(values.get(name) or ""), str(grown[name] or ""), breaks_off=breaks_off)
+                find_respelled(str(values.get(name) or ""), str(grown[name] or ""), breaks_off=breaks_off)
                 for name in TEXT_FIELDS
             ):
                 return (
