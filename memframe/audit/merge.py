@@ -48,7 +48,7 @@ _KEEP_BOTH, _JOINED, _TAKE_HIGHEST = (
 
 _LETTERS = re.compile(r"[^\W\d_]+")
 _IDENTIFIER = re.compile(r"`[^`\n]{1,100}`|(?<!\S)(?=\S*\d)\S*[^\W_][-./_:@][^\W_]\S*")
-"""What stands in a span of code, and words with a digit of which signs join the parts."""
+"""Spans of code, and words with a digit of which signs join the parts."""
 _CAPITALISED = re.compile(r"(?<![^\W\d_])[^\W\d_a-z][^\W\d_]*")
 """Words of letters that do not begin with one of the small ones that are most frequent."""
 _STARTS_SENTENCE = re.compile(r"(?:^|[.!?:;\n\u2026\u2013\u2014-]\s*|[\"'\u201c\u00ab(\[*#>]\s*)$")
