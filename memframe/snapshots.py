@@ -29,7 +29,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from msgspec import Struct
 
-from memframe.errors import ConfigError, FrameError
+from memframe.errors import ConfigError, FrameError, Hint
 from memframe.files import expand_path, raise_os_errors_as
 
 SNAPSHOTS = "_history"
@@ -306,8 +306,11 @@ def find_as_of(snapshots: Sequence[Snapshot], as_of: object) -> Snapshot:
     before = [one for one in snapshots if one.taken_at <= moment]
     if not before:
         raise FrameError(
-            f"The first snapshot was taken at {format_moment(snapshots[0].taken_at)}, after as_of={as_of!r:.60}: "
-            "choose a later time; list_snapshots shows them all."
+            f"The first snapshot was taken at {format_moment(snapshots[0].taken_at)}, after {str(as_of)!r:.60}",
+            hint=Hint(
+                "choose a later time; list_snapshots shows them all",
+                "choose a later time; memframe history shows them all",
+            ),
         )
     return before[-1]
 

@@ -117,16 +117,36 @@ def parse(command, arguments, parent=None):
         parse(inner, rest, context)
 
 
-@pytest.mark.parametrize("page", [pytest.param(page, id=str(page.relative_to(ROOT))) for page in PAGES])
-def test_links_lead_to_files(page):
-    links = re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text("utf-8"))
-    missing = [
-        link
-        for link in links
-        if not (page.parent / link).exists()
-        and not (ROOT / "notebooks" / link.partition("tutorials/")[2]).is_file()
-    ]
+TEXTS = sorted({*PAGES, *ROOT.glob("*.md")})
+
+
+def headings(page):
+    """The anchors of a page, as hosts and the site make them of its headings."""
+    titles = re.findall(r"^#+ (.+)$", page.read_text("utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", [pytest.param(page, id=str(page.relative_to(ROOT))) for page in TEXTS])
+def test_links_lead_to_files_and_headings(page):
+    missing = []
+    for link in re.findall(r"\]\((?!https?:)([^)]+)", page.read_text("utf-8")):
+        name, _, anchor = link.partition("#")
+        path = page.parent / name if name else page
+        if not path.exists():
+            path = ROOT / "notebooks" / name.partition("tutorials/")[2]
+        if not path.is_file() or (anchor and anchor not in headings(path)):
+            missing.append(link)
     assert missing == []
+
+
+@pytest.mark.parametrize("page", [pytest.param(page, id=str(page.relative_to(ROOT))) for page in TEXTS])
+def test_commands_that_prove_something_name_files(page):
+    commands = re.findall(r"`((?:pytest|python) [^`]+)`", page.read_text("utf-8"))
+    named = re.findall(r"(?:^| )((?:tests|benchmarks|docs)/[\w/.]+)", "\n".join(commands), re.MULTILINE)
+    named += [
+        name.replace(".", "/") + ".py" for name in re.findall(r"python -m (tests[\w.]*)", "\n".join(commands))
+    ]
+    assert [name for name in named if not (ROOT / name).exists() and not name.startswith("docs/_build")] == []
 
 
 def test_the_pages_of_the_api_have_every_public_name():

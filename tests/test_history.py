@@ -170,7 +170,7 @@ def test_a_text_means_the_end_of_what_it_names(kept):
     assert kept.load(as_of=day)["id"].tolist() == ["m3"]
     assert kept.load(as_of=f"{day} 02:00")["id"].tolist() == ["m2"]
     assert kept.load(as_of=f"{day} 04:10+02:00")["id"].tolist() == ["m2"]
-    with pytest.raises(FrameError, match=r"The first snapshot was taken at .* after as_of='2020'"):
+    with pytest.raises(FrameError, match=r"The first snapshot was taken at .* after '2020'"):
         kept.load(as_of="2020")
     with pytest.raises(ConfigError, match="as_of='noon': give a time such as"):
         kept.load(as_of="noon")

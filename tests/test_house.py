@@ -408,6 +408,17 @@ def test_the_name_of_a_constant_or_function_has_one_meaning():
     assert several.keys() >= SEVERAL_MEANINGS, "strike out what has one meaning now"
 
 
+def test_a_choice_between_three_things_is_a_statement():
+    def nested(path):
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.IfExp):
+                parts = (node.test, node.body, node.orelse)
+                if any(isinstance(each, ast.IfExp) for part in parts for each in ast.walk(part)):
+                    yield f"line {node.lineno}"
+
+    assert breaches(nested) == {}
+
+
 def names_defined(tree):
     """Yield the names of the functions and constants of a module."""
     for node in tree.body:

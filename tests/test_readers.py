@@ -513,6 +513,7 @@ BAD = [
     ("numbers of two kinds", CLAUDE_MEM | {"totalSummaries": 9}, "states 12 entries and holds 4"),
     ("one number of two of text", CLAUDE_MEM | {"totalSummaries": "x"}, "an invalid number of entries"),
     ("a bank without its documents", packed(**{"manifest.json": BANK["manifest.json"]}), "states 3 entries and holds 0"),
+    ("an object without keys", {}, "of no known format .*needs lines such as"),
     ("a package", {"name": "tea", "version": "1.0", "description": "Of tea", "language": "en", "repository": {"url": "x"}}, "of no known format: its keys are name, version"),
     ("a profile of numbers", {"preferences": {"a": 1, "since": "2019-05-01"}}, "its keys are preferences"),
     ("count of text", SERVICE | {"export_metadata": {"total_memories": "x"}}, "an invalid number of entries"),
@@ -549,13 +550,24 @@ BAD = [
     ("damaged parquet", parquet([TEA])[:-9], "is a damaged Parquet file"),
     ("bomb", BOMB, "grows more than 200 times"),
     ("bomb in gzip", gzip.compress(b" " * 3_000_000), "grows more than 200 times"),
-    ("archive in an archive", packed(**{"inner.zip": packed(**{"memories.json": CLAUDE})}), "of no known format"),
+    ("archive in an archive", packed(**{"inner.zip": packed(**{"memories.json": CLAUDE})}), "holds no file that can be read"),
     ("references", "---\na: &a [x]\nb: *a\n---\ntext", "frontmatter of .* is not YAML"),
     ("a list as frontmatter", "---\n- a\n---\ntext", "not a list of keys and values"),
     ("python in YAML", "---\na: !!python/object/apply:os.system [ls]\nb: ]\n---\n", "is not YAML"),
     ("deep frontmatter", f"---\na: {'[' * 400_000}\n---\ntext", "is not YAML"),
     ("long frontmatter", f"---\na: {'x' * 1_100_000}\n---\ntext", "is not YAML"),
 ]  # fmt: skip
+
+
+def test_an_empty_folder_and_a_damaged_parquet_file_are_refused_for_what_they_are(tmp_path):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "a.parquet").write_bytes(b"\xc3\x28\x00")
+    for name, words in (
+        ("empty", "holds no file that can be read"),
+        ("a.parquet", "is not Parquet: it was cut off"),
+    ):
+        with pytest.raises(mf.FrameError, match=words):
+            mf.read_memories(tmp_path / name)
 
 
 @pytest.mark.parametrize(("name", "content", "words"), BAD, ids=[case[0] for case in BAD])
@@ -639,7 +651,7 @@ def test_what_a_reader_does_not_know_is_kept_beside():
     assert report["not_kept"] == {"embedding": 1}
     assert (report["times"]["missing"], report["times"]["unreadable"]) == (1, 1)
     assert "None of them has a date." in report["summary"]
-    assert "Not read as a time, but kept beside: 1 value." in report["summary"]
+    assert "Kept as text, as they are no times such as 2026-02-01: 1 value." in report["summary"]
 
 
 @pytest.mark.parametrize(("factor", "unit"), [(1, "seconds"), (10**3, "milliseconds"), (10**6, "microseconds"), (10**9, "nanoseconds")])  # fmt: skip

@@ -125,12 +125,21 @@ def refuse_repeated(directory: RunDirectory, cipher: LocalCipher, plan: Plan) ->
     note = directory.of_plan(plan.id)
     if note is not None:
         begun, away = "this plan was already applied, or its run was interrupted", _explain_absence(note)
+        again = "to repeat it instead, make a new plan"
         if note.is_purged:
             raise PlanError(
-                f"{begun}, and its journal was purged since, as the run was finished: to repeat it, make a new plan"
+                "this plan was already applied, and the journal of its run was purged since: to repeat it, make a new "
+                "plan"
             )
+        if away is None and directory.is_finished(note):
+            path = str(note.place)
+            undo = Hint(
+                f"plan_undo(access, {path!r}) plans to undo it",
+                f"memframe undo {shlex.quote(path)} plans to undo it",
+            )
+            raise PlanError("this plan was already applied", hint=undo + f"; {again}")
         if away is None:
-            raise PlanError(begun, hint=resume_hint(note.place) + "; to repeat it instead, make a new plan")
+            raise PlanError(begun, hint=resume_hint(note.place) + f"; {again}")
         look = "; if it is lost, check the memories first, as all or part of it may have been written; then "
         hint = resume_hint(note.journal or "PATH") + look + _forget_hint(note)
         raise PlanError(f"{begun}, and {away}", hint=hint)

@@ -43,7 +43,7 @@ from memframe.archive.table import (
     table_of_records,
     wrong_column,
 )
-from memframe.errors import FrameError, MemframeError
+from memframe.errors import FrameError, Hint, MemframeError
 from memframe.fields import COLUMNS_VERSION
 from memframe.files import raise_os_errors_as
 from memframe.frames import NAMES, TEXT
@@ -130,7 +130,10 @@ def _rows_of_array(path: Path) -> _Rows:
         yield from enumerate(msgspec.json.decode(text, type=list[dict[str, Any]]), 1)
     except _NO_JSON:
         raise FrameError(
-            f"{path} is not a JSON array of memories: it is damaged, or of another system."
+            f"{path} is not a JSON array of memories, but damaged or of another system",
+            hint=Hint(
+                "read_memories(path) reads those of others", "memframe audit --file reads those of others"
+            ),
         ) from None
 
 
@@ -216,6 +219,7 @@ def _open_csv(path: Path) -> OpenedFile:
 
 
 def _read_csv(path: Path, fields: Sequence[str], columns: Sequence[str]) -> pa.Table:
+    """Read some columns of a CSV file with all these fields; lists and unknown columns come as text."""
     kinds = {name: kind for name, kind in ARCHIVE_SCHEMA.items() if kind != NAMES.arrow}
     try:
         with open_by_bytes(path) as file:

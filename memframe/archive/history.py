@@ -121,7 +121,7 @@ def read_as_of(path: Path, key: Key | None, columns: Sequence[str] | None, as_of
             f"{path} keeps no snapshots, so its past is not known",
             hint=Hint(
                 "leave out as_of=; refresh_archive(..., keep=True) keeps them from now on.",
-                "leave out --as-of; memframe export --refresh --keep keeps them from now on.",
+                "leave out --as-of, --since and --until; memframe export --refresh --keep keeps them from now on.",
             ),
         )
     snapshot = find_as_of(snapshots, as_of)

@@ -221,19 +221,21 @@ def _find_members(texts: MemoryTexts, pairs: SimilarPairs) -> Iterator[_Member]:
         ]
     rows = texts.memories.iloc[pairs.rows[as_full]]
     penalty = wording_penalty(rows["content"].tolist()) + [comparer.n_slips(place) for place in as_full]
-    first = dict(zip(as_full, precedence(rows, -np.floor(penalty), penalty).tolist(), strict=True))
+    rank_of = dict(zip(as_full, precedence(rows, -np.floor(penalty), penalty).tolist(), strict=True))
     best: dict[int, Difference] = {}
     for left, right, difference in pairs.pairs.that_are("near").each():
         for place in (left, right):
             if place not in best or difference.score > best[place].score:
                 best[place] = difference
     for group in groups:
-        keeper = min((place for place in group if place in first), key=first.__getitem__)
+        keeper = min((place for place in group if place in rank_of), key=rank_of.__getitem__)
         yield _Member(keeper, keeper, len(group), "keeper", 1.0)
         for place in group:
             if place != keeper:
                 difference = comparer.compare(*sorted((place, keeper)))
-                if difference.relation != "near":
+                if (
+                    difference.relation != "near"
+                ):  # it is near another member, and through that one the keeper
                     difference = best.get(place, difference)
                 kind = difference.kind if difference.relation == "near" else "spelling"
                 yield _Member(place, keeper, len(group), kind, difference.score)

@@ -343,12 +343,14 @@ def _detect_emptiness(text: str, matched: Groups = frozenset()) -> Sign | None:
 _MACHINE = frozenset().union(*(_WORDS[name] for name in ("subjects", "things", "states", "around_states")))
 _NAMED = re.compile(r"'[^'\n]{1,60}'|\"[^\"\n]{1,60}\"|`[^`\n]{1,60}`|\[[^\]\n]{1,60}\]|https?://\S{1,200}")
 _TOKEN = re.compile(r"[^\s,;:!?()]+")
+# a number with its marks, an identifier with a sign within it, or signs that stand for a state
 _NUMBER = re.compile(
     r"\W{0,9}[0-9][\w.:/%+-]{0,80}|[a-z][\w.-]{0,80}[_/#@.=-][\w./#@=-]{0,80}\w|[-–—=+*%|✓✔✅❌⚠️🟢…]+"
 )
 _CLOCK = re.compile(
     r"[0-9]{1,2}:[0-9]{2}|[0-9]{4}-[0-9]{2}-[0-9]{2}|(?<![0-9])[0-9]{10}(?:[0-9]{3})?(?![0-9])"
 )
+"""A time of day, a date, or a Unix time in seconds or milliseconds."""
 _LONGEST_REPORT, _MAX_TOKENS, _MAX_LINES = 400, 48, 2
 """Most characters, words and line ends of a report: what is longer tells more than a state."""
 _MIN_KNOWN = 0.86

@@ -111,9 +111,9 @@ class WordCounts:
     @cached_property
     def common(self) -> frozenset[str]:
         """Words that some memory writes in lower case within a sentence, and that are therefore no names."""
-        words: set[str] = set()
-        for text in self._texts.memories["content"].dropna().unique():  # one list of all words would be large
-            words.update(_LETTERS.findall(text))
+        contents = self._texts.memories["content"].dropna().unique()
+        parts = {part for text in contents for part in text.split()}  # one list of all words would be large
+        words = {word for part in parts for word in _LETTERS.findall(part)}
         return frozenset(_fold_word(word) for word in words if word[0].islower())
 
 
@@ -286,7 +286,7 @@ class Merging:
         apart: Collection[frozenset[str]],
     ) -> None:
         texts = MemoryTexts.of(memories)
-        self._memories = texts.memories
+        self._prepared = texts
         self._values = values
         self._taken = taken
         self._apart_from: defaultdict[str, set[str]] = defaultdict(set)
@@ -310,7 +310,7 @@ class Merging:
         self._copies = {copy.id: copy for copy in found}  # of several the one that compares most
         groups = _group_copies(found)
         self._conditions = _read_conditions(
-            self._memories, [member for group in groups for member in group if member in self._values]
+            self._prepared, [member for group in groups for member in group if member in self._values]
         )
         clusters = [
             [
@@ -345,7 +345,8 @@ class Merging:
         rank: dict[str, int] = {}
         for keeper, check in chosen:
             rank[keeper] = min(rank.get(keeper, _LAST), _RANKS.get(check, _LAST))
-        rows = self._memories.drop_duplicates("id").set_index("id", drop=False).reindex(list(members))
+        memories = self._prepared.memories
+        rows = memories.drop_duplicates("id").set_index("id", drop=False).reindex(list(members))
         n_values = np.array([self._texts.n_values((member, "content")) for member in members], np.float64)
         penalty = wording_penalty([str(self._values[member].get("content") or "") for member in members])
         places = precedence(with_all_columns(rows), n_values - np.floor(penalty) / _MAX_PENALTY, penalty)
@@ -454,16 +455,17 @@ _IDENTITY = frozenset([*MEMORY_KINDS, "origin_id", "place", "file", "line", "con
 """Columns that merging treats by their rules, or that tell rows apart."""
 
 
-def _read_conditions(memories: pd.DataFrame, ids: Sequence[str]) -> dict[str, _Conditions]:
-    rows = memories.drop_duplicates("id")
-    rows = rows[rows["id"].isin(set(ids))]
+def _read_conditions(texts: MemoryTexts, ids: Sequence[str]) -> dict[str, _Conditions]:
+    all_ids = texts.memories["id"]
+    chosen = texts.take(np.flatnonzero((~all_ids.duplicated() & all_ids.isin(set(ids))).to_numpy(bool)))
+    rows = chosen.memories
     names = [name for name in rows.columns if name not in _IDENTITY]
     columns = [[None if is_nothing(cell) else repr(cell) for cell in rows[name].tolist()] for name in names]
     cells = zip(*columns, strict=True) if names else ((),) * len(rows)
     return {
         memory_id: _Conditions(is_planted, day, dict(zip(map(str, names), row, strict=True)))
         for memory_id, is_planted, day, row in zip(
-            rows["id"], with_hidden(rows).tolist(), _days_of(rows), cells, strict=True
+            rows["id"], with_hidden(chosen).tolist(), _days_of(rows), cells, strict=True
         )
     }
 
@@ -495,7 +497,7 @@ _HIGHEST = {field.name: field.highest for field in MEMORY_FIELDS}
 
 # ---- equal events of several days
 
-_STANDING = load_rules("standing")
+_DAY, _STANDING, _PASSING = map(load_rules("standing").only, ("day", "standing", "passing"))
 _MIN_WORDS_ONCE = 25
 """Words from which on nobody writes the same text of another day."""
 
@@ -508,8 +510,7 @@ def may_recur(text: str) -> bool:
     >>> [may_recur(text) for text in ("Took 400 mg ibuprofen.", "Ada likes tea.", "Took a pill on 3 May 2026.")]
     [True, False, False]
     """
-    groups = {match.rule.group for match in _STANDING.find(text)}
-    return "day" not in groups and ("standing" not in groups or "passing" in groups)
+    return not any(_DAY.find(text)) and (not any(_STANDING.find(text)) or any(_PASSING.find(text)))
 
 
 class _Holder:

@@ -145,12 +145,12 @@ def audit_memories(
         functions |= {_name_of(rules.check): _on_frame(partial(_run_own_check, rules.check))}
     with gc_paused():
         parts = {check: find(texts) for check, find in functions.items()}
-    findings = join_findings(parts.values())
-    if "content_error" in memories.columns:
-        # what could not be opened is not changed: a cleanup leaves it as it is
-        is_closed = findings["id"].isin(memories["id"][memories["content_error"].notna()])
-        findings["action"] = findings["action"].mask(is_closed & (findings["action"] != "none"), "review")
-    findings = settle_proposals(_strip_unless_repeated(findings, texts), texts)
+        findings = join_findings(parts.values())
+        if "content_error" in memories.columns:
+            # what could not be opened is not changed: a cleanup leaves it as it is
+            is_closed = findings["id"].isin(memories["id"][memories["content_error"].notna()])
+            findings["action"] = findings["action"].mask(is_closed & (findings["action"] != "none"), "review")
+        findings = settle_proposals(_strip_unless_repeated(findings, texts), texts)
     judgement = Judgement()
     if not isinstance(given[1], int) or judge_limit < 0:
         raise ConfigError(f"judge_limit={judge_limit!r:.60}: give a whole number from 0")
@@ -398,10 +398,10 @@ def _describe_columns(memories: pd.DataFrame) -> Iterator[str]:
     absent = [name for name in (*TEXT_FIELDS, "tags", "source", "created_at") if name not in memories.columns]
     if absent:
         yield f"Columns that the frame does not have: {', '.join(absent)}."
-    if beside := [
+    if unknown := [
         name for name in memories.columns if name not in _KNOWN_COLUMNS and _has_texts(memories[name])
     ]:
-        yield f"Columns that are no fields of a memory: {', '.join(printable(str(name)) for name in beside)}."
+        yield f"Columns that are no fields of a memory: {', '.join(printable(str(name)) for name in unknown)}."
 
 
 def _has_texts(column: pd.Series[Any]) -> bool:

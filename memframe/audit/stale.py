@@ -24,6 +24,8 @@ from memframe.audit.lexicon import MONTHS, WEEKDAYS, without_accents
 from memframe.audit.rules import Rule, load_fragment, load_rules
 from memframe.audit.text import Memories, MemoryTexts
 
+_TABLE = load_rules("stale")
+
 _FAR_AHEAD_DAYS = 270
 """A day without a year that would be further off than that was meant as the last one, not as the next."""
 _THIS = frozenset(
@@ -120,15 +122,14 @@ def _find_expired(prepared: MemoryTexts, now: pd.Timestamp) -> pd.DataFrame:
     if not len(dated):
         return list_findings(())
     written, texts = created.iloc[dated].dt.date.tolist(), content.take(pa.array(dated))
-    table = load_rules("stale")
     mentions = [
         (place, mention)
-        for place, rules in table.only("time").candidates(texts)
+        for place, rules in _TABLE.only("time").candidates(texts)
         for mention in _find_mentions(texts[place].as_py(), written[place], rules)
         if mention.until < today
     ]
     sentences = list(dict.fromkeys(mention.sentence for _, mention in mentions))
-    groups = table.groups_in(pa.array(sentences, pa.large_string()), "recurs", "past", "ahead")
+    groups = _TABLE.groups_in(pa.array(sentences, pa.large_string()), "recurs", "past", "ahead")
     kinds_of = dict(zip(sentences, groups, strict=True))
     ids, found = prepared.ids, []
     for place, of_text in groupby(mentions, key=itemgetter(0)):
@@ -296,6 +297,7 @@ _REACH = 1_000
 """Characters before and after an expression in which its sentence and quotation begin and end."""
 _SHORTEST_STATEMENT = 8
 _STATEMENT_END = re.compile(r"\n|[.!?;](?= )")
+(_BEGINS,) = _TABLE.only("begins").rules
 
 
 class _Mention(NamedTuple):
@@ -312,7 +314,6 @@ class _Mention(NamedTuple):
 
 def _find_mentions(text: str, written: date, rules: Iterable[Rule]) -> Iterator[_Mention]:
     """Yield the expressions of time in a text that may lie ahead, but for quoted ones and those of a beginning."""
-    (begins,) = load_rules("stale").only("begins").rules
     for rule in rules:
         until = str(rule.options["until"])
         for match in rule.regex.finditer(text):
@@ -322,7 +323,7 @@ def _find_mentions(text: str, written: date, rules: Iterable[Rule]) -> Iterator[
                 else _UNTIL[until](match, written)
             )
             before = text[max(0, match.start() - _REACH) : match.start()]
-            if day is None or day < written or _is_quoted(before) or begins.regex.search(before[-20:]):
+            if day is None or day < written or _is_quoted(before) or _BEGINS.regex.search(before[-20:]):
                 continue
             sentence = _sentence(before, match[0], text[match.end() : match.end() + _REACH])
             yield _Mention(rule, match.start(), match.end(), day, before, sentence)

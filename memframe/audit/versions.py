@@ -26,6 +26,7 @@ from memframe.audit.evidence import SensitiveTexts, describe_difference
 from memframe.audit.findings import Finding, list_findings
 from memframe.audit.keeper import age_order
 from memframe.audit.similarity.cluster import Clusters, Link, SimilarPairs, similar_pairs
+from memframe.audit.similarity.minhash import distinct
 from memframe.audit.superseded import find_names, find_replacements
 from memframe.audit.text import Memories, MemoryTexts, Rows
 from memframe.audit.tokenize import Words, words_of
@@ -362,6 +363,6 @@ def _count_heavy(words: Words) -> Rows:
     is_character = (len(name) == 1 and not name.isascii() for name in words.classes)
     half = np.fromiter((2 - alone for alone in is_character), np.int64, len(words.classes))
     heavy = words.heavy()
-    keys = np.unique(words.rows()[heavy] * len(words.classes) + words.class_ids[heavy])
+    keys = distinct(words.rows()[heavy] * len(words.classes) + words.class_ids[heavy])
     rows, class_ids = np.divmod(keys, max(1, len(words.classes)))
     return np.bincount(rows, weights=half[class_ids], minlength=len(words)).astype(np.int64) // 2

@@ -86,6 +86,10 @@ def request_new(reason: str, local: bool, wait_s: float | None) -> None:
     from standard input). The user then approves or rejects the request on the dashboard, which is at /dashboard if
     memframe runs the service. With --wait, waits for that decision, and exits with 5 unless the user approves.
     """
+    if not reason.strip():
+        raise click.UsageError(
+            "--reason is empty: say why you need the memories, so that the user can decide."
+        )
     flow = OAuthFlow()
     if local:
         tokens = flow.run_local(show=_print_address)
@@ -96,8 +100,8 @@ def request_new(reason: str, local: bool, wait_s: float | None) -> None:
         asked = client.create_access_request(tokens.memory_key, reason)
         if wait_s is not None:
             remark(
-                f"{asked.id}: waiting for the user's decision on the dashboard "
-                f"(a service of memframe has it at {flow.auth_url}/dashboard)"
+                f"{asked.id}: waiting for the user's decision on the dashboard of the service "
+                f"(of memframe's own: {flow.auth_url}/dashboard)"
             )
             asked = wait_for_decision(client, asked.id, timeout_s=wait_s)
     _print_request(asked, must_be_approved=wait_s is not None)

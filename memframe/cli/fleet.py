@@ -235,7 +235,7 @@ MAX_USERS = 20
 
 def _lines_of_comparison(compared: Comparison, tables: Mapping[str, pd.DataFrame]) -> Iterator[str]:
     """Yield the counts, and new, gone and settled findings by user, most severe first."""
-    yield ", ".join(f"{n:,} {name}" for name, n in compared.counts.items())
+    yield "Findings: " + ", ".join(f"{n:,} {name}" for name, n in compared.counts.items())
     for name, counted in tables.items():
         rank = counted["severity"].map({each: -place for place, each in enumerate(SEVERITIES)})
         worst_first = counted.assign(rank=rank).sort_values(

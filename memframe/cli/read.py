@@ -45,7 +45,7 @@ from memframe.frames import READ
 from memframe.load import load_memories, load_tags
 from memframe.readers import join_reads, read_memories
 from memframe.report.overview import describe_proposals, describe_subject
-from memframe.report.words import check_words_of, describe_times, name_source, none_found
+from memframe.report.words import check_words_of, describe_times, name_kind, name_source, none_found
 from memframe.secret import Secret
 from memframe.snapshots import PERIODS, Keep
 
@@ -344,6 +344,8 @@ def _lines_of(audit: Audit) -> Iterator[str]:
     n, counts = len(audit.memories), audit.counts
     yield f"{format_memories(n)} {describe_subject(audit.memories, audit.made_at)}".strip() + "."
     yield from audit.verdict
+    if not n:
+        return
     if len(worst := audit.worst(N_WORST)):
         yield "\nTo decide first:"
         yield from _lines_of_findings(worst, audit)
@@ -378,7 +380,7 @@ def _lines_of_findings(worst: pd.DataFrame, audit: Audit) -> Iterator[str]:
     }
     for finding in worst.astype(object).to_dict("records"):
         ids, check = finding["ids"], str(finding["check"])
-        kind = str(finding["kind"]).replace("_", " ")
+        kind = name_kind(finding["kind"])
         times = describe_times(finding["n_times"], len(ids))
         decision = decided.get(tuple(finding[name] for name in names[:-1]))
         words = " · ".join(filter(None, [str(finding["evidence"]), times, decision]))

@@ -53,7 +53,7 @@ KEYS = {
     "g": "open the group, to decide on its memories one by one",
     "s": "show the secrets of this proposal",
     "u": "undo the last decision",
-    "q": "quit; your decisions are kept",
+    "q": "quit; what you decided so far counts",
     "?": "explain the keys",
 }
 
@@ -95,7 +95,12 @@ ROLE_WORDS = {"goes": "goes", "stays": "stays", "changes": "changes", "about": "
 @click.option(
     "--reject", multiple=True, metavar="ID", help="Reject a proposal by its id, or a kind: check/kind."
 )
-@click.option("--note", default="", help="Reason, kept with the decisions of --accept and --reject.")
+@click.option(
+    "--note",
+    default="",
+    show_default=False,
+    help="Reason, kept with the decisions of --accept and --reject.",
+)
 @click.option("--until", metavar="DAY", help="Last day on which the decisions of --accept and --reject hold.")
 @click.option("--out", type=LocalPath(), help="Save a plan of what you accepted, encrypted for you.")
 @click.option("--html", type=FILE, help="Write the decisions as an HTML page.")

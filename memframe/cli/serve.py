@@ -16,7 +16,7 @@ import click
 import platformdirs
 
 from memframe.address import is_loopback
-from memframe.cli.options import FILE, Command, LocalPath, as_json, example, print_result, wants_json
+from memframe.cli.options import FILE, Command, LocalPath, as_json, example, print_result, remark, wants_json
 from memframe.errors import ConfigError, ConflictError
 from memframe.service.app import AppFactory
 from memframe.service.bounds import CONNECTIONS_PER_ADDRESS
@@ -156,6 +156,10 @@ def serve_command(
         if "client_id" in shown:
             settings["redirect_uri"] = DEFAULT_REDIRECT_URI
         print_result(shown, lines_to_paste(settings))
+        if "client_id" not in shown:
+            remark(
+                "The secrets were shown at the first start; `memframe service add-developer` makes new ones."
+            )
         if not wants_json():
             click.echo(f"Dashboard, where users approve requests: {addresses.dashboard_url}", err=True)
         serve_with(

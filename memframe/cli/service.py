@@ -255,8 +255,11 @@ def export_user(deployment: Deployment, destination: Path, email: str) -> Shown:
     if export is None:
         raise ConfigError(f"{destination} must end in .json or .md")
     user = _find_user(deployment, email)
-    refusal = f"the file {destination} cannot be written", "give a new file in an existing folder"
-    with raise_os_errors_as(ConfigError, *refusal), atomic_file(destination, may_replace=False) as file:
+    unwritable, advice = f"the file {destination} cannot be written", "give a new file in an existing folder"
+    with (
+        raise_os_errors_as(ConfigError, unwritable, advice),
+        atomic_file(destination, may_replace=False) as file,
+    ):
         file.writelines(export(deployment, user))
     size = destination.stat().st_size
     values = {"path": str(destination), "user_id": user.id, "bytes": size}
@@ -444,8 +447,17 @@ def _find_user(deployment: Deployment, named: str) -> User:
 
 def _ask_password(*, from_stdin: bool) -> Secret:
     if not from_stdin and sys.stdin.isatty():
-        return Secret(click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True))
+        return Secret(
+            click.prompt(
+                "Password (8 to 1024 characters)", hide_input=True, confirmation_prompt=True, err=True
+            )
+        )
     try:
-        return Secret(sys.stdin.buffer.readline().decode().rstrip("\r\n"))
+        line = sys.stdin.buffer.readline().decode().rstrip("\r\n")
     except UnicodeDecodeError:
         raise ConfigError("the password on standard input is not text in UTF-8; send it as UTF-8") from None
+    if not line:
+        raise ConfigError(
+            "there is no password on standard input: send 8 to 1024 characters, or run the command in a terminal"
+        )
+    return Secret(line)

@@ -43,7 +43,7 @@ from memframe.cli.options import (
 from memframe.client.responses import full_id, is_uuid
 from memframe.decisions import read_decisions
 from memframe.display import number_of
-from memframe.errors import AccessError, AuthError, ConfigError
+from memframe.errors import AccessError, AuthError, ConfigError, FrameError
 from memframe.journal import STATUSES, list_runs, purge_runs
 from memframe.load import iter_memories
 from memframe.plan import Plan, plan_changes, plan_deletes
@@ -180,9 +180,9 @@ def plan_command(
         if rules is not None and edited is not None:
             plan = keep_policy(access, plan, rules)
     check_n_changes(plan.records, max_changes)
-    _show(plan, full=full)
     n_conflicts = plan.counts.get("conflict", 0)
     if n_conflicts and on_conflict == "raise":
+        _show(plan, full=full)
         unwritten = "" if out is None else f", so {out} was not written"
         click.echo(
             f"{number_of(n_conflicts, 'conflict', 'conflicts')} with what the service holds now{unwritten}. Decide "
@@ -191,7 +191,7 @@ def plan_command(
             err=True,
         )
         sys.exit(CONFLICTS)
-    _save_and_exit(plan, out, request_id, "conflict")
+    _save_and_exit(plan, out, request_id, "conflict", full=full)
 
 
 def _plan_proposals(
@@ -240,8 +240,7 @@ def undo_command(request_id: str | None, journal: Path, out: Path | None, full: 
             raise ConfigError(
                 f"{out} is the plan of this run and is not replaced: give another path to --out"
             )
-        _show(plan, full=full)
-        _save_and_exit(plan, out, access.request_id, "conflict")
+        _save_and_exit(plan, out, access.request_id, "conflict", full=full)
 
 
 @click.command("restore")
@@ -301,8 +300,7 @@ def restore_command(
         access, plan_restore(access, archive, key=key, on_conflict=on_conflict, as_of=as_of)
     )
     check_n_changes(plan.records, max_changes)
-    _show(plan, full=full)
-    _save_and_exit(plan, out, access.request_id, "conflict", "invalid")
+    _save_and_exit(plan, out, access.request_id, "conflict", "invalid", full=full)
 
 
 def _compare_with_all(access: Access, plan: Plan) -> Plan:
@@ -326,6 +324,11 @@ def _read_rows(path: Path, key: Access | Secret) -> pd.DataFrame:
     first, *_ = parts_of(path)
     names = open_archive_file(first).names
     known = [name for name in ARCHIVE_SCHEMA if name in names]
+    if not known:
+        raise FrameError(
+            f"{path} has no column of a memory, such as id or content: edit a file of `memframe export`, or rename its "
+            "columns"
+        )
     rows = load_archive(path, key=key if is_sealed(path) else None, columns=known or None)
     others = [name for name in names if name not in rows and name not in rows.index.names]
     return rows.assign(**dict.fromkeys(others))  # a plan refuses them by their names
@@ -358,14 +361,23 @@ def _show(plan: Plan, *, full: bool) -> None:
         remark(f"Shown: {MAX_PRINTED_CHANGES} of {len(plan):,} changes; --full prints all.")
 
 
-def _save_and_exit(plan: Plan, path: Path | None, request_id: str, *refused: str) -> None:
-    """Save the writes of a plan, print the command that applies them, and end with 3 if there are refused changes."""
+def _save_and_exit(
+    plan: Plan, path: Path | None, request_id: str, *refused: str, full: bool | None = None
+) -> None:
+    """Save the writes of a plan, print the command that applies them, and end with 3 if there are refused changes.
+
+    Prints the plan, if ``full`` is given, once it is saved: a pager that is left early closes the pipe.
+    """
     writable = plan.without("conflict", "invalid")
     left_out = format_counts({name: plan.counts.get(name, 0) for name in ("conflict", "invalid")})
-    if path is not None and plan and not writable:
+    is_saved = path is not None and (bool(writable) or not plan)
+    if path is not None and is_saved:
+        writable.save(path)
+    if full is not None:
+        _show(plan, full=full)
+    if path is not None and not is_saved:
         click.echo(f"{left_out}, and nothing else to do, so {path} was not written.", err=True)
     elif path is not None:
-        writable.save(path)
         without = f" without {left_out}" if len(writable) < len(plan) else ""
         remark(f"Saved to {path}{without}. {describe_next_step(writable, path, request_id)}")
     if plan.counts.keys() & {*refused}:

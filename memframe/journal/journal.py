@@ -440,7 +440,7 @@ def _size_of(path: Path) -> int:
 
 def _never_began(path: Path) -> JournalError:
     return JournalError(
-        f"{path} is not a journal of memframe, or of a run that never began and sent nothing: delete it"
+        f"{path} is not a journal of memframe, or of a run that never began and sent nothing: check the path"
     )
 
 
@@ -484,4 +484,9 @@ def _sqlite_errors(path: Path) -> Iterator[None]:
                 )
                 refusal.errno = number
                 raise refusal from None
+        if name == "SQLITE_NOTADB":
+            raise JournalError(
+                f"{path} is not a journal, or its beginning is damaged, so nothing is sent from it: check the path, or "
+                "restore a copy"
+            ) from None
         raise _damaged(path, str(fault)) from None

@@ -123,6 +123,10 @@ class RunDirectory:
         notes = self.notes(f"{owner_of(base_url, user_id)}.*.*")
         return [note for note in notes if note.file.parent == self._open and not note.is_purged]
 
+    def is_finished(self, note: RunNote) -> bool:
+        """Return True for the note on a run of which nothing is left to do."""
+        return note.file.parent == self._plans
+
     def places(self) -> dict[Path, RunNote | None]:
         """Return the paths of all known journals, present or not, each with its note."""
         noted = {note.place: note for note in self.notes() if not note.is_purged}

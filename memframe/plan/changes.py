@@ -30,8 +30,6 @@ from memframe.plan.plan import Plan, plan_of
 OnNull = Literal["raise", "null", "skip"]
 OnConflict = Literal["raise", "mark", "mine", "theirs"]
 
-NO_TIME = np.datetime64("NaT", "ns")
-
 
 def plan_changes(
     access: Access,

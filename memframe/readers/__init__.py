@@ -251,15 +251,17 @@ def _unknown(source: Input) -> FrameError:
     """Return the error for what no reader knows; it names the keys of an object, or of the first one in a list."""
     if source.documents and all(each.form == "text" and not each.value.strip() for each in source.documents):
         return FrameError(f"{source.name} is empty: check the path, or export it again")
-    first = source.documents[0] if source.documents else None
-    if first is not None and first.form == "text" and (columns := read_header(first.value)):
+    if not source.documents:
+        return FrameError(f"{source.name} holds no file that can be read: check the path, or export it again")
+    first = source.documents[0]
+    if first.form == "text" and (columns := read_header(first.value)):
         return FrameError(
             f"{source.name} has no column that is known to hold texts ({_list_keys(columns)}): rename the one that "
             "does to `content`."
         )
-    value = first.value if first is not None and first.form in ("json", "lines") else None
+    value = first.value if first.form in ("json", "lines") else None
     entry = value[0] if isinstance(value, list) and value else value
-    if not isinstance(entry, dict):
+    if not isinstance(entry, dict) or not entry:
         return FrameError(
             f"{source.name} is of no known format ({', '.join(FORMATS)}): check that it is the exported file. A list "
             "needs lines such as `[2024-05-01] - text`, a table needs a column `content`. To read any lines, choose "

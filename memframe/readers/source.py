@@ -255,6 +255,8 @@ def decode_document(data: bytes, name: str) -> Document:
         begin = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
         return _decode_text(data.decode("utf-8-sig"), name)._replace(begin=begin)
     except UnicodeDecodeError as error:
+        if name.lower().endswith(".parquet"):
+            raise FrameError(f"{name} is not Parquet: it was cut off or changed. Export it again.") from None
         if b"\0" in data[:_SAMPLE_BYTES]:
             raise FrameError(
                 f"{name} is not text: pass the export itself, in a format such as JSON or CSV."

@@ -17,7 +17,7 @@ from memframe.frames import read_times
 from memframe.plot.axes import inline_svg
 from memframe.report.overview import Overview, counts_table, sources_table
 from memframe.report.verdict import count_by_worst
-from memframe.report.words import PROPOSAL_WORDS, WORST_FIRST, check_words_of, describe_times
+from memframe.report.words import PROPOSAL_WORDS, WORST_FIRST, check_words_of, describe_times, name_kind
 
 MAX_ROWS, MAX_WORST = 20, 10
 """Rows of a check that are listed, and rows to begin with; the other findings are counted."""
@@ -127,7 +127,7 @@ def _worst(findings: PageFindings, names: _Names) -> Iterator[Markup]:
 
 
 def _title_and_kind(finding: dict[Hashable, Any]) -> str:
-    return f"{check_words_of(str(finding['check'])).title}: {finding['kind']}".replace("_", " ")
+    return f"{check_words_of(str(finding['check'])).title}: {name_kind(finding['kind'])}"
 
 
 def _days(memories: pd.DataFrame) -> dict[str, str]:
@@ -152,7 +152,7 @@ def _contents(overview: Overview, by_source: pd.DataFrame) -> Iterator[Markup]:
         yield tag("p", about, class_="about")
         yield tag("nav", counts_table(overview.counts, overview.n_memories, has_links=True))
     if overview.none_found:
-        yield tag("p", f"No findings: {overview.none_found}.", class_="soft")
+        yield tag("p", f"None found: {overview.none_found}.", class_="soft")
     if len(by_source) > 1 and by_source["n_found"].any():
         yield tag("h3", "By source")
         yield tag("p", "Memories of each source, counted at their worst severity.", class_="about")
@@ -181,7 +181,7 @@ def _section(listed: pd.DataFrame, check: str, names: _Names) -> Iterator[Markup
     words = check_words_of(check)
     yield tag("h2", words.title, id=check)
     yield tag("p", words.about, class_="about")
-    yield _table(listed.head(MAX_ROWS), names, title=lambda finding: str(finding["kind"]).replace("_", " "))
+    yield _table(listed.head(MAX_ROWS), names, title=lambda finding: name_kind(finding["kind"]))
     if n_more := int(listed["n_times"].iloc[MAX_ROWS:].sum()):
         json, command = tag("code", "audit.to_json(path)"), tag("code", "memframe audit --out PATH")
         more = number_of(n_more, "finding", "findings")

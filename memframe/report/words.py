@@ -121,6 +121,18 @@ def check_words_of(check: str) -> CheckWords:
     )
 
 
+def name_kind(kind: object) -> str:
+    """Return a kind of findings in words.
+
+    >>> name_kind("status_report"), name_kind("iban")
+    ('status report', 'IBAN')
+    """
+    return " ".join(word.upper() if word in _ACRONYMS else word for word in str(kind).split("_"))
+
+
+_ACRONYMS = {"iban", "ip", "mac", "pin", "ssn", "url"}
+
+
 def name_source(source: object) -> str:
     """Return the name of a source for people."""
     return source if isinstance(source, str) and source else "(no source)"

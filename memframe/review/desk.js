@@ -175,7 +175,6 @@ function render({ model, el }) {
     const list = ++state.list;
     const summary = await line.ask("settle", query());
     if (list !== state.list) return; // another filter was chosen meanwhile
-    root.classList.remove("mf-waiting");
     queue.scrollTop = 0;
     drop(summary.n_shown);
     showSummary(summary);
@@ -213,6 +212,7 @@ function render({ model, el }) {
   }
 
   function showSummary(summary) {
+    root.classList.remove("mf-waiting"); // also where a cell decided before the first list came: Run All Cells
     state.n = summary.n_shown;
     meter.firstChild.style.width = `${(100 * summary.n_decided) / Math.max(1, summary.n_total)}%`;
     progress.textContent = summary.progress;

@@ -314,7 +314,8 @@ class Deployment:
 
 def _require(found: Account | None, kind: str, name: str) -> Account:
     if found is None:
-        message = f"there is no {kind} {name}; `memframe service list` shows all"
+        add = "add-developer" if kind == "developer" else "add-user"
+        message = f"there is no {kind} {name}; `memframe service list` shows all, and `memframe service {add}` adds one"
         raise NotFoundError(message, status=404, code="not_found")
     return found
 

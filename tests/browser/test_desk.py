@@ -67,6 +67,16 @@ def told(notebook, code):
     return json.loads(text)
 
 
+def test_a_desk_whose_first_answer_is_late_shows_all_of_itself(notebook, tmp_path):
+    done = tmp_path / "done"
+    busy = f"display(review)\nimport os\nwhile not os.path.exists({str(done)!r}):\n    pass"
+    desk = DeskPage(notebook.run(MAKE.format(n=6, path=str(tmp_path / "d")) + busy, wait=False))
+    expect(desk.status).to_contain_text("does not answer", timeout=30_000)
+    done.touch()
+    expect(desk.status).to_contain_text("1 of 6")
+    expect(desk.proposal).to_be_visible()
+
+
 def test_keys_decide_and_never_reach_the_notebook(notebook, open_desk):
     desk = open_desk()
     n_cells = notebook.page.evaluate(COUNT)

@@ -108,7 +108,7 @@ def test_a_database_that_was_not_named_is_not_made(tmp_path):
     ("typed", "reason"),
     [
         ("pässword in latin-1\n".encode("latin-1"), "not text in UTF-8"),
-        (b"", "8 to 1024 characters"),  # a script is not asked at a terminal
+        (b"", "no password on standard input"),  # a script is not asked at a terminal
         (b"with a \x00 in it\n", "NUL"),
     ],
 )

@@ -60,7 +60,7 @@ def test_another_night_ends_with_what_it_knows_to_be_there(proxy, tmp_path):
     done = call("audit", path, "--no-archives", "--fail-on", "low", code=6)
     assert "3 users unchanged; in " in done.stdout
     compared = call("compare", path, "--fail-on", "info")
-    assert compared.stdout.startswith("0 new, 0 gone, ")
+    assert compared.stdout.startswith("Findings: 0 new, 0 gone, ")
     everything = call("compare", path, "--since", "2020-01-01", "--json", "--fail-on", "low", code=6)
     values = json.loads(everything.stdout)
     assert values["counts"]["gone"] == 0

@@ -129,6 +129,7 @@ def test_a_beginning_of_several_ids_names_them():
         (("export", "mine", "--refresh", "--format", "pam", "--request", "7c9e"), 2, "leave out --format"),
         (("apply", "gone.plan"), 2, "--request"),
         (("request", "new", "--reason", "x"), 1, "standard input"),
+        (("request", "new", "--reason", " "), 2, "--reason is empty"),
     ],
 )
 def test_what_is_missing_or_impossible_is_named(call, arguments, code, says):

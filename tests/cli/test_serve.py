@@ -86,6 +86,11 @@ def test_lines_of_the_first_start_are_pasted_into_a_shell(tmp_path):
     assert pasted.stdout == f"no requests\n{base_url} http://127.0.0.1/callback\n", pasted.stderr
     assert "These secrets are shown only once: keep them." in remarks
     assert f"Dashboard, where users approve requests: {base_url.removesuffix('/api/v1')}" in remarks
+    with subprocess.Popen(command, **pipes, text=True) as process:
+        assert "BASE_URL" in process.stdout.readline()
+        assert "AUTH_URL" in process.stdout.readline()
+        process.terminate()
+        assert "`memframe service add-developer` makes new ones" in process.communicate(timeout=20)[1]
 
 
 @pytest.fixture
@@ -137,7 +142,7 @@ def test_the_password_is_asked_for_twice_at_a_terminal_and_not_echoed(data):
     command = ["-m", "memframe", "service", "add-user", "a@b.example", "--data", str(data)]
     with pexpect.spawn(sys.executable, command, encoding="utf-8", timeout=20) as terminal:
         terminal.logfile_read = seen = io.StringIO()
-        for prompt in ("Password: ", "Repeat for confirmation: "):
+        for prompt in ("Password (8 to 1024 characters): ", "Repeat for confirmation: "):
             terminal.expect_exact(prompt)
             terminal.sendline("long enough")
         terminal.expect(pexpect.EOF)

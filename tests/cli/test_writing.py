@@ -107,12 +107,14 @@ def test_a_file_that_pandas_wrote_is_planned_by_the_labels_of_the_frame(on_reque
         assert planned.stdout.endswith("+green tea\n\n1 patch\n")
 
 
-def test_a_column_with_a_typo_is_refused_and_others_are_listed(call, on_request, memories):
+def test_a_column_with_a_typo_is_refused_and_others_are_listed(call, on_request, memories, folder):
     replaced(memories, "tea", "green tea").assign(n_chars=3, note="x").to_csv("edited.csv")
     planned = on_request("plan", "edited.csv", "--out", "edits.plan")
     told = "# Loses nothing that no other memory holds.\n# Not written, as a memory has no such columns: n_chars, note"
     assert planned.stdout.startswith(f"{told}\n\npatch memory ")
     assert call("plan", "--show", "edits.plan").stdout.startswith(told)
+    (folder / "sheet.csv").write_text("Name;Text\nAda;Tea\n")
+    assert "no column of a memory, such as id or content" in on_request("plan", "sheet.csv", code=1).stderr
     memories.assign(titel="x").to_parquet("edited.parquet")
     refused = on_request("plan", "edited.parquet", code=1)
     assert "'titel'" in refused.stderr

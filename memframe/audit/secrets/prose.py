@@ -447,6 +447,7 @@ def _collect_evidence(
     """Collect what speaks for a keyword announcing what stands at a place; None if it announces no such thing."""
     if not _may_announce(word, place, small):
         return None
+    # the keyword may stand before or after the value
     between = small[min(word.end, place.end) : max(word.start, place.start)]
     groups = {other.group for other in keywords}
     is_supported = bool(groups - {word.group, "code", "lock", "key"}) or (
