@@ -474,6 +474,21 @@ def test_what_the_policy_protects_is_not_planned(loaded, tmp_path):
     assert "its id" in plan.left.reason.item()
 
 
+def test_a_decision_about_copies_in_a_file_is_none_about_the_text_that_stays():
+    text = "The parcel arrives on 5 August between 7 and 9."
+    times = pd.to_datetime(["2023-08-01", "2023-08-01", "2023-08-01"], utc=True)
+    foreign = pd.DataFrame({"id": None, "content": [text, text, "Likes tea"], "created_at": times})
+    desk = mf.review(mf.audit_memories(foreign, now=NOW), now=NOW)
+    copy, expired = sorted(desk.proposals, key=lambda one: one.first.check)
+    assert (copy.first.check, expired.first.check) == ("exact_duplicate", "stale")
+    desk.accept(copy.id)
+    assert desk.state(desk.find(expired.id)) == ""
+    assert desk.count_effects().n_deleted == 1
+    assert len(expired.ids) == 2  # both, as a file has the text alone by which to know them
+    desk.accept(expired.id)
+    assert desk.count_effects().n_deleted == 2
+
+
 # ---- plans
 
 
