@@ -240,7 +240,7 @@ def decide_all(desk: Review) -> None:
     while answer != "q" and (queue := [one for one in desk.proposals if not desk.state(one)]):
         n_left = len(queue)
         ids = [one.id for one in queue]
-        desk.hidden_of(i for one in queue[:MIN_OWN] for i in shown_ids(one))
+        desk.texts.hidden_of(i for one in queue[:MIN_OWN] for i in shown_ids(one))
         last = asked.pop() if answer == "u" and asked else None
         due = [one for one in reversed(ids[:MIN_OWN]) if one != last] + ([last] if last in ids else [])
         offers = _find_offers(desk, due)

@@ -115,7 +115,7 @@ def show_proposal(review: Review, proposal: str, *, reveal: bool = False) -> Det
     title = words_of(item.check).title if not isinstance(review.origin, Plan) else "Planned"
     members = _show_changes(review.origin, one, reveal) if isinstance(review.origin, Plan) else None
     ids = [*one.keeps, *one.ids]
-    found_in = {} if members is not None else review.hidden_of(shown_ids(one))
+    found_in = {} if members is not None else review.texts.hidden_of(shown_ids(one))
     hidden = dict.fromkeys(found_in, frozenset[str]().union(*found_in.values()))
     if members is None:
         members = _show_memories(review, one, shown_ids(one), {} if reveal else hidden)
@@ -127,7 +127,7 @@ def show_proposal(review: Review, proposal: str, *, reveal: bool = False) -> Det
     )
     others = tuple(sentence if n == 1 else f"{sentence} ({n:,} times)" for sentence, n in said.items())
     targets = one.keeps if one.action in LAST_EFFECTS and one.keeps else one.ids
-    fields = review.fields_of(targets[0]) if len(targets) == 1 else {}
+    fields = review.texts.fields_of(targets[0]) if len(targets) == 1 else {}
     return Detail(
         id=one.id,
         heading=escape_invisible(f"{title} ({item.kind}), {n}"),
@@ -147,10 +147,10 @@ def show_proposal(review: Review, proposal: str, *, reveal: bool = False) -> Det
 def _show_memories(
     review: Review, one: Proposal, ids: Sequence[str], hidden: Mapping[str, frozenset[str]]
 ) -> Iterator[ShownMemory]:
-    keeper = review.fields_of(one.keeps[0]) if len(one.keeps) == 1 else {}
+    keeper = review.texts.fields_of(one.keeps[0]) if len(one.keeps) == 1 else {}
     is_last = one.action in LAST_EFFECTS
     for memory_id in ids:
-        fields = review.fields_of(memory_id)
+        fields = review.texts.fields_of(memory_id)
         role: Role = "stays" if memory_id not in one.ids else "goes" if is_last else "changes"
         values = {
             item.text: item.kind for item in one.items if item.id == memory_id and one.action == "redact"

@@ -27,10 +27,11 @@ from memframe.errors import MemframeError, PlanError
 from memframe.plan import Plan
 from memframe.plan.change import FIELDS, Value
 from memframe.report.words import words_of
-from memframe.review.desk import MAX_QUEUE_CHARS, Review
+from memframe.review.desk import Review
 from memframe.review.detail import Piece, show_proposal, shown_ids
 from memframe.review.progress import THRESHOLD
 from memframe.review.proposals import Point, Proposal
+from memframe.review.texts import MAX_QUEUE_CHARS
 
 MAX_CHARS = 5_000
 """Characters of a field that are shown before somebody asks for the whole."""
@@ -260,7 +261,7 @@ class Desk(AnyWidget):
 
     @cached_property
     def _texts(self) -> _FilterColumns:
-        frame = self._review.judged
+        frame = self._review.texts.memories
 
         def column(name: str) -> list[Any]:
             return frame[name].tolist() if name in frame.columns else [None] * len(frame)
@@ -279,7 +280,7 @@ class Desk(AnyWidget):
         """Return the values by which a proposal is filtered, by facet."""
         known = self._known.get(one.id)
         if known is None:
-            places = [place for i in one.ids if (place := self._review.place_of(i)) is not None]
+            places = [place for i in one.ids if (place := self._review.texts.place_of(i)) is not None]
             texts = self._texts
             known = self._known[one.id] = {
                 "check": {one.first.check},
@@ -301,8 +302,8 @@ class Desk(AnyWidget):
         texts = [
             self._texts.searched[place]
             for i in (*one.ids, *one.keeps)
-            if (place := self._review.place_of(i)) is not None
-        ] or [" ".join(self._review.sides(one)).casefold()]
+            if (place := self._review.texts.place_of(i)) is not None
+        ] or [" ".join(self._review.texts.sides(one)).casefold()]
         return all(any(word in text for text in texts) for word in words)
 
     def _count_values(self, chosen: Mapping[str, list[str]], words: list[str]) -> list[dict[str, Any]]:
@@ -339,7 +340,7 @@ class Desk(AnyWidget):
         return {"rows": [self._row(one) for one in self._lists[view][start : start + n]]}
 
     def _row(self, one: Proposal) -> dict[str, str]:
-        before, after = self._review.sides(one)
+        before, after = self._review.texts.sides(one)
         n = number_of(one.n_members, "memory", "memories")
         label = f"{self._kind_of(one.first.check)} ({one.first.kind}), {n}"
         return {
@@ -353,7 +354,7 @@ class Desk(AnyWidget):
         listed = self._lists[view]
         one = listed[place]
         following = (i for each in listed[place : place + N_SEARCHED] for i in shown_ids(each))
-        self._review.hidden_of(shown_ids(one), following=following)
+        self._review.texts.hidden_of(shown_ids(one), following=following)
         return self._describe(one)
 
     def _describe(self, one: Proposal, *, reveal: bool = False, whole: bool = False) -> dict[str, Any]:
