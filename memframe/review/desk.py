@@ -463,10 +463,8 @@ class Review:
             last = self.decisions.last[key]
             if last != own:
                 continue
-            # an earlier decision is written again: the last line of a key counts
-            lines.append(
-                replace(decision, at=now) if decision else replace(last, decision="open", at=now, edited=None)
-            )
+            # an earlier decision is written again as it was, so that the call that made it can be undone as well
+            lines.append(decision or replace(last, decision="open", at=now, edited=None))
         self.decisions.write(lines)
         self._calls.pop()
         self._tell()

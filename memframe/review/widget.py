@@ -9,8 +9,8 @@ what it consisted of: one that was grouped anew since then is not decided on uns
 from __future__ import annotations
 
 import logging
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -20,7 +20,6 @@ from weakref import WeakSet
 
 import pandas as pd
 from anywidget import AnyWidget
-from msgspec import Struct
 
 from memframe.display import escape_invisible, number_of, printable
 from memframe.errors import MemframeError, PlanError
@@ -29,6 +28,7 @@ from memframe.plan.change import FIELDS, Value
 from memframe.report.words import words_of
 from memframe.review.desk import Review
 from memframe.review.detail import Piece, show_proposal, shown_ids
+from memframe.review.filters import FACETS, Filters
 from memframe.review.progress import THRESHOLD
 from memframe.review.proposals import Point, Proposal
 from memframe.review.texts import MAX_QUEUE_CHARS
@@ -54,9 +54,6 @@ ASKS_OF_LIST = ("settle", "summary", "page", "show", "undo", "accept_rest")
 ASKS_OF_PROPOSAL = ("describe", "fields", "accept", "reject", "later", "reset", "edit", "split")
 """Requests about the proposal on the screen: likewise."""
 
-STATES = {"": "open", "accepted": "accepted", "edited": "edited", "rejected": "rejected", "later": "later"}
-"""Values of the facet of decisions."""
-
 _logger = logging.getLogger(__name__)
 
 _OPEN: WeakSet[Desk] = WeakSet()
@@ -75,15 +72,6 @@ class _Lists(dict[str, list[Proposal]]):
         raise PlanError("this page is not known any more: reload it")
 
 
-class _FilterColumns(Struct):
-    """Columns of the audited memories by which proposals are filtered."""
-
-    source: list[Any]
-    tag: list[tuple[str, ...]]
-    year: list[str]
-    searched: list[str]
-
-
 class Desk(AnyWidget):
     """The desk of a review, as a widget.
 
@@ -100,7 +88,7 @@ class Desk(AnyWidget):
         self._review = review
         self._lists = _Lists()
         self._grouped = review.proposals_by_id
-        self._known: dict[str, dict[str, set[str]]] = {}
+        self._filters = Filters(review)
         self._asked_by = ""
         self._lock = RLock()  # some kernels handle messages in threads of their own
         review.on_change(self._follow)
@@ -163,7 +151,6 @@ class Desk(AnyWidget):
             proposals = self._review.proposals_by_id
             if proposals is not self._grouped:
                 self._grouped = proposals
-                self._known.clear()
                 owners = {key: one for one in proposals.values() for key in one.keys}
                 for listed in self._lists.values():
                     listed[:] = {(own := owners[i.key]).id: own for one in listed for i in one.items}.values()
@@ -181,12 +168,7 @@ class Desk(AnyWidget):
 
     def _settle(self, view: str, filter: Mapping[str, list[str]], search: str) -> dict[str, Any]:  # noqa: A002 - a word of the page
         """List the proposals anew, in the order of the queue as it is now."""
-        words = search.casefold().split()
-        listed = [
-            one
-            for one in self._review.proposals
-            if not self._misses(one, filter) and (not words or self._has_words(one, words))
-        ]
+        listed = self._filters.find(filter, search)
         self._lists.pop(view, None)
         self._lists[view] = listed
         return self._summary(view, filter, search, listed[0].id if listed else "")
@@ -214,7 +196,7 @@ class Desk(AnyWidget):
             "place": place,
             "progress": f"{n_decided:,} of {n_total:,} decided" + (f": {', '.join(said)}" if said else ""),
             "preview": [self._preview()],
-            "facets": self._count_values(filter, search.casefold().split()),
+            "facets": self._facets(filter, search),
             **self._bound(None if place is None else self._lists[view][place].first),
         }
 
@@ -257,67 +239,10 @@ class Desk(AnyWidget):
     def _kind_of(self, check: str) -> str:
         return "Planned" if isinstance(self._review.origin, Plan) else words_of(check).title
 
-    # ---- filters
-
-    @cached_property
-    def _texts(self) -> _FilterColumns:
-        frame = self._review.texts.memories
-
-        def column(name: str) -> list[Any]:
-            return frame[name].tolist() if name in frame.columns else [None] * len(frame)
-
-        times = (str(time)[:4] if not pd.isna(time) else "" for time in column("created_at"))
-        texts = zip(*(column(name) for name in ("title", "summary", "content")), strict=True)
-        return _FilterColumns(
-            [source if isinstance(source, str) else "" for source in column("source")],
-            [tuple(map(str, tags)) if isinstance(tags, Sequence) and not isinstance(tags, str) else ()
-             for tags in column("tags")],
-            list(times),
-            [" ".join(text for text in row if isinstance(text, str)).casefold() for row in texts],
-        )  # fmt: skip
-
-    def _values(self, one: Proposal) -> dict[str, set[str]]:
-        """Return the values by which a proposal is filtered, by facet."""
-        known = self._known.get(one.id)
-        if known is None:
-            places = [place for i in one.ids if (place := self._review.texts.place_of(i)) is not None]
-            texts = self._texts
-            known = self._known[one.id] = {
-                "check": {one.first.check},
-                "kind": {one.first.kind},
-                "source": {texts.source[place] for place in places} - {""},
-                "tag": {tag for place in places for tag in texts.tag[place]},
-                "year": {texts.year[place] for place in places} - {""},
-            }
-        return known | {"decision": {STATES[self._review.state(one)]}}
-
-    def _misses(self, one: Proposal, chosen: Mapping[str, list[str]]) -> list[str]:
-        """Return the facets by which a proposal is left out."""
-        if not chosen:
-            return []
-        values = self._values(one)
-        return [name for name, wanted in chosen.items() if values[name].isdisjoint(wanted)]
-
-    def _has_words(self, one: Proposal, words: Iterable[str]) -> bool:
-        texts = [
-            self._texts.searched[place]
-            for i in (*one.ids, *one.keeps)
-            if (place := self._review.texts.place_of(i)) is not None
-        ] or [" ".join(self._review.texts.sides(one)).casefold()]
-        return all(any(word in text for text in texts) for word in words)
-
-    def _count_values(self, chosen: Mapping[str, list[str]], words: list[str]) -> list[dict[str, Any]]:
-        """Count proposals by value: of each facet, among those that the other facets let through."""
-        counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
-        for one in self._review.proposals_by_id.values():
-            values = self._values(one)
-            missed = [name for name, wanted in chosen.items() if values[name].isdisjoint(wanted)]
-            if len(missed) > 1 or (words and not self._has_words(one, words)):
-                continue
-            for name in missed or values:
-                counts[name].update(values[name])
+    def _facets(self, chosen: Mapping[str, list[str]], search: str) -> list[dict[str, Any]]:
+        counts = self._filters.count(chosen, search)
         groups = []
-        for name in ("decision", "check", "kind", "source", "tag", "year"):
+        for name in FACETS:
             most = [value for value, _ in counts[name].most_common(MAX_VALUES)]
             listed = list(dict.fromkeys([*chosen.get(name, ()), *most]))
             rows = [
