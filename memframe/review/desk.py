@@ -29,9 +29,9 @@ from memframe.plan import Plan
 from memframe.plan.change import list_some
 from memframe.plan.permitted import keep_policy
 from memframe.review.corrections import check_fields, correct_plan
-from memframe.review.effects import Edited, Effects, Taken, find_taken_losses
+from memframe.review.effects import Edited, Effects, Taken, find_added_losses, find_taken_losses
 from memframe.review.page import review_html
-from memframe.review.progress import THRESHOLD, bound_wrong_share, share_right
+from memframe.review.progress import ALONE, N_ALONE, THRESHOLD, bound_wrong_share, share_right
 from memframe.review.proposals import (
     COSMETIC,
     LAST_EFFECTS,
@@ -307,24 +307,37 @@ class Review:
         )
 
     def remaining(self, check: str, kind: str, *, threshold: float = THRESHOLD) -> list[str]:
-        """Return the open proposals of a kind that may be accepted at once; none while too many can be wrong.
+        """Return the open proposals of a kind that may be accepted at once, as `find_acceptable` finds them."""
+        return self._find_acceptable(
+            (
+                one
+                for one in map(self._proposals.__getitem__, self._sorted)
+                if (one.first.check, one.first.kind) == (check, kind)
+            ),
+            threshold,
+        )
 
-        They are of a single memory each, like those that the bound is of. What the policy protects is never among
+    def find_acceptable(self, which: Any, *, threshold: float = THRESHOLD) -> list[str]:
+        """Return those of some proposals that may be accepted at once: open ones, of which few can be wrong.
+
+        These are copies that a cleanup deletes or merges without being asked, as long as none of their kind was
+        rejected or edited, and proposals of a kind whose ``bound`` is at most the threshold (see `progress`); the
+        latter are of a single memory each, like those that the bound is of. What the policy protects is never among
         them, nor what holds a value that no memory would hold any more if all of them were accepted (see
-        `Plan.losses`). Deletes by wording alone are among them up to the ``delete_share`` of the policy; without
-        one, none is.
+        `Plan.losses`). Deletes by wording alone are among them up to the ``delete_share`` of the policy; without one,
+        none is.
         """
-        progress = self.progress
-        row = progress[(progress["check"] == check) & (progress["kind"] == kind)]
-        if not len(row) or not float(row["bound"].iloc[0]) <= threshold:
-            return []
+        return self._find_acceptable(self._select(which), threshold)
+
+    def _find_acceptable(self, proposals: Iterable[Proposal], threshold: float) -> list[str]:
+        due = [one for one in proposals if one.action != "none" and not self.state(one)]
+        bounds = self._bounds_of(due)
         chosen = [
             one
-            for one in map(self._proposals.__getitem__, self._sorted)
-            if (one.first.check, one.first.kind) == (check, kind)
-            and one.n_members == 1
-            and one.action != "none"
-            and not self.state(one)
+            for one in due
+            if any(
+                bound <= threshold for bound in (bounds[one.id] if one.n_members == 1 else bounds[one.id][:1])
+            )
             and not self._is_protected(one)
         ]
         by_wording = [one for one in chosen if _is_by_wording(one)]
@@ -332,6 +345,40 @@ class Review:
         chosen = [one for one in chosen if one.id not in beyond]
         lossy = self._find_lossy(chosen)
         return [one.id for one in chosen if not lossy.intersection(one.ids)]
+
+    def explain_bound(self, proposal: str) -> str:
+        """Say how many of the proposals like this one can be wrong; empty if nothing is known yet."""
+        one = self.find(proposal)
+        alone, own = self._bounds_of([one])[one.id]
+        if alone < 1 and not own < alone:  # own is not a number before the first decision
+            return (
+                f"A cleanup does this without being asked: of {N_ALONE} in other stores none was wrong, so at most "
+                f"{100 * alone:.1f} % are (95 % confidence)."
+            )
+        if np.isnan(own):
+            return ""
+        return (
+            f"By your decisions so far, at most {100 * own:.1f} % of this kind are wrong (95 % confidence)."
+        )
+
+    def _bounds_of(self, proposals: Iterable[Proposal]) -> dict[str, tuple[float, float]]:
+        """Return upper bounds of the wrong share: by other stores, as long as none was wrong here, and by this one."""
+        frame = self.progress
+        n_wrong = frame["rejected"] + frame["edited"]
+        known = dict(
+            zip(
+                zip(frame["check"], frame["kind"], strict=True),
+                zip(n_wrong.tolist(), frame["bound"].tolist(), strict=True),
+                strict=True,
+            )
+        )
+        bounds = {}
+        for one in proposals:
+            item = one.first
+            wrong, own = known[item.check, item.kind]
+            is_alone = (item.check, item.proposed) in ALONE and not wrong
+            bounds[one.id] = (bound_wrong_share(N_ALONE) if is_alone else 1.0, own)
+        return bounds
 
     def _is_protected(self, one: Proposal) -> bool:
         protect = self.policy.protect if self.policy else None
@@ -352,6 +399,15 @@ class Review:
         taken = self._take()
         together = taken._replace(gone=[*taken.gone, *points])
         return {loss.id for loss in find_taken_losses(together, self.texts)}
+
+    def find_losses(self, proposal: str) -> list[str]:
+        """Return the values that no memory would hold any more if a proposal was accepted beside those that are."""
+        one = self.find(proposal)
+        if isinstance(self.origin, Plan):
+            lost = self.origin.losses
+            return lost["value"][lost["id"].isin(one.ids)].tolist()
+        points = [item for item in one.items if item.action in LAST_EFFECTS]
+        return [loss.value for loss in find_added_losses(points, self._take(), self.texts)]
 
     @cached_property
     def _planned_losses(self) -> Counter[str]:

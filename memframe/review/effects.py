@@ -63,6 +63,21 @@ def find_taken_losses(taken: Taken, texts: Texts) -> tuple[Loss, ...]:
     return find_losses([*_deletes_of(lossy, texts), *_patches_of(lossy, taken.edits, texts)], n_left)
 
 
+def find_added_losses(points: Sequence[Point], taken: Taken, texts: Texts) -> list[Loss]:
+    """Find what deletes and merges would lose beside what is lost by those that were taken.
+
+    Of these, only the ones with a value in common matter, so that it takes as long whatever their number.
+    """
+    own = {item.row for item in points}
+    keys = texts.values.keys_of(item.id for item in points if item.id is not None)
+    places = frozenset[int]().union(*map(texts.values.holders, chain.from_iterable(keys.values())))
+    near = [item for item in taken.gone if item.row not in own and texts.place_of(item.id or "") in places]
+    before = taken._replace(gone=near)
+    known = {*find_taken_losses(before, texts)}
+    lost = find_taken_losses(before._replace(gone=[*near, *points]), texts)
+    return [loss for loss in lost if loss not in known]
+
+
 def _deletes_of(lossy: Sequence[Point], texts: Texts) -> list[Change]:
     texts_of = texts.values.texts_of
     hidden = texts.hidden_of(filter(None, chain.from_iterable((item.id, item.keeps) for item in lossy)))

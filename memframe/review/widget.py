@@ -10,15 +10,13 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from functools import cached_property
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from threading import RLock
 from typing import Any
 from weakref import WeakSet
 
-import pandas as pd
 from anywidget import AnyWidget
 
 from memframe.display import escape_invisible, number_of, printable
@@ -29,8 +27,7 @@ from memframe.report.words import words_of
 from memframe.review.desk import Review
 from memframe.review.detail import Piece, show_proposal, shown_ids
 from memframe.review.filters import FACETS, Filters
-from memframe.review.progress import THRESHOLD
-from memframe.review.proposals import Point, Proposal
+from memframe.review.proposals import Proposal
 from memframe.review.texts import MAX_QUEUE_CHARS
 
 MAX_CHARS = 5_000
@@ -48,11 +45,17 @@ N_SEARCHED = 20
 MAX_VIEWS = 20
 """Pages that are remembered: each reload is a new one."""
 
-ASKS_OF_LIST = ("settle", "summary", "page", "show", "undo", "accept_rest")
+ASKS_OF_LIST = ("settle", "summary", "page", "show", "undo", "accept_rest", "weigh_all", "decide_all")
 """Requests about the list of a page: each is a method of the desk."""
 
 ASKS_OF_PROPOSAL = ("describe", "fields", "accept", "reject", "later", "reset", "edit", "split")
 """Requests about the proposal on the screen: likewise."""
+
+STAY_OPEN = (
+    "too few of their kind were decided one by one, the policy protects them, accepting does nothing, or a memory "
+    "holds what no other does."
+)
+"""Reasons for which proposals are not accepted with all others."""
 
 _logger = logging.getLogger(__name__)
 
@@ -161,7 +164,6 @@ class Desk(AnyWidget):
                 other.catch_up()
 
     def _tell(self) -> None:
-        self.__dict__.pop("_progress", None)
         self.send({"changed": self._asked_by or "elsewhere"})
 
     # ---- the list
@@ -197,7 +199,7 @@ class Desk(AnyWidget):
             "progress": f"{n_decided:,} of {n_total:,} decided" + (f": {', '.join(said)}" if said else ""),
             "preview": [self._preview()],
             "facets": self._facets(filter, search),
-            **self._bound(None if place is None else self._lists[view][place].first),
+            **self._bound(None if place is None else self._lists[view][place]),
         }
 
     def _preview(self) -> str:
@@ -209,24 +211,12 @@ class Desk(AnyWidget):
             return "The plan would change nothing yet."
         return f"The plan so far: {effects}."
 
-    @cached_property
-    def _progress(self) -> dict[tuple[str, str], float]:
-        frame = self._review.progress
-        return {
-            (check, kind): bound
-            for check, kind, bound in zip(frame["check"], frame["kind"], frame["bound"], strict=True)
-            if not pd.isna(bound)
-        }
-
-    def _bound(self, item: Point | None) -> dict[str, Any]:
+    def _bound(self, one: Proposal | None) -> dict[str, Any]:
         """Tell how many of the kind of a proposal can be wrong, and offer the rest of it once these are few."""
-        bound = self._progress.get((item.check, item.kind)) if item else None
-        if item is None or bound is None:
+        if one is None:
             return {"bound": "", "offer": None}
-        sentence = (
-            f"By your decisions so far, at most {100 * bound:.1f} % of this kind are wrong (95 % confidence)."
-        )
-        rest = self._review.remaining(item.check, item.kind) if bound <= THRESHOLD else []
+        item = one.first
+        rest = self._review.remaining(item.check, item.kind)
         offer = {
             "check": item.check,
             "kind": item.kind,
@@ -234,7 +224,7 @@ class Desk(AnyWidget):
             "label": f"Accept the remaining {len(rest):,} of {self._kind_of(item.check)} ({item.kind})",
             "warning": "This limits how many are wrong, not how much harm one does.",
         }
-        return {"bound": sentence, "offer": offer if rest else None}
+        return {"bound": self._review.explain_bound(one.id), "offer": offer if rest else None}
 
     def _kind_of(self, check: str) -> str:
         return "Planned" if isinstance(self._review.origin, Plan) else words_of(check).title
@@ -291,6 +281,7 @@ class Desk(AnyWidget):
             "heading": shown.heading,
             "reason": shown.reason,
             "accepting": shown.accepting,
+            "losses": shown.losses,
             "decision": shown.decision,
             "note": shown.note,
             "others": [*([f"And {shown.n_more:,} more memories."] if shown.n_more else []),
@@ -301,7 +292,7 @@ class Desk(AnyWidget):
             "can_split": len(one.ids) > 1 and not is_bound,
             "members": [
                 {
-                    "id": member.id,
+                    "ids": member.ids,
                     "role": member.role,
                     "facts": member.facts,
                     "fields": [
@@ -358,6 +349,39 @@ class Desk(AnyWidget):
         self._review.accept(rest, note)
         return self._regrouped(view, f"Accepted {len(rest):,}.")
 
+    def _weigh_all(self, view: str, what: str) -> dict[str, Any]:
+        """Ask if all that the list shows and that is open is to be accepted or rejected at once."""
+        chosen = self._choose_all(view, what)
+        n_open = sum(self._review.state(one) in ("", "later") for one in self._lists[view])
+        kinds = Counter((one.first.check, one.first.kind) for one in chosen)
+        lines = [
+            f"{n:,} of {self._kind_of(check)} ({kind})" for (check, kind), n in kinds.most_common(MAX_VALUES)
+        ]
+        if n_left := n_open - len(chosen):
+            lines.append(f"{n_left:,} others stay open: {STAY_OPEN}")
+        n_memories = number_of(len({i for one in chosen for i in one.ids}), "memory", "memories")
+        n = number_of(len(chosen), "proposal", "proposals")
+        return {
+            "n": len(chosen),
+            "seen": _digest_all(chosen),
+            "heading": f"{what.capitalize()} {n} about {n_memories}?",
+            "lines": [escape_invisible(line) for line in lines],
+        }
+
+    def _decide_all(self, view: str, what: str, note: str, seen: str) -> dict[str, Any]:
+        chosen = self._choose_all(view, what)
+        if _digest_all(chosen) != seen:
+            raise PlanError("what would be decided has changed since you were asked: ask again")
+        (self._review.accept if what == "accept" else self._review.reject)([one.id for one in chosen], note)
+        done = "Accepted" if what == "accept" else "Rejected"
+        return self._regrouped(view, f"{done} {len(chosen):,}; u undoes it.")
+
+    def _choose_all(self, view: str, what: str) -> list[Proposal]:
+        listed = self._lists[view]
+        if what == "accept":
+            return [self._review.find(i) for i in self._review.find_acceptable([one.id for one in listed])]
+        return [one for one in listed if self._review.state(one) in ("", "later")]
+
     def _regrouped(self, view: str, sentence: str) -> dict[str, Any]:
         return {"sentence": sentence, "n": len(self._lists[view])}
 
@@ -365,6 +389,10 @@ class Desk(AnyWidget):
 def _digest(one: Proposal) -> str:
     """Name what a proposal consists of, and what accepting does."""
     return sha256(" ".join([one.action, *one.keeps, *sorted(one.keys)]).encode()).hexdigest()[:32]
+
+
+def _digest_all(chosen: Iterable[Proposal]) -> str:
+    return sha256(" ".join(map(_digest, chosen)).encode()).hexdigest()[:32]
 
 
 def fold_pieces(pieces: Sequence[Piece], max_chars: int | None) -> dict[str, Any]:

@@ -247,7 +247,7 @@ def test_wide_letters_and_very_long_lines_stay_within_the_terminal(folder, monke
         "review", "--file", "wide.jsonl", "--decisions", "d", input="g\ny\nn\n"
     ).output.splitlines()
     shown = [line for line in lines if "記" in line or "郵" in line or "xxx" in line or "茶" in line]
-    assert len(shown) > 3 * 20_000 / columns
+    assert len(shown) > 2 * 20_000 / columns  # equal texts are shown once
     widths = [sum(2 if ord(letter) > 0x2E80 else letter != "\u0301" for letter in line) for line in shown]
     assert max(widths) <= columns
     assert "end" in "".join(lines)

@@ -398,21 +398,19 @@ def test_the_bound_is_the_share_at_which_so_few_wrong_ones_have_five_percent(n, 
 
 def test_the_remaining_are_offered_once_few_of_them_can_be_wrong():
     audit = mf.audit_memories(
-        rows_of(
-            *(text for n in range(70) for text in [f"Was in room {n} of the hotel Adler on a Monday"] * 2)
-        ),
-        checks=["exact_duplicate"],
+        rows_of(*(f"Write to ada{n}@lake{n}.example" for n in range(70))), checks=["personal_data"]
     )
     desk = mf.review(audit)
-    assert desk.remaining("exact_duplicate", "copy") == []
+    assert desk.remaining("personal_data", "email") == []
     desk.accept(desk.queue.head(2))
     desk.undo()
     ids = desk.queue.proposal.tolist()
     for one in ids[:58]:
         desk.accept(one)
-    assert desk.remaining("exact_duplicate", "copy") == []
+    assert desk.remaining("personal_data", "email") == []
+    assert "at most 5.0 %" in desk.explain_bound(ids[60])
     desk.accept(ids[58])
-    rest = desk.remaining("exact_duplicate", "copy")
+    rest = desk.remaining("personal_data", "email")
     assert len(rest) == 11
     assert desk.progress["bound"].tolist() == [pytest.approx(1 - 0.05 ** (1 / 59))]
     desk.accept(rest[:10])  # together: nobody looked at them
@@ -420,6 +418,39 @@ def test_the_remaining_are_offered_once_few_of_them_can_be_wrong():
     assert desk.progress["bound"].tolist() == [pytest.approx(1 - 0.05 ** (1 / 59))]
     desk.reject(rest[10])
     assert desk.progress["bound"].iloc[0] > 0.05
+
+
+def test_copies_are_offered_until_one_was_wrong_or_holds_what_no_other_does():
+    texts = [text for n in range(9) for text in [f"Was in room {n} of the hotel Adler on a Monday"] * 3]
+    desk = mf.review(mf.audit_memories(rows_of(*texts, "Likes tea", "Mail a@lake.example"), now=NOW), now=NOW)
+    ids = [one.id for one in desk.proposals if one.first.check == "exact_duplicate"]
+    assert set(desk.find_acceptable(desk.queue)) == set(desk.remaining("exact_duplicate", "copy")) == set(ids)
+    assert "at most 2.0 %" in desk.explain_bound(ids[0])
+    held = rows_of("The rent is 1,250 euros", "Likes tea")
+    found = findings_frame(
+        id=["m0"], check="exact_duplicate", kind="copy", severity="low", field="content", action="delete", group=[0],
+    )  # fmt: skip
+    lossy = mf.review(dataclasses.replace(mf.audit_memories(held), findings=found))
+    assert lossy.find_acceptable(lossy.queue) == []
+    assert lossy.find_losses(lossy.queue.proposal[0]) == ["1,250 euros"]
+    desk.reject(ids[0])
+    assert desk.find_acceptable(desk.queue) == []
+    assert desk.explain_bound(ids[1]) == ""
+
+
+@settings(max_examples=10)
+@given(st.integers(0, 2**32))
+def test_the_losses_of_a_proposal_are_those_that_accepting_it_adds(loaded, seed):
+    _, audit = loaded
+    chance = random.Random(seed)
+    desk = mf.review(audit, now=NOW)
+    ids = [one.id for one in desk.proposals if one.action != "none"]
+    desk.accept(chance.sample(ids, len(ids) // 2))
+    for one in chance.sample(ids, 10):
+        desk.reset(one)
+        losses, before = desk.find_losses(one), desk.count_effects().n_lost
+        desk.accept(one)
+        assert desk.count_effects().n_lost == before + len(losses)
 
 
 def reviewed(audit, tmp_path, policy):
