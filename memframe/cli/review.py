@@ -253,7 +253,9 @@ def decide_all(desk: Review) -> None:
     while answer != "q":
         listed = filters.find({"decision": ["open"]}, words)
         if not listed and not words:
-            return
+            if not answer or not _undo_last(desk):
+                return
+            continue
         if not listed:
             click.echo("There is no open proposal with these words; all are asked about again.")
             words = ""
@@ -281,6 +283,15 @@ def decide_all(desk: Review) -> None:
                 )
             asked += [] if answer in NEW_LIST else [one]
             n_left -= 1
+
+
+def _undo_last(desk: Review) -> bool:
+    """Ask if the decision after which nothing was left is to be undone."""
+    click.echo("\nNothing is left. u: undo the last decision")
+    is_undone = _read_key(["u", "q"]) == "u"
+    if is_undone:
+        desk.undo()
+    return is_undone
 
 
 def _ask(desk: Review, shown: Detail, remaining: Sequence[str], listed: Sequence[str]) -> str:

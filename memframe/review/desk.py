@@ -69,6 +69,10 @@ _PLACE: Mapping[str, int] = {"": 0, "later": 1, "accepted": 2, "edited": 2, "rej
 """Order of the queue by decision."""
 
 
+MAX_SHOWN_BOUND = 0.2
+"""Largest bound of a share that is worth a line; after fewer than 14 decisions it says nothing."""
+
+
 def has_kernel() -> bool:
     """Return True in a notebook: a terminal has IPython at most."""
     shell = sys.modules.get("IPython")
@@ -355,7 +359,7 @@ class Review:
                 f"A cleanup does this without being asked: of {N_ALONE} in other stores none was wrong, so at most "
                 f"{100 * alone:.1f} % are (95 % confidence)."
             )
-        if np.isnan(own):
+        if not own <= MAX_SHOWN_BOUND:
             return ""
         return (
             f"By your decisions so far, at most {100 * own:.1f} % of this kind are wrong (95 % confidence)."
@@ -376,7 +380,8 @@ class Review:
         for one in proposals:
             item = one.first
             wrong, own = known[item.check, item.kind]
-            is_alone = (item.check, item.proposed) in ALONE and not wrong
+            own_items = (each for each in one.items if each.check == item.check and each.action != "none")
+            is_alone = not wrong and all((each.check, each.proposed) in ALONE for each in own_items)
             bounds[one.id] = (bound_wrong_share(N_ALONE) if is_alone else 1.0, own)
         return bounds
 

@@ -128,7 +128,7 @@ def show_proposal(review: Review, proposal: str, *, reveal: bool = False) -> Det
     said = Counter(
         f"{_title_of(review, other.first.check)} ({other.first.kind}): {escape_invisible(other.first.reason)}"
         for other in review.proposals_of(names)
-        if other.id != one.id
+        if other.id != one.id and review.state(other) in ("", "later")
     )
     others = tuple(sentence if n == 1 else f"{sentence} ({n:,} times)" for sentence, n in said.items())
     targets = one.keeps if one.action in LAST_EFFECTS and one.keeps else one.ids
