@@ -3,7 +3,8 @@
 python benchmarks/losses.py [FILE ...] [--plans 100] [--changes 20]
 
 FILE is read by `mf.read_memories`; without one, the sample is taken. Of each there are plans that delete one of two
-copies of some memories, plans that correct a typing error in some, and the cleanup of an audit.
+copies of some memories, plans that spell some otherwise (case, dashes, thousands), plans that correct typing errors,
+and the cleanup of an audit.
 """
 
 import argparse
@@ -16,7 +17,7 @@ import pandas as pd
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import memframe as mf
-from benchmarks.pairs.edits import mistyped
+from benchmarks.pairs.edits import mistyped, respelled
 from memframe.plan import plan_of
 from memframe.plan.change import Change
 
@@ -39,19 +40,27 @@ def delete_copies(memories, rng, n):
     return plan_of(both, [Change(action="delete", id=one, before={"content": text}) for one, text in texts])
 
 
+def spell_otherwise(memories, rng, n):
+    return patch(memories, rng, n, lambda text: (text, respelled(text, rng, "held_out")))
+
+
 def correct_errors(memories, rng, n):
-    """A plan that corrects typing errors, of a letter in one of ten words."""
-    wrong = memories.sample(min(n, len(memories)), random_state=rng.randrange(2**32))
-    right = wrong["content"]
-    wrong = wrong.assign(content=[mistyped(text, rng, "held_out") for text in right])
-    before = memories.assign(content=wrong["content"].reindex(memories.index).fillna(memories["content"]))
-    rows = zip(wrong["id"], wrong["content"], right, strict=True)
+    return patch(memories, rng, n, lambda text: (mistyped(text, rng, "held_out"), text))
+
+
+def patch(memories, rng, n, sides_of):
+    """A plan that patches some memories; `sides_of` gives the text before and after."""
+    chosen = memories.sample(min(n, len(memories)), random_state=rng.randrange(2**32))
+    sides = chosen["content"].map(sides_of)
+    before = memories["content"].where(
+        ~memories.index.isin(chosen.index), sides.str[0].reindex(memories.index)
+    )
     changes = [
-        Change(action="patch", id=one, before={"content": error}, after={"content": text})
-        for one, error, text in rows
-        if error != text
+        Change(action="patch", id=one, before={"content": old}, after={"content": new})
+        for one, (old, new) in zip(chosen["id"], sides, strict=True)
+        if old != new
     ]
-    return plan_of(before, changes)
+    return plan_of(memories.assign(content=before), changes)
 
 
 def main():
@@ -63,11 +72,11 @@ def main():
     for path in chosen.files:
         memories = read(path)
         print(f"{path.stem}, {len(memories):,} memories:")
-        for make, what in ((delete_copies, "copies deleted"), (correct_errors, "errors corrected")):
+        for make in (delete_copies, spell_otherwise, correct_errors):
             rng = random.Random(1)
             lost = [make(memories, rng, chosen.changes).losses for _ in range(chosen.plans)]
             alarms = [found["value"].tolist() for found in lost if len(found)]
-            print(f"  {what}: {len(alarms)} of {chosen.plans} plans are said to lose something", *alarms[:5])
+            print(f"  {make.__name__}: {len(alarms)} alarms in {chosen.plans} plans", *alarms[:5])
         plan = mf.plan_cleanup(mf.audit_memories(mf.read_memories(path, zone="UTC")))
         print(f"  cleanup: {len(plan):,} changes, {len(plan.losses)} losses", *plan.losses["value"][:5])
 

@@ -373,11 +373,11 @@ function render({ model, el }) {
       make("p", { class: "mf-reason" }, shown.reason),
       make("p", { class: "mf-accepting" }, shown.accepting),
       ...(shown.losses ? [make("p", { class: "mf-failed" }, shown.losses)] : []),
+      bound,
       ...(SAID[shown.decision] ? [make("p", { class: "mf-decision" }, SAID[shown.decision])] : []),
       ...(state.failed.has(shown.id) ? [make("p", { class: "mf-failed" }, `Not decided: ${state.failed.get(shown.id)}`)] : []),
       ...shown.members.map((member) => makeMember(shown, member)),
       ...shown.others.map((sentence) => make("p", { class: "mf-other" }, sentence)),
-      bound,
     );
     proposal.scrollTop = 0;
     const useless = {
