@@ -72,8 +72,8 @@ def same_service(one: str, other: str) -> bool:
     >>> same_service("https://example.org/api/v1", "https://example.org:8443/api/v1")
     False
     """
-    mine, yours = urlsplit(one), urlsplit(other)
-    return one == other or (mine.scheme == yours.scheme == "http" and mine.path == yours.path)
+    first, second = urlsplit(one), urlsplit(other)
+    return one == other or (first.scheme == second.scheme == "http" and first.path == second.path)
 
 
 def _check(name: str, address: Secret) -> None:

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
@@ -29,10 +29,9 @@ from memframe.files import expand_path, process_lock, raise_os_errors_as
 from memframe.keystore import open_local_cipher
 from memframe.versions import package_version
 
-FORMAT = "memframe-decisions/1"
+DECISIONS_FORMAT = "memframe-decisions/1"
 
 Verdict = Literal["accepted", "rejected", "edited", "later", "open"]
-VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 """A decision that was taken back is ``open``."""
 
 LOCK_S = 10.0
@@ -204,7 +203,7 @@ class Decisions:
             file.seek(self._n_read)
             lines = []
             if not self._n_read:
-                head = Head(format=FORMAT, version=package_version(), salt=self.salt.hex())
+                head = Head(format=DECISIONS_FORMAT, version=package_version(), salt=self.salt.hex())
                 lines.append(msgspec.json.encode(head))
             lines += [msgspec.json.encode(one) for one in made]
             data = b"".join(line + b"\n" for line in lines)
@@ -243,9 +242,9 @@ class Decisions:
             raise JournalError(
                 f"{self.path}: line 1 is not the head of a file of decisions ({error}): name another file"
             ) from None
-        if head.format != FORMAT:
+        if head.format != DECISIONS_FORMAT:
             raise JournalError(
-                f"{self.path} is a {head.format}, and this version reads {FORMAT}: update memframe, or name "
+                f"{self.path} is a {head.format}, and this version reads {DECISIONS_FORMAT}: update memframe, or name "
                 "another file"
             )
         self.salt = bytes.fromhex(head.salt)

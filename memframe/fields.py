@@ -31,7 +31,7 @@ class MemoryField(NamedTuple):
     is_optional: bool = True
     """It may be missing (null)."""
     is_searched: bool = True
-    """True if a text is searched for secrets, personal data and planted text, and by what people look for."""
+    """A text is searched for secrets, personal data and planted text, and by the searches of people."""
     is_sealed: bool = True
     """Sealed archives encrypt it; the other columns are for sorting, counting and comparing without the key."""
     on_merge: OnMerge = "keep both"
@@ -73,9 +73,8 @@ MEMORY_FIELDS = (
     _of_service("id"),
     _of_service("user_id", is_exported=False),  # the download names the person once
     MemoryField("title", on_merge="compare words", if_missing="low", is_placed=True),
-    MemoryField(
-        "summary", on_merge="compare words", if_missing="info", is_placed=True
-    ),  # short ones need none
+    # a short memory needs no summary
+    MemoryField("summary", on_merge="compare words", if_missing="info", is_placed=True),
     MemoryField("content", is_optional=False, on_merge="compare words", if_missing="medium", is_placed=True),
     MemoryField("tags", "names", is_optional=False, on_merge="join", if_missing="low", is_placed=True),
     _of_service("tag_ids", "names", is_exported=False),  # it has the names

@@ -31,7 +31,7 @@ from memframe.settings import KEYRING_SERVICE, open_secure_keyring, open_system_
 if TYPE_CHECKING:
     from keyring.backend import KeyringBackend
 
-MARK = b"mfv1"
+SEALED_MAGIC = b"mfv1"
 KEYRING_ENTRY = "data_key"
 KEY_FILE = "data.key"
 
@@ -39,7 +39,7 @@ CREATING_S = 20.0
 """Seconds to wait for another process that is creating the key; its keyring may be prompting the user."""
 
 _KEY_BYTES, _ID_BYTES, _NONCE_BYTES = 32, 8, 12
-_HEAD_BYTES = len(MARK) + _ID_BYTES
+_HEAD_BYTES = len(SEALED_MAGIC) + _ID_BYTES
 
 
 class DataKey:
@@ -76,7 +76,7 @@ class LocalCipher:
     def seal(self, data: bytes, *, associated_data: str, extra_associated_data: bytes = b"") -> bytes:
         """Encrypt bytes, bound to the text ``associated_data`` and the bytes ``beside`` them."""
         key = self.keys[0]
-        head, nonce = MARK + key.id, os.urandom(_NONCE_BYTES)
+        head, nonce = SEALED_MAGIC + key.id, os.urandom(_NONCE_BYTES)
         return (
             head
             + nonce
@@ -92,11 +92,11 @@ class LocalCipher:
             They were changed, or moved from another place, or their key is not in this cipher.
         """
         head, nonce = sealed[:_HEAD_BYTES], sealed[_HEAD_BYTES : _HEAD_BYTES + _NONCE_BYTES]
-        if not head.startswith(MARK):
+        if not head.startswith(SEALED_MAGIC):
             raise JournalError(
                 f"{associated_data}: memframe did not write it, or it is damaged; restore a copy"
             )
-        key_id = head.removeprefix(MARK)
+        key_id = head.removeprefix(SEALED_MAGIC)
         key = next((key for key in self.keys if key.id == key_id), None)
         if key is None:
             raise JournalError(

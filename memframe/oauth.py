@@ -204,7 +204,7 @@ SIGNS_OF_ELSEWHERE = (
 )
 """Environment variables of machines on which no browser runs."""
 
-LOOK_EVERY_S = 0.2
+POLL_S = 0.2
 """Seconds after which a listener notices that its answer is no longer wanted."""
 
 
@@ -248,7 +248,7 @@ class RedirectListener(HTTPServer):
         self._state = state
         while self.answered is None:
             left_s = self._deadline - time.monotonic()
-            self.timeout = min(left_s, LOOK_EVERY_S)
+            self.timeout = min(left_s, POLL_S)
             if left_s <= 0 or not is_wanted():
                 raise OAuthError(
                     f"no answer within {self._timeout_s:g} s",
@@ -261,7 +261,7 @@ class RedirectListener(HTTPServer):
         return self.answered
 
 
-REQUEST_TIMEOUT_S = 5.0
+CALLBACK_TIMEOUT_S = 5.0
 """Time for the whole request of one client: while it is read, the browser of the person waits."""
 
 
@@ -270,7 +270,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def setup(self) -> None:
         super().setup()
-        due_at = time.monotonic() + REQUEST_TIMEOUT_S
+        due_at = time.monotonic() + CALLBACK_TIMEOUT_S
         self.rfile = io.BufferedReader(TimedBytes(self.rfile.detach(), self.connection, due_at))
 
     def do_GET(self) -> None:

@@ -28,7 +28,7 @@ from memframe.display import number_of
 from memframe.errors import PlanError, check_kind
 from memframe.fields import TEXT_FIELDS
 from memframe.plan import Plan, plan_of
-from memframe.plan.cells import Cell, column_times, is_held, normalize, parse_times
+from memframe.plan.cells import Cell, column_times, is_held, normalize_field, parse_times
 from memframe.plan.change import FIELDS, Change, Label, Value, in_order, list_some
 from memframe.plan.changes import OnConflict, check_option, refuse_conflicts
 from memframe.plan.current import CurrentMemory, iter_current, read_current
@@ -141,7 +141,7 @@ class ArchivedMemory(Struct, frozen=True, kw_only=True):
 
     def values(self, names: Iterable[str]) -> tuple[dict[str, Value], list[str]]:
         """Return the values to send, and why some cannot be sent."""
-        cells = {name: normalize(name, self.cells[name].value) for name in names}
+        cells = {name: normalize_field(name, self.cells[name].value) for name in names}
         values = in_order({name: cell.value for name, cell in cells.items() if not cell.error})
         return values, [cell.error for cell in cells.values() if cell.error]
 
@@ -229,7 +229,7 @@ def _match(access: Access, archived: Sequence[ArchivedMemory], fields: Sequence[
     rest = [
         row
         for row in missing
-        if not free.take({n: normalize(n, c.value).value for n, c in row.cells.items()})
+        if not free.take({n: normalize_field(n, c.value).value for n, c in row.cells.items()})
     ]
     n_renamed, found = len(missing) - len(rest), {}
     for place, row in enumerate(rest):
@@ -238,7 +238,7 @@ def _match(access: Access, archived: Sequence[ArchivedMemory], fields: Sequence[
             found[place] = memory_id
     current = read_current(access, found.values())
     pairs = [(rest[place], current[memory_id]) for place, memory_id in found.items() if memory_id in current]
-    unequal = [(row, there) for row, there in pairs if row.find_differences(there)]
+    unequal = [(row, memory) for row, memory in pairs if row.find_differences(memory)]
     return _ArchiveMatch(
         gone=[row for place, row in enumerate(rest) if found.get(place) not in current],
         differing=differing + unequal,
@@ -455,6 +455,6 @@ def _find_unproven(archived: ArchivedMemory, memory: CurrentMemory) -> Iterator[
         yield "tag_ids"
     held = parse_times([memory.blob.created_at, memory.blob.updated_at])
     archived_at = (archived.created_at, archived.updated_at)
-    for name, mine, theirs in zip(("created_at", "updated_at"), archived_at, held, strict=True):
-        if mine != theirs and not (np.isnat(mine) and np.isnat(theirs)):
+    for name, archived_time, held_time in zip(("created_at", "updated_at"), archived_at, held, strict=True):
+        if archived_time != held_time and not (np.isnat(archived_time) and np.isnat(held_time)):
             yield name

@@ -332,8 +332,8 @@ def _replace_entries(
     order = sorted(KEYRING_ENTRIES, key=lambda name: name not in SECRETS)
     try:
         keyring = open_secure_keyring(open_keyring)
-        there = [name for name in order if keyring.get_password(KEYRING_SERVICE, name) is not None]
-        for name in there:
+        stored = [name for name in order if keyring.get_password(KEYRING_SERVICE, name) is not None]
+        for name in stored:
             keyring.delete_password(KEYRING_SERVICE, name)
         for name in reversed(order):
             if name in entries:
@@ -345,7 +345,7 @@ def _replace_entries(
             f"The OS keyring did not {'store' if entries else 'remove'} the settings ({type(error).__name__}): unlock "
             "it and try again, or set MEMFRAME_API_KEY and MEMFRAME_BASE_URL in the environment instead."
         ) from None
-    return there
+    return stored
 
 
 def _read_entry(name: Name, sources: Sources) -> Secret | None:

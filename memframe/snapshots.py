@@ -99,7 +99,7 @@ class Snapshot(Struct, frozen=True):
 
 
 def format_moment(moment: datetime) -> str:
-    """Return a moment in UTC as text that `read_moment` understands.
+    """Return a moment in UTC as text that `parse_moment` understands.
 
     >>> format_moment(datetime(2026, 11, 24, 2, tzinfo=UTC))
     '2026-11-24 02:00:00'
@@ -107,12 +107,12 @@ def format_moment(moment: datetime) -> str:
     return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
 
 
-def read_moment(moment: object, name: str) -> datetime:
+def parse_moment(moment: object, name: str) -> datetime:
     """Return the moment that an argument names; a text means the end of the day, minute or second that it names.
 
-    >>> read_moment("2026-11-24", "as_of")
+    >>> parse_moment("2026-11-24", "as_of")
     datetime.datetime(2026, 11, 24, 23, 59, 59, 999999, tzinfo=datetime.timezone.utc)
-    >>> read_moment("2026-11-24 02:00+01:00", "as_of")
+    >>> parse_moment("2026-11-24 02:00+01:00", "as_of")
     datetime.datetime(2026, 11, 24, 1, 0, 59, 999999, tzinfo=datetime.timezone.utc)
     """
     try:
@@ -302,7 +302,7 @@ def choose_kept(moments: Iterable[datetime], keep: Mapping[str, int]) -> set[dat
 
 def find_as_of(snapshots: Sequence[Snapshot], as_of: object) -> Snapshot:
     """Return the last snapshot that was taken at or before a moment."""
-    moment = read_moment(as_of, "as_of")
+    moment = parse_moment(as_of, "as_of")
     before = [one for one in snapshots if one.taken_at <= moment]
     if not before:
         raise FrameError(

@@ -278,9 +278,13 @@ class Tag(Struct, frozen=True, kw_only=True):
     name: str
     color: str | None = None
     description: str | None = None
-    is_enabled: bool = True
+    is_enabled: bool | None = True
     created_at: str | None = None
     updated_at: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.is_enabled is None:  # as where it is missing
+            force_setattr(self, "is_enabled", True)
 
 
 class TagList(Struct, frozen=True):

@@ -213,7 +213,8 @@ def test_other_readers_take_the_user_from_the_folder(tmp_path, client, approved)
     assert pd.read_parquet(folder).astype({"user_id": "str"}).groupby("user_id").size().to_dict() == counts
     assert dict(polars.read_parquet(folder).group_by("user_id").len().rows()) == counts
     count = "select user_id::varchar, count(*) from read_parquet(?, hive_partitioning=true) group by 1"
-    assert dict(duckdb.execute(count, [f"{folder}/*/*.parquet"]).fetchall()) == counts
+    with duckdb.connect() as other:
+        assert dict(other.execute(count, [f"{folder}/*/*.parquet"]).fetchall()) == counts
 
 
 def test_a_second_run_does_only_what_is_missing(tmp_path, proxied, approved):
@@ -242,7 +243,7 @@ def test_a_run_that_was_killed_goes_on_where_it_was(tmp_path, client, approved):
 
 
 def test_a_run_that_ends_early_keeps_what_came_of_it(tmp_path, client, approved, monkeypatch):
-    from memframe.fleet.run import FleetFolder  # noqa: PLC0415
+    from memframe.fleet.folder import FleetFolder  # noqa: PLC0415
 
     save, saved = FleetFolder.save, []
 

@@ -143,7 +143,11 @@ def test_an_edit_a_delete_and_a_tag_are_changes_as_well(nightly):
 
 
 def test_days_that_pass_are_a_change(nightly):
-    nightly.write(1, content=["The dentist appointment is on 24 December 2026."])
+    told = {
+        "content": "The dentist appointment is on 24 December 2026.",
+        "created_at": "2026-10-01T10:00:00Z",
+    }
+    nightly.local.import_memories(nightly.user_ids[1], [told])  # a day to come was told before it
     nightly.audit()
     assert nightly.audit(now=NOW + pd.Timedelta(days=1)).n_before == 3
     later = nightly.audit(now=NOW + pd.Timedelta(days=90))

@@ -16,7 +16,7 @@ from memframe.keystore import KEY_FILE as DATA_KEY
 from memframe.keystore import state_folder
 from memframe.secret import Secret
 from memframe.service.deployment import DATABASE_FILE
-from memframe.service.keys import KEY_FILE, MasterKey
+from memframe.service.keys import MASTER_KEY_FILE, MasterKey
 
 FOLDERS = sorted(path.parent for path in Path(__file__).parent.glob("former/*/known.json"))
 ARCHIVES = (
@@ -49,7 +49,7 @@ class Former:
         """Open the access to the memories in the database of the service, as it was when the files were made."""
         data = self.path / "data"
         data.mkdir(mode=0o700)
-        MasterKey(Secret(self.known["master_key"])).save(data / KEY_FILE)
+        MasterKey(Secret(self.known["master_key"])).save(data / MASTER_KEY_FILE)
         with closing(sqlite3.connect(data / DATABASE_FILE)) as database:
             database.executescript((self.path / "service.sql").read_text())
         with mf.service.run_local(data) as local, mf.connect(local.base_url, api_key=local.api_key) as client:

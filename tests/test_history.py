@@ -188,8 +188,9 @@ def test_other_programs_read_the_present_alone(kept):
     kept.export([memory(1), memory(2)]).refresh([memory(2, "new")])
     assert len(pd.read_parquet(kept.path)) == 1
     assert len(polars.read_parquet(kept.path / "*.parquet")) == 1
-    assert duckdb.read_parquet(str(kept.path)).project("id").fetchall() == [("m2",)]
-    assert duckdb.read_parquet(f"{kept.path}/*.parquet").project("id").fetchall() == [("m2",)]
+    with duckdb.connect() as other:
+        assert other.read_parquet(str(kept.path)).project("id").fetchall() == [("m2",)]
+        assert other.read_parquet(f"{kept.path}/*.parquet").project("id").fetchall() == [("m2",)]
 
 
 # What changed

@@ -194,7 +194,7 @@ def dribble(port, hung_up):
 
 
 def test_a_client_that_dribbles_does_not_keep_the_answer_waiting(monkeypatch):
-    monkeypatch.setattr(oauth, "REQUEST_TIMEOUT_S", 0.3)
+    monkeypatch.setattr(oauth, "CALLBACK_TIMEOUT_S", 0.3)
     hung_up = threading.Event()
     with (
         oauth.RedirectListener("http://127.0.0.1/callback", 20) as listener,

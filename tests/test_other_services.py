@@ -59,6 +59,14 @@ def test_fields_that_nobody_knows_are_ignored_everywhere(stranger):
     assert stranger.client().tag(USER_ID, "t1").name == "food"
 
 
+def test_a_tag_may_be_nothing_but_an_id_and_a_name(stranger):
+    nulls = dict.fromkeys(("color", "description", "is_enabled", "created_at", "updated_at"))
+    items = [{"id": "t1", "name": "food"}, {"id": "t2", "name": "work", **nulls}]
+    stranger.always(wire.LIST_TAGS, answered(200, {"items": items}))
+    tags = mf.load_tags(opened(stranger))
+    assert (tags["is_enabled"].tolist(), tags["is_enabled"].dtype) == ([True, True], bool)
+
+
 def test_a_memory_may_be_nothing_but_an_id_and_an_owner(stranger):
     page(stranger, {"id": "m1", "user_id": USER_ID}, memory(id="m2", tags=None, tag_ids=None, content=None))
     rows = load(stranger)

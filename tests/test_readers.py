@@ -570,7 +570,7 @@ def test_bad_input_is_refused_with_its_place(tmp_path, name, content, words):
 def test_sizes_are_bounded(tmp_path, monkeypatch):
     (tmp_path / "a.zip").write_bytes(MANY)
     (tmp_path / "b.json").write_text(json.dumps([MEM0]))
-    monkeypatch.setattr(bounds, "MAX_MEMBERS", 10)
+    monkeypatch.setattr(bounds, "MAX_FILES", 10)
     monkeypatch.setattr(bounds, "MAX_BYTES", 100)
     for path in (tmp_path / "a.zip", tmp_path / "b.json", tmp_path):
         with pytest.raises(mf.FrameError, match="too large"):

@@ -12,6 +12,7 @@ BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
 
 import ablation  # noqa: E402 - a benchmark, not a package
+import audit_history  # noqa: E402 - likewise
 import audit_real  # noqa: E402 - likewise
 import real_memories  # noqa: E402 - likewise
 
@@ -89,6 +90,54 @@ def test_a_repository_that_is_not_there_is_cloned(repository, tmp_path, monkeypa
     monkeypatch.setenv("GIT_CONFIG_KEY_0", "url.file:///nowhere/.insteadOf")
     with pytest.raises(SystemExit, match=r"git clone .*ada/notes"):
         shaped((tmp_path / "other", commit), "whole", ["feedback_*.md"])
+
+
+STATES = [
+    ["**Invoices:** leave on Friday evenings by post to the old office", "Likes strong tea in the morning"],
+    ["**Invoices:** leave on Monday evenings by train to the new office", "Likes strong tea in the morning"],
+    ["**Invoices:** leave on Monday evenings by train to the new office"],
+]
+
+
+@pytest.fixture
+def history(tmp_path, monkeypatch):
+    """A folder with one repository, in which a commit rewrites a line of a memory file and the next removes one."""
+    work = tmp_path / "histories" / "ada+memory"
+    work.mkdir(parents=True)
+    who = ("-c", "user.name=ada", "-c", "user.email=ada@example.org", "-c", "commit.gpgsign=false")
+    real_memories.run_git("-C", str(work), "init", "-q")
+    for day, lines in enumerate(STATES, 1):
+        (work / "MEMORY.md").write_text("# Work\n\n" + "".join(f"- {line}\n" for line in lines), "utf-8")
+        real_memories.run_git("-C", str(work), "add", "-A")
+        monkeypatch.setenv("GIT_COMMITTER_DATE", f"2026-04-0{day}T00:00:00Z")
+        real_memories.run_git("-C", str(work), *who, "commit", "-qm", "notes")
+    return work.parent
+
+
+def test_a_history_says_what_its_owner_removed_and_wrote_anew(history):
+    found = audit_history.read_history(history / "ada+memory")
+    text_of = found.memories.set_index("id")["content"]
+    assert {text_of[one] for one in found.gone} == set(STATES[0])
+    assert [(text_of[older], text_of[newer]) for older, newer in found.rewrites] == [
+        (STATES[0][0], STATES[1][0])
+    ]
+    assert found.memories["created_at"].dt.day.tolist() == [1, 1, 2]
+
+
+def test_versions_are_compared_with_the_history(history, tmp_path):
+    counts, sheet = audit_history.measure(audit_history.read_history(history / "ada+memory"))
+    assert counts["rewrites"] == counts["value"] == counts["value gone"] == 1
+    assert counts["rewrites as versions"] == counts["rewrites named"] == 1
+    assert [one["kind"] for one in sheet] == ["value"]
+    arguments = [str(history), "--only", "ada/memory", "--sheet", str(tmp_path / "sheet")]
+    done = subprocess.run(
+        [sys.executable, BENCHMARKS / "audit_history.py", *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "ada+memory" in done.stdout
+    assert (tmp_path / "sheet").read_text("utf-8").count("\n") == 1
 
 
 def test_every_source_can_be_read_and_none_is_in_both_splits():

@@ -50,7 +50,7 @@ LONGEST_WAIT_S = 0.5
 FLUSH_S = 0.05
 """Longest time that a result waits to share a commit of the journal."""
 
-Result = WriteResponse | None
+SendResult = WriteResponse | None
 """Response to an operation; None if it was not sent after all."""
 
 
@@ -74,7 +74,7 @@ class Engine:
         self._reconciliation = Reconciliation(log, settle_s=settle_s, sleep=runtime.sleep)
         self._end = EarlyEnd(access, log.header.key_version)
         self._sender = Sender(access, log.header.run_id)
-        self._pool: WorkerPool[Result] = WorkerPool(workers)
+        self._pool: WorkerPool[SendResult] = WorkerPool(workers)
         self._pace = RateLimiter(workers, clock=runtime.clock, sleep=runtime.sleep, chance=runtime.chance)
         self._interrupts = Interrupts(defers=workers > 1)
         self._undecided: set[int] = set()
@@ -174,18 +174,16 @@ class Engine:
         return min(LONGEST_WAIT_S, self._pace.delay_s) if has_room else LONGEST_WAIT_S
 
     def _count_room(self) -> int:
-        """Count the operations that may leave now."""
+        """Count the operations that may leave now; none while an answer that was no success is not decided on."""
         n_busy, limit = self._pool.n_busy, self._pace.limit
         if self._pace.delay_s or self._undecided:
             return 0
         if not self._pace.is_at_full_speed or limit == 1:
-            return (
-                limit - n_busy
-            )  # one for each worker: more would have to be recalled if the pace slows down again
-        is_low = (
-            n_busy <= limit + limit // 4
-        )  # few wait for a worker: until then others share the next commit
-        return INTENTS_PER_WORKER * limit - n_busy if is_low else 0
+            # one for each worker: more would have to be recalled if the pace slows down again
+            return limit - n_busy
+        # more only when few wait for a worker, so that many intents share one commit
+        few_wait = n_busy <= limit + limit // 4
+        return INTENTS_PER_WORKER * limit - n_busy if few_wait else 0
 
     def _take_sendable(self) -> list[int]:
         """Take from the queue what may leave now."""
@@ -244,7 +242,7 @@ class Engine:
             else:
                 self._note(moved)
 
-    def _send_if_fresh(self, operation: Operation, body: SecretBytes | None) -> Result:
+    def _send_if_fresh(self, operation: Operation, body: SecretBytes | None) -> SendResult:
         """Send an operation, in a worker, unless it should not be sent any more."""
         if self._undecided or not self._queue.is_fresh(operation.n):  # it waited for a worker
             return None
@@ -301,7 +299,7 @@ class Engine:
             may_continue = self._pace.slow_down(response.wait_s)
         elif decision in {"again", "unknown"}:
             self._queue.note_failure(n)
-            if response.is_failure:
+            if response.is_http_failure:
                 may_continue = self._pace.back_off(response.wait_s)
         if not may_continue:
             self._end.note(response.error)

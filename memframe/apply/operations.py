@@ -130,7 +130,9 @@ class Groups:
         self._log = log
         self._members: dict[int, list[int]] = defaultdict(list)
         self._reasons: dict[int, str] = {}
+        """Reason why a group is held back; the first one counts."""
         self._verified: set[int] = set()
+        """Groups whose deletes may be sent: all that they wait for was read as it has to be."""
         for operation in log:
             if operation.change.group is not None:
                 self._members[operation.change.group].append(operation.n)

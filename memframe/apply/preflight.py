@@ -39,9 +39,9 @@ def check_options(workers: object, settle_s: object) -> None:
 def check_plan(access: Access, plan: Plan, confirm: object, confirm_losses: object) -> None:
     """Raise `PlanError` for a plan for somebody else, one with open questions, and what is not confirmed."""
     refuse_elsewhere(access, "plan", plan.base_url, plan.user_id)
-    odd = [change for change in plan.records if change.action in {"conflict", "invalid"}]
-    if odd:
-        rows = list_some([f"{change.label}: {change.reason}" for change in odd], "; ")
+    not_writable = [change for change in plan.records if change.action in {"conflict", "invalid"}]
+    if not_writable:
+        rows = list_some([f"{change.label}: {change.reason}" for change in not_writable], "; ")
         raise PlanError(f"the plan has {format_counts(plan.counts)}: resolve them and plan again: {rows}")
     n_deletes = plan.counts.get("delete", 0)
     if confirm is None and n_deletes:
@@ -134,9 +134,11 @@ def refuse_repeated(directory: RunDirectory, cipher: LocalCipher, plan: Plan) ->
         look = "; if it is lost, check the memories first, as all or part of it may have been written; then "
         hint = resume_hint(note.journal or "PATH") + look + _forget_hint(note)
         raise PlanError(f"{begun}, and {away}", hint=hint)
-    mine = {_target_key(change) for change in plan.writes}
+    targets = {_target_key(change) for change in plan.writes}
     for note in directory.unfinished(plan.base_url, plan.user_id):
-        shared = [change for change in _unsettled_changes(note, cipher, plan) if _target_key(change) in mine]
+        shared = [
+            change for change in _unsettled_changes(note, cipher, plan) if _target_key(change) in targets
+        ]
         if shared:
             raise PlanError(
                 f"an earlier run was interrupted, and {len(shared):,} changes of this plan were or may be made by it, "
@@ -222,10 +224,10 @@ def read_service_state(access: Access, plan: Plan) -> tuple[Access, dict[str, Cu
         with_content = any(change.compares_content for change in plan.writes)
         current = read_current(access, ids, with_content=with_content)
     plan.refuse_stale(current)
-    there = [f"memory {change.restores}" for change in plan.writes if change.restores in ids_before]
-    if there:
+    restored = [f"memory {change.restores}" for change in plan.writes if change.restores in ids_before]
+    if restored:
         raise StalePlanError(
-            f"this plan restores memories that exist again: {list_some(there)}; make a new plan"
+            f"this plan restores memories that exist again: {list_some(restored)}; make a new plan"
         )
     return access, current, frozenset(ids_before)
 

@@ -62,9 +62,9 @@ class Reconciliation:
             return
         self._sleep(self._settle_s)
         left, undecided = self._match_listed(access, left, digest_of)
-        odd = "there are new memories that cannot be decrypted: this may be one of them"
+        doubt = "there are new memories that cannot be decrypted: this may be one of them"
         self._log.write(
-            replace(op, error=odd) if op.n in undecided else replace(op, state="planned") for op in left
+            replace(op, error=doubt) if op.n in undecided else replace(op, state="planned") for op in left
         )
 
     def read_back(self, access: Access) -> tuple[Verification, dict[str, CurrentMemory]]:
@@ -115,21 +115,32 @@ class Reconciliation:
         found: dict[str, list[str]] = {"missing": [], "unlike": [], "undone": []}
         for op in written:
             memory = current.get(str(op.id))
-            if (op.action == "delete") is (memory is None) and not (
-                memory and memory.find_differences(op.change.plain)
-            ):
+            if _is_as_written(op, memory):
                 continue
-            what = "missing" if memory is None else "unlike"
-            is_as_before = op.action == "create"
-            if memory is not None:
-                is_as_before = not (is_as_before or memory.find_differences(op.change.before))
-            found["undone" if op.n in self._earlier and is_as_before else what].append(str(op.id))
+            if op.n in self._earlier and _is_as_before(op, memory):
+                found["undone"].append(str(op.id))
+            else:
+                found["missing" if memory is None else "unlike"].append(str(op.id))
         new = [memory for memory in current.values() if memory.id not in self._log.ids_before]
         return Verification(
             n_checked=len(written),
             duplicates=tuple(_duplicates(creates, new, self._digest_of)),
             **{what: tuple(ids) for what, ids in found.items()},  # type: ignore[arg-type]  # fields of ids
         ), current
+
+
+def _is_as_written(op: Operation, memory: CurrentMemory | None) -> bool:
+    """Return True if a memory is as an operation has left it: a deleted one is gone."""
+    if memory is None:
+        return op.action == "delete"
+    return op.action != "delete" and not memory.find_differences(op.change.plain)
+
+
+def _is_as_before(op: Operation, memory: CurrentMemory | None) -> bool:
+    """Return True if a memory is as it was before an operation: a created one is gone."""
+    if memory is None:
+        return op.action == "create"
+    return op.action != "create" and not memory.find_differences(op.change.before)
 
 
 def match(

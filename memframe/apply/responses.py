@@ -55,8 +55,8 @@ class WriteResponse(NamedTuple):
     record: MemoryBlobResponse | None = None  # where the answer has it whole
 
     @property
-    def is_failure(self) -> bool:
-        """True for a failure of the service, False for a success that it words in its own way."""
+    def is_http_failure(self) -> bool:
+        """True without an answer or for a status outside 2xx; False for a 2xx that does not say what was done."""
         return self.http_status is None or not _is_success(self.http_status)
 
 

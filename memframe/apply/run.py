@@ -15,7 +15,7 @@ from memframe.journal import STATUSES, WRITTEN, Operation
 from memframe.plan.change import list_some
 from memframe.plan.render import count_more, wide_table
 
-MAX_SHOWN = 20
+MAX_SHOWN_ROWS = 20
 """Rows of a run in a notebook."""
 
 COLUMNS: Mapping[str, str] = {
@@ -189,7 +189,7 @@ class Run(Struct, frozen=True, kw_only=True):
 
     def _repr_html_(self) -> str:
         unwritten = self._unwritten
-        cells = ((one.status, one.row, one.action, one.id, one.error) for one in unwritten[:MAX_SHOWN])
+        cells = ((one.status, one.row, one.action, one.id, one.error) for one in unwritten[:MAX_SHOWN_ROWS])
         counts, *rest = self._summary()
         return notebook_html(
             tag("b", counts),
@@ -198,6 +198,6 @@ class Run(Struct, frozen=True, kw_only=True):
                 {"status": "7.5em", "row": "6em", "action": "6em", "memory": "12em", "why": "auto"},
                 [tag("tr", *(tag("td", cell) for cell in row), class_="first") for row in cells],
             ),
-            count_more(len(unwritten) - MAX_SHOWN, "run.outcomes"),
+            count_more(len(unwritten) - MAX_SHOWN_ROWS, "run.outcomes"),
             self.journal and tag("div", f"journal: {self.journal}", class_="quiet"),
         )

@@ -89,7 +89,7 @@ class WorkerPool(Generic[T]):
             except BaseException as broken:  # it is raised where the run is
                 future.set_exception(broken)
             self._results.put((n, future.result))
-            del future, task, item
+            del future, task, item  # a thread that waits holds no body of a request
 
 
 class Interrupts:

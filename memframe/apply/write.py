@@ -252,18 +252,18 @@ def _carry_out(
     header, path = journal.header, journal.path
     with Progress(progress, total=header.n_changes, text="changes", clock=access.client.runtime.clock) as bar:
         log = OperationLog(journal, operations, bar)
-        log.write(_cut_short(log))
+        log.write(_mark_unknown(log))
         engine = engine_of(log)
         directory.mark_unfinished(header, path)
         try:
             verification, current, stopped = engine.run()
-        except BaseException as cut_short:
+        except BaseException as ended_early:
             # Ctrl-C above all: its traceback says where the run stands, and how to go on
             n_of = Counter(operation.status for operation in log)
             so_far = ", ".join(f"{n_of[status]:,} {status}" for status in STATUSES if n_of[status])
             hint = Hint(f"{so_far}; ", f"{so_far}; ") + resume_hint(path)
-            cut_short.add_note(f"The run is recorded in its journal: {hint.python}.")
-            cut_short.hint = hint  # type: ignore[attr-defined]  # of any exception, for the command line
+            ended_early.add_note(f"The run is recorded in its journal: {hint.python}.")
+            ended_early.hint = hint  # type: ignore[attr-defined]  # of any exception, for the command line
             raise
         update_baseline(access, log.with_state(*WRITTEN), current)
         counts = log.balance()
@@ -272,7 +272,7 @@ def _carry_out(
         return Run(results=tuple(log), journal=path, verification=verification, stopped=stopped)
 
 
-def _cut_short(log: OperationLog) -> list[Operation]:
+def _mark_unknown(log: OperationLog) -> list[Operation]:
     """Mark as unknown what may have been carried out when the last process ended."""
     found = [op for op in log if op.state == "sending" or (op.state == "planned" and op.ambiguous)]
     return [replace(op, state="unknown", ambiguous=True) for op in found]

@@ -35,9 +35,9 @@ import pyarrow as pa
 from memframe.access import Access
 from memframe.archive import formats
 from memframe.archive.formats import check_target, is_folder, raise_write_errors
-from memframe.archive.history import forget_memories, read_as_of
+from memframe.archive.history import Changes, forget_memories, read_as_of
 from memframe.archive.notes import write_notes, write_pam
-from memframe.archive.refresh import Changes, refresh_archive
+from memframe.archive.refresh import refresh_archive
 from memframe.archive.sealing import Key, Plain, Reader, Sealed, tables_of_access
 from memframe.archive.table import frame_of, table_of
 from memframe.errors import ConfigError, FrameError, check_kind

@@ -19,7 +19,7 @@ from memframe.errors import FrameError
 MAX_BYTES = 1 << 30
 """Most bytes of a file, or of the files of a folder or archive together, when they are unpacked."""
 
-MAX_MEMBERS = 50_000
+MAX_FILES = 50_000
 """Files of a folder or archive."""
 
 MAX_RATIO = 200
@@ -57,9 +57,9 @@ def check_growth(n_bytes: int, n_stored: int, name: str, *, least: int = RATIO_B
 
 def check_size(n_bytes: int, n_files: int, name: str) -> None:
     """Refuse more than is read at once."""
-    if n_bytes > MAX_BYTES or n_files > MAX_MEMBERS:
+    if n_bytes > MAX_BYTES or n_files > MAX_FILES:
         raise FrameError(
-            f"{name} is too large: more than {MAX_BYTES >> 20:,} MiB or {MAX_MEMBERS:,} files are not read at once. "
+            f"{name} is too large: more than {MAX_BYTES >> 20:,} MiB or {MAX_FILES:,} files are not read at once. "
             "Read it in parts."
         )
 

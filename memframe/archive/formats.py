@@ -216,6 +216,7 @@ def _open_csv(path: Path) -> OpenedFile:
 
 
 def _read_csv(path: Path, fields: Sequence[str], columns: Sequence[str]) -> pa.Table:
+    """Read some columns of a CSV file with all these fields; lists and unknown columns come as text."""
     kinds = {name: kind for name, kind in ARCHIVE_SCHEMA.items() if kind != NAMES.arrow}
     try:
         with open_by_bytes(path) as file:

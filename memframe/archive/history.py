@@ -20,12 +20,13 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
@@ -33,6 +34,7 @@ from memframe.access import Access
 from memframe.archive.formats import ArchiveHeader, raise_write_errors
 from memframe.archive.sealing import Key, Plain, Reader, Sealed, schema_for
 from memframe.archive.table import ARCHIVE_SCHEMA, add_columns
+from memframe.display import html_card
 from memframe.errors import FrameError, Hint, SealError, check_kind
 from memframe.files import atomic_file, atomic_folder, expand_path, link_or_copy
 from memframe.snapshots import (
@@ -48,13 +50,37 @@ from memframe.snapshots import (
     next_moment,
 )
 
-if TYPE_CHECKING:
-    from memframe.archive.refresh import Changes
-
 ROW = "row"
 """Column of a snapshot: the number of a row in its state, null for an id that the state does not have."""
 
 _ROW_SCHEMA = {ROW: pa.int64()}
+
+
+class Changes(Struct, frozen=True):
+    """Ids of memories that were added to, changed in and removed from an archive.
+
+    >>> Changes(added=("m7",), changed=(), gone=("m1", "m2"))
+    <memframe.Changes: 1 added, 0 changed, 2 gone>
+    >>> bool(Changes())
+    False
+    """
+
+    added: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.changed or self.gone)
+
+    def __repr__(self) -> str:
+        return f"<memframe.{type(self).__name__}: {', '.join(f'{n:,} {name}' for name, n in self._counts.items())}>"
+
+    def _repr_html_(self) -> str:
+        return html_card(type(self).__name__, self._counts)
+
+    @property
+    def _counts(self) -> dict[str, int]:
+        return {name: len(getattr(self, name)) for name in Changes.__struct_fields__}
 
 
 class _State(NamedTuple):

@@ -76,10 +76,10 @@ def parse_frontmatter(head: str, place: str) -> dict[str, Any]:
     return found or {}
 
 
-def find_values(text: str) -> dict[str, tuple[int, int]]:
+def find_frontmatter_values(text: str) -> dict[str, tuple[int, int]]:
     r"""Find where the values of a frontmatter stand that are one text, with their quotes or marks.
 
-    >>> find_values("---\ntitle: 'Tea'\ntags: [a]\n---\n")
+    >>> find_frontmatter_values("---\ntitle: 'Tea'\ntags: [a]\n---\n")
     {'title': (11, 16)}
     """
     found = _FRONTMATTER.match(text)

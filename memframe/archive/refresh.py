@@ -22,7 +22,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from msgspec import Struct
 from numpy.typing import NDArray
 
 from memframe.access import Access
@@ -34,49 +33,21 @@ from memframe.archive.formats import (
     part_name,
     raise_write_errors,
 )
-from memframe.archive.history import carry_snapshots, remove_leftovers
+from memframe.archive.history import Changes, carry_snapshots, remove_leftovers
 from memframe.archive.sealing import IN_THE_OPEN, Plain, Reader, Sealed, tables_of_access
 from memframe.archive.table import ARCHIVE_SCHEMA, tuples_of
 from memframe.client.responses import same_id
-from memframe.display import html_card
 from memframe.errors import FrameError, check_kind
 from memframe.files import atomic_file, atomic_folder, expand_path, link_or_copy
 from memframe.progress import ProgressOption
 from memframe.snapshots import SNAPSHOTS, Keep, check_keep
 
-Hashes = NDArray[np.int64]
+RowHashes = NDArray[np.int64]
 
-_NO_HASHES: Hashes = np.empty(0, np.int64)
-
-
-class Changes(Struct, frozen=True):
-    """Ids of memories that were added to, changed in and removed from an archive.
-
-    >>> Changes(added=("m7",), changed=(), gone=("m1", "m2"))
-    <memframe.Changes: 1 added, 0 changed, 2 gone>
-    >>> bool(Changes())
-    False
-    """
-
-    added: tuple[str, ...] = ()
-    changed: tuple[str, ...] = ()
-    gone: tuple[str, ...] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self.added or self.changed or self.gone)
-
-    def __repr__(self) -> str:
-        return f"<memframe.{type(self).__name__}: {', '.join(f'{n:,} {name}' for name, n in self._counts.items())}>"
-
-    def _repr_html_(self) -> str:
-        return html_card(type(self).__name__, self._counts)
-
-    @property
-    def _counts(self) -> dict[str, int]:
-        return {name: len(getattr(self, name)) for name in Changes.__struct_fields__}
+_NO_HASHES: RowHashes = np.empty(0, np.int64)
 
 
-def _hash_rows(table: pa.Table) -> Hashes:
+def _hash_rows(table: pa.Table) -> RowHashes:
     """Hash each row over all its cells."""
     columns = []
     for column in table.columns:
@@ -92,7 +63,7 @@ class _Archived(NamedTuple):
 
     row_of: pd.Series[int]
     """Number of a row by the hash of its id; if an id is repeated, of its first row."""
-    hashes: Hashes
+    hashes: RowHashes
     file_of: NDArray[np.int64]
     """Number of the file of each row."""
 
@@ -114,7 +85,7 @@ class _Archived(NamedTuple):
         found = self.row_of.index.get_indexer(pd.Index(_hash_rows(ids)))
         return _take_or(-1, self.row_of.to_numpy(), found)
 
-    def hashes_of(self, file: int) -> Hashes:
+    def hashes_of(self, file: int) -> RowHashes:
         """Return the hashes of the rows of a file."""
         begin, end = np.searchsorted(self.file_of, [file, file + 1])
         return self.hashes[begin:end]
@@ -130,9 +101,9 @@ class _Segment(NamedTuple):
     """Memories that are listed one after the other, and were in one file, or in none."""
 
     table: pa.Table
-    hashes: Hashes
+    hashes: RowHashes
     old_file: int
-    """Number of the file of the archive in which they keep their place; -1 if they are new, or changed and moved."""
+    """Number of the file of the archive in which they stay; -1 if they are new, or changed and moved."""
 
 
 class _ListedChanges:
@@ -156,10 +127,11 @@ class _ListedChanges:
             self.added += table["id"].filter(pa.array(~is_old)).to_pylist()
             self.changed += table["id"].filter(pa.array(is_old & ~is_same)).to_pylist()
             self.is_gone[rows[is_old]] = False
-            # a row that still comes right after the same row has kept its place, even if it has changed
-            previous = np.concatenate([[last_row], rows[:-1]])
-            keeps_place = is_same | (is_old & (rows == previous + 1))
-            old_files = np.where(keeps_place, _take_or(-1, self._archived.file_of, rows), -1)
+            # an unchanged row stays in its file wherever it is listed, so that the file may be copied; a changed one
+            # only if it still comes right after the same row
+            listed_before = np.concatenate([[last_row], rows[:-1]])
+            stays_in_file = is_same | (is_old & (rows == listed_before + 1))
+            old_files = np.where(stays_in_file, _take_or(-1, self._archived.file_of, rows), -1)
             edges = [0, *(np.flatnonzero(np.diff(old_files)) + 1).tolist(), len(table)]
             for begin, end in pairwise(edges):
                 yield _Segment(table.slice(begin, end - begin), hashes[begin:end], int(old_files[begin]))
@@ -311,7 +283,8 @@ def _refresh(
     files = _divide(
         listed.segments(tables_of_access(access, progress=progress), columns),
         archived,
-        part_rows=formats.PART_ROWS if target.is_dir() else inf,
+        part_rows=formats.PART_ROWS if target.is_dir() else inf,  # an archive of one file stays one
+        # a file that is sealed with a former key, or lacks a column of today, is written again
         can_copy=form.continues and not reader.missing_columns,
     )
 
@@ -370,7 +343,7 @@ def _check_owner(reader: Reader, path: Path, access: Access) -> None:
 
 
 def _list_gone(reader: Reader, is_gone: NDArray[np.bool]) -> Iterator[str]:
-    """Yield the ids of archived rows that are not there any more."""
+    """Yield the ids of archived rows whose memories were not listed; they are read from the files once more."""
     if not is_gone.any():
         return
     row = 0

@@ -121,8 +121,8 @@ class Mac(msgspec.Struct, frozen=True):
 
     def sign(self, key: bytes, header: bytes) -> Mac:
         """Return the same with its code."""
-        said = msgspec.json.encode([header.hex(), sorted(self.columns.items()), self.n_rows, self.parts])
-        return replace(self, code=hmac.new(key, said, hashlib.sha256).hexdigest())
+        signed = msgspec.json.encode([header.hex(), sorted(self.columns.items()), self.n_rows, self.parts])
+        return replace(self, code=hmac.new(key, signed, hashlib.sha256).hexdigest())
 
 
 class FileMac:
@@ -499,8 +499,10 @@ class _Opener:
             plain, errors = self._open_contents(table["content"].to_pylist())
             columns["content"] = TEXT.chunk(plain)
             if "content_error" in columns:
-                said = enumerate(table["content_error"].to_pylist())
-                columns["content_error"] = _text([errors.get(row, archived) for row, archived in said])
+                archived_errors = enumerate(table["content_error"].to_pylist())
+                columns["content_error"] = _text(
+                    [errors.get(row, archived) for row, archived in archived_errors]
+                )
         return pa.table(columns, metadata=table.schema.metadata)
 
     def _open_all(self, name: str, cells: _Cells) -> list[bytes | None]:

@@ -34,6 +34,7 @@ from memframe.audit.similarity.minhash import distinct
 from memframe.audit.text import Memories, MemoryTexts
 from memframe.audit.tokenize import SPLIT_WORD
 
+_SLOTS, _NO_STATEMENT, _NAMES = map(load_rules("changed_value").only, ("slot", "no_statement", "names"))
 _MOST_PARTNERS = 3
 _MOST_FILLING = 2
 _MIN_SHARED = 4
@@ -56,8 +57,7 @@ def find_value_changes(chosen: Memories, pairs: SimilarPairs) -> Iterator[Link]:
     column, age = texts.column("content"), age_order(texts)
     contents, sensitive = column.to_pylist(), SensitiveTexts(column)
     values = {
-        place: [match.found.span("value") for match in matches]
-        for place, matches in load_rules("changed_value").only("slot").search(column)
+        place: [match.found.span("value") for match in matches] for place, matches in _SLOTS.search(column)
     }
     closest, templates = _choose_closest(pairs, values).each(), _Templates(pairs)
     taken: Counter[int] = Counter()
@@ -81,7 +81,10 @@ def find_value_changes(chosen: Memories, pairs: SimilarPairs) -> Iterator[Link]:
             quote_words(words, sensitive=sensitive.any_of(older, newer))
             for words in written.written_words()[:: -1 if is_newer else 1]
         )
-        kind = "name" if kind == "word" else "date" if kind == "number" and written.is_of_month() else kind
+        if kind == "word":
+            kind = "name"
+        elif kind == "number" and written.is_of_month():
+            kind = "date"
         evidence = f"{before} → {after}"
         if kind == "polarity":
             exchanged = f" ({before or '-'} → {after or '-'})" if before or after else ""
@@ -178,15 +181,12 @@ class _Written:
 
     def is_statement(self, kind: str) -> bool:
         """Return True if both texts state something that may change: no request, code, part of a list or event."""
-        rules = load_rules("changed_value")
-        if any(next(rules.only("no_statement").find(text), None) for text in self._texts):
+        if any(any(_NO_STATEMENT.find(text)) for text in self._texts):
             return False
         for found in self._found if kind != "polarity" else ():
             if found and any(map(str.isdecimal, found[0][0])):
                 start, text = found[0].start(), found[0].string
-                names = (
-                    rule.regex.search(text, max(0, start - 40), start) for rule in rules.only("names").rules
-                )
+                names = (rule.regex.search(text, max(0, start - 40), start) for rule in _NAMES.rules)
                 if any(names) or any(sum(map(str.isdecimal, one[0])) > _LONGEST_VALUE for one in found):
                     return False
         return True

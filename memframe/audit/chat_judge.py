@@ -218,9 +218,11 @@ _PASSING = (429, 500, 502, 503, 504)
 
 def _refusal(host: str, response: BaseHTTPResponse) -> _UnansweredError:
     status = response.status
-    wait_s = retry_after_s(response.headers)
     problem = f"{host} answered with status {status}{_HINTS.get(status, '')}"
-    return _UnansweredError(problem, (1.0 if wait_s is None else wait_s) if status in _PASSING else None)
+    if status not in _PASSING:
+        return _UnansweredError(problem, None)
+    wait_s = retry_after_s(response.headers)
+    return _UnansweredError(problem, 1.0 if wait_s is None else wait_s)
 
 
 def _as_json(question: Question) -> dict[str, Any]:

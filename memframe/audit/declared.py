@@ -77,16 +77,16 @@ def declared_outdated(cells: Mapping[str, object], now: datetime) -> str | None:
         text = str(value).strip()
         if value is None or value != value or text.casefold() in ("", "none", "null", "nan", "nat", "<na>"):
             continue
-        is_so = (
-            _is_past(value, now)
-            if folded in _ENDS
-            else text.casefold() in _STATES[folded]
-            if folded in _STATES
-            else text.casefold() in _FLAG_WORDS[_FLAGS[folded]]
-            if folded in _FLAGS
-            else text.casefold() not in _FLAG_WORDS[False]
-        )
-        if is_so:
+        word = text.casefold()
+        if folded in _ENDS:
+            is_outdated = _is_past(value, now)
+        elif folded in _STATES:
+            is_outdated = word in _STATES[folded]
+        elif folded in _FLAGS:
+            is_outdated = word in _FLAG_WORDS[_FLAGS[folded]]
+        else:
+            is_outdated = word not in _FLAG_WORDS[False]
+        if is_outdated:
             return f"{name}: {text[:60]}"
     return None
 

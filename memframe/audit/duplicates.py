@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from memframe.audit.evidence import SensitiveTexts, describe_difference
 from memframe.audit.findings import Finding, Proposal, list_findings
-from memframe.audit.keeper import FILLED, copies_of, oddness, precedence
+from memframe.audit.keeper import FILLED, copies_of, precedence, wording_penalty
 from memframe.audit.similarity.cluster import SimilarPairs, similar_pairs
 from memframe.audit.similarity.compare import Difference
 from memframe.audit.text import Memories, MemoryTexts
@@ -93,10 +93,15 @@ def _actions(memories: pd.DataFrame, rows: NDArray[np.int64], keepers: NDArray[n
     ).T
     tags = [frozenset(cell) if isinstance(cell, Sequence) else frozenset() for cell in cells["tags"]]
     fills = np.asarray((filled & ~filled[kept]).any(axis=1), bool).tolist()
-    return [
-        "none" if place == keeper else "merge" if more or not tags[place] <= tags[keeper] else "delete"
-        for place, (keeper, more) in enumerate(zip(kept, fills, strict=True))
-    ]
+    actions: list[Proposal] = []
+    for place, (keeper, has_more) in enumerate(zip(kept, fills, strict=True)):
+        if place == keeper:
+            actions.append("none")
+        elif has_more or not tags[place] <= tags[keeper]:
+            actions.append("merge")
+        else:
+            actions.append("delete")
+    return actions
 
 
 # ---- nearly the same text
@@ -136,7 +141,7 @@ def find_near_duplicates(memories: Memories, *, pairs: SimilarPairs | None = Non
     errors, wrappers («The user said that»), the order of clauses or words, or fillers, and copies that break off. Two
     texts are never merged if one has an additional word that may be a value, even in its middle, or if they differ in
     «he» and «she», «and» and «or», or «starts», «started» and «may start»: leaving two copies is better than merging
-    two facts.
+    two facts. An audit leaves those for review in which a sign, an accent or a capital may be a fact: `find_rewritten`.
 
     It misses paraphrases, for which `memframe.audit.candidates` ranks candidates; synonyms that are not in its short
     list; typing errors that make another word («house», «hose») or change a name; and copies that are cut to less than
@@ -215,20 +220,22 @@ def _find_members(texts: MemoryTexts, pairs: SimilarPairs) -> Iterator[_Member]:
             if place == most or (difference.relation == "near" and difference.kind != "truncated")
         ]
     rows = texts.memories.iloc[pairs.rows[as_full]]
-    odd = oddness(rows["content"].tolist()) + [comparer.n_slips(place) for place in as_full]
-    first = dict(zip(as_full, precedence(rows, -np.floor(odd), odd).tolist(), strict=True))
+    penalty = wording_penalty(rows["content"].tolist()) + [comparer.n_slips(place) for place in as_full]
+    rank_of = dict(zip(as_full, precedence(rows, -np.floor(penalty), penalty).tolist(), strict=True))
     best: dict[int, Difference] = {}
     for left, right, difference in pairs.pairs.that_are("near").each():
         for place in (left, right):
             if place not in best or difference.score > best[place].score:
                 best[place] = difference
     for group in groups:
-        keeper = min((place for place in group if place in first), key=first.__getitem__)
+        keeper = min((place for place in group if place in rank_of), key=rank_of.__getitem__)
         yield _Member(keeper, keeper, len(group), "keeper", 1.0)
         for place in group:
             if place != keeper:
                 difference = comparer.compare(*sorted((place, keeper)))
-                if difference.relation != "near":
+                if (
+                    difference.relation != "near"
+                ):  # it is near another member, and through that one the keeper
                     difference = best.get(place, difference)
                 kind = difference.kind if difference.relation == "near" else "spelling"
                 yield _Member(place, keeper, len(group), kind, difference.score)

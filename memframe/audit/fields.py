@@ -23,7 +23,7 @@ from memframe.envelope.detect import looks_sealed
 from memframe.fields import MEMORY_FIELDS, NAMES_FIELDS
 from memframe.frames import read_names, read_numbers, read_texts
 
-Scores = NDArray[np.float64]
+ScoreCells = NDArray[np.float64]
 
 _MISSING_SEVERITIES: dict[str, Severity] = {
     field.name: field.if_missing for field in MEMORY_FIELDS if field.if_missing
@@ -160,13 +160,13 @@ def rescale_importance(importance: float) -> float:
     return round(importance / HIGHEST, 4)
 
 
-def _find_out_of_range(field: str, values: Scores, highest: float) -> Iterator[_Row]:
+def _find_out_of_range(field: str, values: ScoreCells, highest: float) -> Iterator[_Row]:
     words = "beyond both scales" if highest > 1 else "not within 0 to 1"
     for row in np.flatnonzero((values < 0) | (values > highest)).tolist():
         yield row, "out_of_range", "medium", 1.0, f"{field} is {values[row]:g}, {words}", "review"
 
 
-def _find_other_scale(importance: Scores) -> Iterator[_Row]:
+def _find_other_scale(importance: ScoreCells) -> Iterator[_Row]:
     is_above = (importance > 1) & (importance <= HIGHEST)
     is_mixed = bool((importance < 1).any())
     is_least = (importance == 1) & (not is_mixed and bool(is_above.any()))
@@ -185,7 +185,7 @@ def _sources(memories: pd.DataFrame) -> NDArray[Any]:
     return read_texts(memories, "source").fillna(_NO_SOURCE).to_numpy()
 
 
-def _find_ambiguous(memories: pd.DataFrame, importance: Scores) -> Iterator[_Row]:
+def _find_ambiguous(memories: pd.DataFrame, importance: ScoreCells) -> Iterator[_Row]:
     """Yield an importance of 1 between two neighbours of the same source, by time, that are both above 1."""
     if not {"source", "created_at"} <= set(memories.columns) or not (importance < 1).any():
         return
@@ -215,7 +215,7 @@ _NO_NAME = re.compile(r"\d{4}|[^\w. ()-]")
 """Signs that the names of programs do not have; what has them may be something else."""
 
 
-def _find_constant(memories: pd.DataFrame, confidence: Scores) -> pd.DataFrame:
+def _find_constant(memories: pd.DataFrame, confidence: ScoreCells) -> pd.DataFrame:
     """Find memories of sources whose confidence tells nothing, as it is always the same."""
     source = _sources(memories)
     scored = pd.DataFrame({"source": source, "confidence": confidence}).dropna()
@@ -296,7 +296,7 @@ def find_sealed(memories: Memories) -> pd.DataFrame:
 MIN_LETTERS = 6
 """Fewest letters of a name in which one other letter may be a slip; in a shorter one it makes another word."""
 
-MAX_SHARE = 0.25
+MAX_SLIP_SHARE = 0.25
 """Largest share of the frequent name's memories that a slip may have."""
 
 _SEPARATORS = re.compile(r"[\W_]+")
@@ -430,7 +430,7 @@ def _find_slips(counts: Counter[str]) -> Iterator[tuple[str, str, float]]:
             is_slip = (
                 len(set(forms)) == 2 and digits[0] == digits[1] and abs(len(forms[0]) - len(forms[1])) <= 1
             )
-            if is_slip and counts[rare] <= MAX_SHARE * counts[other]:
+            if is_slip and counts[rare] <= MAX_SLIP_SHARE * counts[other]:
                 yield rare, other, 0.6
 
 

@@ -20,7 +20,7 @@ from memframe.audit.fields import names_in
 from memframe.audit.findings import join_findings, plain_columns
 from memframe.decisions import Decisions
 
-ROLES = frozenset({"exact_duplicate", "near_duplicate", "version"})
+RELATIVE_CHECKS = frozenset({"exact_duplicate", "near_duplicate", "version"})
 """Checks whose kind says what a memory is to the others of its group; it changes when one of those goes."""
 
 _DIGEST_CHARACTERS = 32
@@ -102,7 +102,7 @@ def keys_of(findings: pd.DataFrame, texts: Sequence[str] | None) -> list[tuple[A
     n_before: Counter[tuple[Any, ...]] = Counter()
     keys = []
     for check, kind, memory_id, field, text in zip(*plain, texts or [""] * len(findings), strict=True):
-        key = (check, "" if check in ROLES else kind, memory_id, field, text)
+        key = (check, "" if check in RELATIVE_CHECKS else kind, memory_id, field, text)
         keys.append((*key, n_before[key]))
         n_before[key] += 1
     return keys
@@ -137,10 +137,10 @@ def list_once(findings: pd.DataFrame, memories: pd.DataFrame) -> pd.DataFrame:
     """
     is_value = findings["check"].isin(VALUES)
     texts = texts_judged(findings, memories, findings.head(0), is_span=is_value)
-    said = findings["evidence"].mask(is_value)  # the same value may have another word before its mask
+    evidence = findings["evidence"].mask(is_value)  # the same value may have another word before its mask
     columns = (findings[name] for name in ("check", "kind", "severity", "action"))
     places: dict[tuple[Any, ...], list[int]] = {}
-    for place, (text, *cells) in enumerate(zip(texts, said, *columns, strict=True)):
+    for place, (text, *cells) in enumerate(zip(texts, evidence, *columns, strict=True)):
         # what is about no memory has no text, and is by itself
         places.setdefault((*map(str, cells), text, None if text else place), []).append(place)
     ids = findings["id"].tolist()
@@ -173,7 +173,7 @@ def decision_keys(
     keys = [
         decisions.key(
             check,
-            "" if check in ROLES else kind or "",
+            "" if check in RELATIVE_CHECKS else kind or "",
             field or "",
             memory_id if is_stored else None,
             text if text == value else f"{value}\0{text}",

@@ -37,7 +37,7 @@ VERDICTS: Mapping[str, tuple[str, ...]] = {
 }
 """Answers that a question of each kind may have."""
 
-BATCH = 10
+QUESTIONS_AT_ONCE = 10
 JUDGE_LIMIT = 500
 LEAST_RIGHT = 16
 """Control questions that a judge answers right at least, or else its verdicts change nothing."""
@@ -383,7 +383,7 @@ def _find_doubtful(memories: pd.DataFrame, findings: pd.DataFrame) -> dict[str, 
     for memory_id, text in zip(others["id"], others["content"], strict=True):
         beginning = text[:_LONGEST_VAGUE]
         if _TURN.match(text):
-            doubtful.setdefault(memory_id, _SAID)
+            doubtful.setdefault(memory_id, _OF_A_TURN)
         elif _TIME_OF_DAY.search(text[:_BEGINNING]):
             doubtful.setdefault(memory_id, _OF_A_MOMENT)
         else:
@@ -409,7 +409,7 @@ _STATE = re.compile(
 )
 """Marks of what is done or has failed, and labels of a state: both hold until the next one."""
 
-_PASSED, _SAID, _OF_A_MOMENT, _ADDRESSED, _OF_A_STATE, _VAGUE, _STANDING_VAGUE = (
+_PASSED, _OF_A_TURN, _OF_A_MOMENT, _ADDRESSED, _OF_A_STATE, _VAGUE, _STANDING_VAGUE = (
     0.6,
     0.58,
     0.55,
@@ -477,10 +477,10 @@ def _ask_all(judge: JudgeFunction, model: str, asked: list[_Asked], control: lis
         ]
         spread = [((n + 0.5) / len(part), one) for part in parts for n, one in enumerate(part)]
         mixed = [one for _, one in sorted(spread, key=lambda placed: placed[0])]
-        for start in range(0, len(mixed), BATCH):
+        for start in range(0, len(mixed), QUESTIONS_AT_ONCE):
             if n_failures >= _MAX_FAILURES:
                 return problems
-            batch = mixed[start : start + BATCH]
+            batch = mixed[start : start + QUESTIONS_AT_ONCE]
             try:
                 _ask_batch(judge, batch)
             except Exception as error:  # what rules have found must not be lost with it

@@ -140,19 +140,19 @@ def _choose_action(memories: pd.DataFrame, row: int, sign: Sign, content: str) -
     if action != "delete":
         return "review" if sign.related is None else action
     words = set(_WORD.findall(content.casefold()))
-    names = _BESIDE if words else (*_BESIDE, "tags")
+    names = _OTHER_TEXTS if words else (*_OTHER_TEXTS, "tags")
     cells = [memories[name].iloc[row] for name in names if name in memories.columns]
     # missing cells are None or NaN
-    beside = " ".join(str(cell) for cell in cells if isinstance(cell, Iterable))
-    return action if words.issuperset(_WORD.findall(beside.casefold())) else "review"
+    elsewhere = " ".join(str(cell) for cell in cells if isinstance(cell, Iterable))
+    return action if words.issuperset(_WORD.findall(elsewhere.casefold())) else "review"
 
 
 _WORD = re.compile(r"\w+")
 
-_BESIDE = tuple(
+_OTHER_TEXTS = tuple(
     field.name for field in MEMORY_FIELDS if field.on_merge == "compare words" and field.name != "content"
 )
-"""Texts whose words count beside those of the content."""
+"""Texts of a memory other than its content, which may say more than the content does."""
 
 
 def _quote(text: str) -> str:
@@ -163,10 +163,10 @@ def _quote(text: str) -> str:
 # ---- repeats
 
 _MIN_COPIES = 5
-"""Equal memories from which on repetition is no accident of a few conversations."""
+"""Equal memories from which on repetition is no accident of a few conversations; in smaller stores nothing repeats."""
 
 _TIMES_USUAL = 3
-"""Factor above the copies that nearly all texts of the store have; in some stores everything comes often."""
+"""Factor above the copies that 95 % of the texts of the store have at most; in some stores everything comes often."""
 
 _MIN_SHARED = 0.75
 """Share of words that a variant has in common with what is repeated, of the words of both."""
@@ -185,7 +185,9 @@ def _find_repeats(store: _DistinctTexts) -> dict[int, Sign]:
     for text, rows in zip(words_of.to_pylist(), store.rows_of, strict=True):
         for row in rows if text else ():
             rows_of[store.owners[row], text].append(row)
-    counts = sorted(map(len, rows_of.values()))[:-1]
+    counts = sorted(map(len, rows_of.values()))[
+        :-1
+    ]  # without the most frequent text, which must not be its own measure
     usual = counts[int(0.95 * (len(counts) - 1))] if counts else 0
     at_least = max(_MIN_COPIES, _TIMES_USUAL * usual)
     repeated = {key: sorted(rows) for key, rows in rows_of.items() if len(rows) >= at_least}
@@ -234,8 +236,8 @@ def _find_form_members(memories: pd.DataFrame, store: _DistinctTexts) -> dict[in
         for row in rows:
             source = sources[row] if sources else ""
             share = from_source[source] / n_by_source[source] if source else 0.0
-            said = f"; {share:.0%} of what {source} writes" if source else ""
-            found[row] = Sign("form", 0.7, evidence + said, group=group)
+            share_words = f"; {share:.0%} of what {source} writes" if source else ""
+            found[row] = Sign("form", 0.7, evidence + share_words, group=group)
     return found
 
 
@@ -252,7 +254,7 @@ class _Detector(NamedTuple):
 
 
 def _detect(distinct: list[str]) -> dict[int, Sign]:
-    """Return what each text shows of being junk, by its number; the weightiest, where it shows several signs."""
+    """Return what each text shows of being junk, by its number; of several signs the one of the latest detector."""
     found: dict[int, Sign] = {}
     column = pa.array(distinct, pa.large_string())
     lengths = np.asarray(pc.utf8_length(column))
@@ -298,6 +300,7 @@ _FILLERS, _HOLLOW = (_WORDS[name] | _WORDS["around_fillers"] for name in ("fille
 _HOLLOW |= _WORDS["classes"]
 _TELLS = _WORDS["classes"] | _WORDS["wishes"]
 _MAX_FILLERS, _MAX_HOLLOW = 4, 14
+"""Most words of a text of fillers ("test 3"), and of one that is true of anybody: a longer one may mean something."""
 _ROW = re.compile(r"(\w)\1+")
 _BLANK = re.compile(r"P.|Z.|Cc|Cf|Sm|Sk")
 """Unicode categories of characters that say nothing alone: punctuation, blanks, lines of signs; an emoji may."""
@@ -308,7 +311,7 @@ _SPOKEN = re.compile(r"[^\W_]+(?:[/'’-][^\W_]+)*")
 _OF_TEMPLATES = ("no_value", "unfilled", "about_templates")
 
 
-def _detect_emptiness(text: str, said: Groups = frozenset()) -> Sign | None:
+def _detect_emptiness(text: str, matched: Groups = frozenset()) -> Sign | None:
     """Find next to nothing, or a template that was not filled in.
 
     >>> _detect_emptiness("...").kind, _detect_emptiness("test 3").kind
@@ -321,13 +324,12 @@ def _detect_emptiness(text: str, said: Groups = frozenset()) -> Sign | None:
     if not words and all(_BLANK.match(category(character)) for character in text):
         return Sign("empty", 0.95, "contains no word")
     is_vague = _WORDS["around_fillers"].issuperset
-    named = [
-        word for word in words if not word.isdecimal()
-    ] or words  # with a number at most: "test 3", "aaa"
-    is_filler = all(word in _FILLERS or _ROW.fullmatch(word) for word in named) and not is_vague(named)
+    without_numbers = [word for word in words if not word.isdecimal()] or words  # "test 3", "aaa"
+    is_filler = all(word in _FILLERS or _ROW.fullmatch(word) for word in without_numbers)
+    is_filler = is_filler and not is_vague(without_numbers)
     if not words or (len(words) <= _MAX_FILLERS and is_filler):
         return Sign("near_empty", 0.95, f"says nothing: {_quote(text)}" if words else "contains no word")
-    if "no_value" in said or ("unfilled" in said and "about_templates" not in said):
+    if "no_value" in matched or ("unfilled" in matched and "about_templates" not in matched):
         return Sign("template", 0.9, f"a template that was not filled in: {_quote(text)}")
     if len(words) > _MAX_HOLLOW or not _HOLLOW.issuperset(words) or is_vague(words):
         return None
@@ -341,69 +343,72 @@ def _detect_emptiness(text: str, said: Groups = frozenset()) -> Sign | None:
 _MACHINE = frozenset().union(*(_WORDS[name] for name in ("subjects", "things", "states", "around_states")))
 _NAMED = re.compile(r"'[^'\n]{1,60}'|\"[^\"\n]{1,60}\"|`[^`\n]{1,60}`|\[[^\]\n]{1,60}\]|https?://\S{1,200}")
 _TOKEN = re.compile(r"[^\s,;:!?()]+")
+# a number with its marks, an identifier with a sign within it, or signs that stand for a state
 _NUMBER = re.compile(
     r"\W{0,9}[0-9][\w.:/%+-]{0,80}|[a-z][\w.-]{0,80}[_/#@.=-][\w./#@=-]{0,80}\w|[-–—=+*%|✓✔✅❌⚠️🟢…]+"
 )
 _CLOCK = re.compile(
     r"[0-9]{1,2}:[0-9]{2}|[0-9]{4}-[0-9]{2}-[0-9]{2}|(?<![0-9])[0-9]{10}(?:[0-9]{3})?(?![0-9])"
 )
+"""A time of day, a date, or a Unix time in seconds or milliseconds."""
 _LONGEST_REPORT, _MAX_TOKENS, _MAX_LINES = 400, 48, 2
-_MIN_KNOWN, _MIN_KNOWN_TIMED, _FEW_TOKENS = 0.86, 0.7, 20
-"""Share of tokens that must be words of machines; and where few name a machine with a time, and no person."""
+"""Most characters, words and line ends of a report: what is longer tells more than a state."""
+_MIN_KNOWN = 0.86
+"""Share of the tokens that must be words of machines, numbers or identifiers."""
+_MIN_KNOWN_TIMED, _FEW_TOKENS = 0.7, 20
+"""The same for a short report, of at most so many tokens, that names a machine with a time and no person."""
 
 
 _OF_REPORTS = ("ping", "now", "advice", "set_up", "note", "numbered", "people", "no_news", "nothing")
 
 
-def _detect_report(text: str, said: Groups = frozenset()) -> Sign | None:
+def _detect_report(text: str, matched: Groups = frozenset()) -> Sign | None:
     """Find a heartbeat, the time of day, or how a machine or a scheduled job is.
 
     >>> _detect_report("HEARTBEAT_OK", {"ping"}).kind, _detect_report("Heartbeat failed at 03:00").kind
     ('heartbeat', 'status_report')
     >>> _detect_report("Ilka's backup runs every night at 03:00")
     """
-    if "ping" in said:
+    if "ping" in matched:
         return Sign("heartbeat", 0.95, f"a status ping: {_quote(text)}")
-    if "now" in said:
+    if "now" in matched:
         return Sign("status_report", 0.9, f"tells what time it was: {_quote(text)}")
     tokens = [token.strip(".'’*_<>").lower() for token in _TOKEN.findall(_NAMED.sub(" #1 ", text))]
     tokens = [token for token in tokens if token]
     if (
         not 0 < len(tokens) <= _MAX_TOKENS
         or text.count("\n") > _MAX_LINES
-        or not said.isdisjoint({"advice", "set_up", "note"})
+        or not matched.isdisjoint({"advice", "set_up", "note"})
     ):
         return None
     numbers = set(filter(_NUMBER.fullmatch, tokens))
     n_known = sum(
         token in _MACHINE or token.removesuffix("s") in _MACHINE or token in numbers for token in tokens
     )
-    share, words = (
-        n_known / len(tokens),
-        {token for token in tokens if token in _MACHINE or token not in numbers},
-    )
-    if share < _MIN_KNOWN_TIMED or not (_is_of_machine(words, text, said) and _is_state(words, said)):
+    share = n_known / len(tokens)
+    words = {token for token in tokens if token in _MACHINE or token not in numbers}
+    if share < _MIN_KNOWN_TIMED or not (_is_of_machine(words, text, matched) and _is_state(words, matched)):
         return None
-    is_timed = _CLOCK.search(text) or "numbered" in said
+    is_timed = _CLOCK.search(text) or "numbered" in matched
     is_short = len(tokens) <= _FEW_TOKENS and words & _WORDS["subjects"] and is_timed
-    if share < _MIN_KNOWN and (not is_short or "people" in said):
+    if share < _MIN_KNOWN and (not is_short or "people" in matched):
         return None
     return Sign("status_report", 0.95, f"the report of a machine: {_quote(text)}")
 
 
-def _is_of_machine(words: set[str], text: str, said: Groups) -> bool:
+def _is_of_machine(words: set[str], text: str, matched: Groups) -> bool:
     """Return True if something is named that only machines have, or enough of what people have, too."""
-    if words & _WORDS["subjects"] or "no_news" in said:
+    if words & _WORDS["subjects"] or "no_news" in matched:
         return True
     n_things = len(words & _WORDS["things"])
-    is_named = bool(_CLOCK.search(text) or _NAMED.search(text) or "numbered" in said)
+    is_named = bool(_CLOCK.search(text) or _NAMED.search(text) or "numbered" in matched)
     return n_things > 1 or (n_things == 1 and (len(words) <= 2 or is_named))
 
 
-def _is_state(words: set[str], said: Groups) -> bool:
+def _is_state(words: set[str], matched: Groups) -> bool:
     """Return True if it is said how the machine is; of a heartbeat it is enough that there was one."""
     is_heartbeat = bool(words & _WORDS["pulses"]) and words <= _MACHINE
-    return bool(words & _WORDS["states"]) or is_heartbeat or "nothing" in said
+    return bool(words & _WORDS["states"]) or is_heartbeat or "nothing" in matched
 
 
 # passing things: one pattern is enough
@@ -446,11 +451,23 @@ _TRADE = re.compile(
 _MAX_TRADE = 3
 """Words of the trade that count: others work with these, too."""
 
-_ENOUGH, _SURE, _LITTLE, _MUCH = 5, 7, 2, 7
-_SHORT, _A_POINT, _MOST_POINTS = 240, 60, 10
-"""Beyond the characters of a short text each so many ask for one point more: long notes show a signal by accident."""
+_ENOUGH = 5
+"""Weight of a short prompt: two signs of being written to an assistant, or one and three words of the trade."""
+_SURE = 7
+"""Weight from which on the score is higher."""
+_LITTLE = 2
+"""Weight of one sign of being written to an assistant; with less, a text speaks to nobody."""
+_MUCH = 7
+"""Weight of what an assistant works with that speaks for a prompt although the text speaks to nobody."""
+
+_SHORT = 240
+_CHARS_PER_POINT = 60
+_MOST_POINTS = 10
+"""Characters of a short text, and those beyond it that each ask for one point more, up to this many points: long notes
+show a sign by accident."""
 
 _LONGEST_PROMPT = 4_000
+"""Characters of a text that are looked at: a prompt says early what it is."""
 
 
 def _detect_prompts(texts: list[str]) -> list[Sign | None]:
@@ -487,9 +504,17 @@ def _detect_prompts(texts: list[str]) -> list[Sign | None]:
 
 
 def _weigh_for(text: str, addressed: float, worked_with: float) -> float:
-    """Weigh what speaks for a prompt."""
-    is_alone = addressed < _LITTLE and worked_with < _MUCH
-    weight = addressed + (min(worked_with, addressed) if is_alone else worked_with)
+    """Weigh what speaks for a prompt: how it speaks to an assistant, what one works with, and words of the trade.
+
+    Where a text speaks to nobody, what it works with counts no more than that: notes of developers name files, too.
+
+    >>> _weigh_for("Respond in JSON. Use markdown headings.", addressed=2, worked_with=0)  # and 3 words of the trade
+    5
+    >>> _weigh_for("Ilka's script is in src/app.py.", addressed=0, worked_with=4)
+    0
+    """
+    speaks_to_nobody = addressed < _LITTLE and worked_with < _MUCH
+    weight = addressed + (min(worked_with, addressed) if speaks_to_nobody else worked_with)
     if addressed >= _LITTLE and weight + _MAX_TRADE >= _ENOUGH:
         weight += min(_MAX_TRADE, len({word.lower() for word in _TRADE.findall(text)}))
     return weight
@@ -497,7 +522,7 @@ def _weigh_for(text: str, addressed: float, worked_with: float) -> float:
 
 def _enough_for(text: str) -> int:
     """Return the weight from which on a text of this length is a prompt."""
-    return _ENOUGH + min(_MOST_POINTS, max(0, len(text) - _SHORT) // _A_POINT)
+    return _ENOUGH + min(_MOST_POINTS, max(0, len(text) - _SHORT) // _CHARS_PER_POINT)
 
 
 # recitals: only words of remembering, or that there was nothing to remember
@@ -508,7 +533,7 @@ _ASKED_FOR = re.compile(r"\b(?:for|about|query|matching)[: ]{1,2}[\"“'‘][^\"
 _RECITED_WORD = re.compile(r"[^\W_]+(?:['’-][^\W\d_]+)*")
 
 
-def _detect_recital(text: str, said: Groups = frozenset()) -> Sign | None:
+def _detect_recital(text: str, matched: Groups = frozenset()) -> Sign | None:
     """Find what memory tools say of remembering, with nothing remembered in it.
 
     >>> _detect_recital("The assistant confirmed that it will remember this.").kind
@@ -520,7 +545,7 @@ def _detect_recital(text: str, said: Groups = frozenset()) -> Sign | None:
     is_recital = (is_denied or not _RECITAL.isdisjoint(words)) and all(
         word in _RECITED or word.isdecimal() for word in words
     )
-    if is_recital or "nothing_kept" in said:
+    if is_recital or "nothing_kept" in matched:
         what = f"says only that something was remembered, or nothing: {_quote(text)}"
         return Sign("feedback_loop", 0.9, what)
     return None
@@ -548,7 +573,10 @@ _DETECTORS = (
 # ---- the memory tool's own words, one around the other
 
 (_WRAPPING,), (_AGAIN,), (_LABEL,) = (_TABLE.only(name).rules for name in ("wrapping", "again", "label"))
-_DEEPEST, _LONGEST_WRAPPED = 12, 2_000
+_DEEPEST = 12
+"""Layers that are taken off a text."""
+_LONGEST_WRAPPED = 2_000
+"""Most characters of a text that is unwrapped: a longer one is a document."""
 _ENDS = " \t\n\"'“”„«».!"
 _NO_FACT = re.compile(
     r"(?:(?:[0-9]+|no|none|nothing|successfully|success|ok|done|true|updated|deleted|added|skipped|items?|results?|found|"
@@ -565,19 +593,19 @@ def _unwrap(text: str) -> tuple[str, int] | None:
     >>> _unwrap("Memory updated successfully."), _unwrap("Has a good memory for faces")
     (('', 1), None)
     """
-    inner, depth, n_said = text.strip(), 0, 0
-    while depth + n_said < _DEEPEST:
+    inner, depth, n_repeats = text.strip(), 0, 0
+    while depth + n_repeats < _DEEPEST:
         if match := _WRAPPING.regex.match(inner):
             depth += 1
         elif match := _AGAIN.regex.match(inner):
-            n_said += 1
+            n_repeats += 1
         else:
             break
         inner = inner[match.end() :].strip()
-    if not depth and n_said < 2:
+    if not depth and n_repeats < 2:  # "User said" once is how many memories begin
         return None
     inner = inner.strip(_ENDS)
-    return "" if _NO_FACT.fullmatch(inner) else inner, depth + max(0, n_said - 1)
+    return "" if _NO_FACT.fullmatch(inner) else inner, depth + max(0, n_repeats - 1)
 
 
 def _find_tool_words(store: _DistinctTexts) -> Iterator[tuple[int, Sign]]:

@@ -27,12 +27,12 @@ FILLED = tuple(
 def precedence(
     memories: pd.DataFrame,
     fullness: NDArray[np.float64] | None = None,
-    odd: NDArray[np.float64] | None = None,
+    penalty: NDArray[np.float64] | None = None,
 ) -> Rows:
     """Return the place of each row among all, the best to keep first.
 
     The row that says most (``fullness``, where texts differ), then the one with most fields and tags filled, then the
-    plainest (the least ``odd``), then the one updated last, then the smallest id.
+    plainest (the least ``penalty``), then the one updated last, then the smallest id.
     """
     n_tags = [len(names) if isinstance(names, Sized) else 0 for names in memories["tags"]]
     filled = memories[list(FILLED)].notna().sum(axis=1).to_numpy() + np.array(n_tags, np.int64)
@@ -41,7 +41,7 @@ def precedence(
         {
             "fullness": nothing if fullness is None else -fullness,
             "filled": -filled,
-            "odd": nothing if odd is None else odd,
+            "penalty": nothing if penalty is None else penalty,
             "updated": -_microseconds(memories["updated_at"].fillna(memories["created_at"])),
             "id": text_column(memories, "id"),
         }
@@ -118,7 +118,7 @@ _FILLER = (
     r"(?i)\b(?:really|also|indeed|presumably|currently|apparently|basically|actually|honestly|literally|obviously|just|"
     r"kind of|sort of|of course|in fact|you know|by the way|as far as known|lol)\b"
 )
-_ODD = (
+_PENALTIES = (
     (r"\.\.+[^\pL\pN]*$|\x{2026}[^\pL\pN]*$", 1.0),  # it breaks off
     (r"[\x{ad}\x{200b}-\x{200f}\x{2060}\x{feff}\x{a0}\t]|[^\S\n]{2}|^\s|\s$", 1.0),
     (r"^[^\p{Ll}]*$|\p{Ll}\p{Lu}\p{Lu}", 1.0),  # in capitals
@@ -131,24 +131,24 @@ _IN_SMALL_LETTERS = r"(?:^|[^\pL\pN'\x{2019}])\p{Ll}"
 _THREE_WORDS = r"\S\s+\S+\s+\S"
 
 
-def oddness(texts: Sequence[str]) -> NDArray[np.float64]:
-    """Measure how far each text is from plain: about one for each odd thing about it.
+def wording_penalty(texts: Sequence[str]) -> NDArray[np.float64]:
+    """Measure how far each text is from plain: about one for each oddity.
 
-    >>> oddness(["Ada likes tea.", "Note: Ada likes tea.", "ADA LIKES TEA", "Ada really likes te..."]).tolist()
+    >>> wording_penalty(["Ada likes tea.", "Note: Ada likes tea.", "ADA LIKES TEA", "Ada really likes te..."]).tolist()
     [0.0, 1.0, 1.25, 1.5]
     """
     column = pa.array(texts, pa.large_string())
     lower = pc.utf8_lower(column)
-    odd = np.zeros(len(texts))
-    for pattern, weight in _ODD:
-        odd += weight * _has(column, pattern)
+    penalty = np.zeros(len(texts))
+    for pattern, weight in _PENALTIES:
+        penalty += weight * _has(column, pattern)
     wrapper = f"(?:{WRAPPER})|(?:{WRAPPER_AFTER})"
     if (wrapped := _has(lower, widen(wrapper))).any():
-        odd[wrapped] += _has(lower.filter(pa.array(wrapped)), wrapper)
+        penalty[wrapped] += _has(lower.filter(pa.array(wrapped)), wrapper)
     is_title_case = ~_has(column, _IN_SMALL_LETTERS) & _has(column, _THREE_WORDS) & _has(column, r"\p{Ll}")
-    odd += is_title_case
-    odd += np.asarray(pc.not_equal(pc.utf8_normalize(column, "NFC"), column), bool)
-    return odd
+    penalty += is_title_case
+    penalty += np.asarray(pc.not_equal(pc.utf8_normalize(column, "NFC"), column), bool)
+    return penalty
 
 
 def _has(texts: Any, pattern: str) -> NDArray[np.bool_]:

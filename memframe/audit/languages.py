@@ -63,6 +63,9 @@ _SCRIPTS: Mapping[str, re.Pattern[str]] = {
 }
 """Characters of one language, or of one script and the language that most people write in it; the first one counts."""
 
+_SHARED_SCRIPTS = {"ja": "zh", "uk": "ru"}
+"""Languages that have letters of their own among those of another one."""
+
 _WORD_SETS = {code: frozenset(words.split()) for code, words in _WORDS.items()}
 _ALL_WORDS = frozenset().union(*_WORD_SETS.values())
 _MIN_FOREIGN = 0.3
@@ -95,7 +98,7 @@ def language_of(text: str) -> str | None:
     words = _WORD.findall(text.casefold())
     n_letters = sum(map(len, words))
     for code, pattern in _SCRIPTS.items() if not text.isascii() else ():
-        script = _SCRIPTS["zh"] if code == "ja" else _SCRIPTS["ru"] if code == "uk" else pattern
+        script = _SCRIPTS[_SHARED_SCRIPTS.get(code, code)]
         n_of_script = len(script.findall(text)) + (len(pattern.findall(text)) if code == "ja" else 0)
         if pattern.search(text) and n_of_script >= _MIN_FOREIGN * n_letters:
             return code

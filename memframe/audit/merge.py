@@ -21,20 +21,21 @@ from msgspec import Struct
 from rapidfuzz.distance import OSA
 
 from memframe.audit.findings import PROPOSALS, Proposal, plain_columns
-from memframe.audit.keeper import FILLED, oddness, precedence
+from memframe.audit.keeper import FILLED, precedence, wording_penalty
 from memframe.audit.lexicon import CALENDAR, CLASSES, LIGHT, class_of, is_number, is_slip, without_accents
 from memframe.audit.planted import with_hidden
 from memframe.audit.rules import load_rules
 from memframe.audit.similarity.cluster import Clusters
+from memframe.audit.spelling import find_rewritten
 from memframe.audit.text import Memories, MemoryTexts, with_all_columns
 from memframe.audit.tokenize import contents_of, words_of
 from memframe.fields import MEMORY_FIELDS, TEXT_FIELDS
 from memframe.frames import MEMORY_KINDS, read_names, read_numbers, read_texts, read_times
 from memframe.wire import MAX_TAG_CHARS, MAX_TAGS
 
-Key = Hashable
+TextKey = Hashable
 
-Fields = Mapping[str, Any]
+FieldValues = Mapping[str, Any]
 """Fields of a memory by name, None where there is nothing."""
 
 COPYING = frozenset({"exact_duplicate", "near_duplicate"})
@@ -46,6 +47,8 @@ _KEEP_BOTH, _JOINED, _TAKE_HIGHEST = (
 )
 
 _LETTERS = re.compile(r"[^\W\d_]+")
+_IDENTIFIER = re.compile(r"`[^`\n]{1,100}`|(?<!\S)(?=\S*\d)\S*[^\W_][-./_:@][^\W_]\S*")
+"""Spans of code, and words with a digit of which signs join the parts."""
 _CAPITALISED = re.compile(r"(?<![^\W\d_])[^\W\d_a-z][^\W\d_]*")
 """Words of letters that do not begin with one of the small ones that are most frequent."""
 _STARTS_SENTENCE = re.compile(r"(?:^|[.!?:;\n\u2026\u2013\u2014-]\s*|[\"'\u201c\u00ab(\[*#>]\s*)$")
@@ -77,6 +80,8 @@ class Statements(NamedTuple):
     """Pictures and signs of mathematics."""
     last: frozenset[str]
     """The last word of each text."""
+    parts: frozenset[str]
+    """Words of letters that are parts of identifiers: another letter in one («glm-4.7-flashx») is no typing error."""
 
     @classmethod
     def of(cls, texts: Iterable[Statements]) -> Statements:
@@ -106,29 +111,29 @@ class WordCounts:
     @cached_property
     def common(self) -> frozenset[str]:
         """Words that some memory writes in lower case within a sentence, and that are therefore no names."""
-        words: set[str] = set()
-        for text in self._texts.memories["content"].dropna().unique():  # one list of all words would be large
-            words.update(_LETTERS.findall(text))
+        contents = self._texts.memories["content"].dropna().unique()
+        parts = {part for text in contents for part in text.split()}  # one list of all words would be large
+        words = {word for part in parts for word in _LETTERS.findall(part)}
         return frozenset(_fold_word(word) for word in words if word[0].islower())
 
 
 class StatementsByKey:
     """Statements of texts by key; each is computed only when it is asked for."""
 
-    def __init__(self, texts: Mapping[Key, str]) -> None:
+    def __init__(self, texts: Mapping[TextKey, str]) -> None:
         self._texts = texts
         self._place = {key: place for place, key in enumerate(texts)}
         # copies, whose texts are the same, are read once
         encoded = pc.dictionary_encode(pa.array(list(texts.values()), pa.large_string()))
         self._words = words_of(encoded.dictionary).take(encoded.indices.to_numpy().astype(np.int64))
         self._n_heavy = self._words.n_of(self._words.heavy_classes())
-        self._statements: dict[Key, Statements] = {}
+        self._statements: dict[TextKey, Statements] = {}
 
-    def n_values(self, key: Key) -> int:
+    def n_values(self, key: TextKey) -> int:
         """Count the words of a text that carry a value."""
         return int(self._n_heavy[self._place[key]])
 
-    def statements(self, key: Key) -> Statements:
+    def statements(self, key: TextKey) -> Statements:
         """Return the statements of a text."""
         if key not in self._statements:
             self._statements[key] = _read_statements(self._texts[key], self._words.of(self._place[key]))
@@ -153,6 +158,7 @@ def _read_statements(text: str, words: Sequence[str]) -> Statements:
         first=frozenset([name for name in first if name not in CLASSES and name not in LIGHT - _NAMES_TOO]),
         signs=frozenset(c for c in set(text) if c > "\x7f" and unicodedata.category(c) in {"So", "Sm"}),
         last=frozenset(letters[-1:]),
+        parts=frozenset(map(_fold_word, _LETTERS.findall(" ".join(_IDENTIFIER.findall(text))))),
     )
 
 
@@ -175,12 +181,15 @@ def find_lost(
     ([], ['leeds', '2019'])
     """
     capitals = (removed.names | removed.first) - kept.written
-    values = [word for word in removed.words if word not in LIGHT and class_of(word) not in kept.classes]
-    signs = removed.signs - kept.signs
-    if (
-        not kept.signs - removed.signs
-    ):  # a sign that is only left out is an ornament; one in place of another may differ
-        signs = frozenset()
+    parts = removed.parts - kept.written
+    values = [
+        word
+        for word in removed.words
+        if word not in LIGHT and (class_of(word) not in kept.classes or word in parts)
+    ]
+    # a sign that is only left out is an ornament; one in place of another may say something else
+    has_other_signs = bool(kept.signs - removed.signs)
+    signs = removed.signs - kept.signs if has_other_signs else frozenset[str]()
     if not (capitals or values or signs):
         return []
     if len(values) > _MAX_SLIPS:
@@ -192,7 +201,9 @@ def find_lost(
     sure = removed.names | _NAMES_TOO
     names = (word for word in capitals - held if word in sure or word not in store.common)
     others = dict.fromkeys(kept.words).keys() - removed.words
-    words = (word for word in values if word not in held and not _is_slip(word, others, store))
+    words = (
+        word for word in values if word not in held and (word in parts or not _is_slip(word, others, store))
+    )
     return list(dict.fromkeys([*sorted(names), *words, *sorted(signs)]))
 
 
@@ -231,8 +242,11 @@ def _find_runs(words: Sequence[str], wholes: Collection[str]) -> dict[str, Seque
 
 _RANKS = {"near_duplicate": 0, "exact_duplicate": 1, "junk": 2}
 """Order of the checks whose keeper is kept if several were chosen: first the check that compares most."""
+_LAST = 9
+"""Rank of all other checks."""
 
-_LAST, _MANY = 9, 1000
+_MAX_PENALTY = 1000
+"""Divisor that makes a penalty smaller than one word: it decides only between texts that say as much."""
 
 
 class Copy(NamedTuple):
@@ -266,13 +280,13 @@ class Merging:
     def __init__(
         self,
         memories: Memories,
-        values: Mapping[str, Fields],
+        values: Mapping[str, FieldValues],
         *,
         taken: Collection[str],
         apart: Collection[frozenset[str]],
     ) -> None:
         texts = MemoryTexts.of(memories)
-        self._memories = texts.memories
+        self._prepared = texts
         self._values = values
         self._taken = taken
         self._apart_from: defaultdict[str, set[str]] = defaultdict(set)
@@ -282,7 +296,7 @@ class Merging:
         self._store = WordCounts(texts)
         self._copies: dict[str, Copy] = {}
         self._texts = StatementsByKey({})
-        self._beside: dict[str, _Beside] = {}
+        self._conditions: dict[str, _Conditions] = {}
         self.why_left: dict[str, str] = {}
         """Reason why a memory that repeats another one stays."""
 
@@ -295,15 +309,19 @@ class Merging:
         )
         self._copies = {copy.id: copy for copy in found}  # of several the one that compares most
         groups = _group_copies(found)
-        self._beside = _read_beside(
-            self._memories, [member for group in groups for member in group if member in self._values]
+        self._conditions = _read_conditions(
+            self._prepared, [member for group in groups for member in group if member in self._values]
         )
         clusters = [
-            [member for member in group if member in self._beside and not self._beside[member].is_planted]
+            [
+                member
+                for member in group
+                if member in self._conditions and not self._conditions[member].is_planted
+            ]
             for group in groups
         ]
         self.why_left = {copy.id: _NOTHING_KEEPS for copy in found}
-        self.why_left |= {member: _PLANTED for member, one in self._beside.items() if one.is_planted}
+        self.why_left |= {member: _PLANTED for member, one in self._conditions.items() if one.is_planted}
         members = [member for cluster in clusters for member in cluster]
         self._texts = StatementsByKey(
             {
@@ -327,10 +345,11 @@ class Merging:
         rank: dict[str, int] = {}
         for keeper, check in chosen:
             rank[keeper] = min(rank.get(keeper, _LAST), _RANKS.get(check, _LAST))
-        rows = self._memories.drop_duplicates("id").set_index("id", drop=False).reindex(list(members))
+        memories = self._prepared.memories
+        rows = memories.drop_duplicates("id").set_index("id", drop=False).reindex(list(members))
         n_values = np.array([self._texts.n_values((member, "content")) for member in members], np.float64)
-        odd = oddness([str(self._values[member].get("content") or "") for member in members])
-        places = precedence(with_all_columns(rows), n_values - np.floor(odd) / _MANY, odd)
+        penalty = wording_penalty([str(self._values[member].get("content") or "") for member in members])
+        places = precedence(with_all_columns(rows), n_values - np.floor(penalty) / _MAX_PENALTY, penalty)
         return {
             member: (rank.get(member, _LAST), place)
             for member, place in zip(members, places.tolist(), strict=True)
@@ -373,16 +392,17 @@ class Merging:
             return "nobody asked for it"
         if not holder.members.keys().isdisjoint(self._apart_from[member]):
             return "the two differ in a value"
-        beside, kept = self._beside[member], self._beside[holder.id]
+        own, kept = self._conditions[member], self._conditions[holder.id]
+        # an equal short text of another day may be another event: «Took a pill», twice
         if (
-            beside.day != kept.day
-            and None not in (beside.day, kept.day)
-            and len(self._texts.statements((member, "content")).words) < _LONG
+            own.day != kept.day
+            and None not in (own.day, kept.day)
+            and len(self._texts.statements((member, "content")).words) < _MIN_WORDS_ONCE
             and may_recur(values["content"])
         ):
             return "it may be another event, of another day"
         grown = {**holder.values, **gains}
-        differing = [name for name, cell in beside.cells.items() if cell not in (None, kept.cells[name])]
+        differing = [name for name, cell in own.cells.items() if cell not in (None, kept.cells[name])]
         differing += [
             name for name in _KEEP_BOTH if not _is_empty(values.get(name)) and values[name] != grown[name]
         ]
@@ -391,8 +411,16 @@ class Merging:
         if not all(_is_sendable(name, value) for name, value in gains.items()):
             return "the kept one cannot take over what this one holds"
         written = {**holder.written, **dict.fromkeys(gains, member)}
+        # all texts of both are compared together, as what one has in its title the other may have in its content
         if any(values.get(name) not in (None, grown[name]) for name in TEXT_FIELDS):
             breaks_off = copy is not None and copy.kind == "truncated"
+            if any(
+                find_rewritten(str(values.get(name) or ""), str(grown[name] or ""), breaks_off=breaks_off)
+                for name in TEXT_FIELDS
+            ):
+                return (
+                    "it is written otherwise (a sign, an accent or a capital), which may mean something else"
+                )
             removed = Statements.of(self._texts.statements((member, name)) for name in TEXT_FIELDS)
             held = Statements.of(self._texts.statements((written[name], name)) for name in TEXT_FIELDS)
             if find_lost(removed, held, self._store, breaks_off=breaks_off):
@@ -414,8 +442,8 @@ _PLANTED = "hidden characters in it may say something else"
 _NOTHING_KEEPS = "the memory that says the same is deleted, cannot be opened, or may not be kept"
 
 
-class _Beside(NamedTuple):
-    """Conditions of a merge beside the fields that it writes."""
+class _Conditions(NamedTuple):
+    """Conditions of a merge apart from the fields that it writes."""
 
     is_planted: bool
     day: int | None
@@ -427,16 +455,17 @@ _IDENTITY = frozenset([*MEMORY_KINDS, "origin_id", "place", "file", "line", "con
 """Columns that merging treats by their rules, or that tell rows apart."""
 
 
-def _read_beside(memories: pd.DataFrame, ids: Sequence[str]) -> dict[str, _Beside]:
-    rows = memories.drop_duplicates("id")
-    rows = rows[rows["id"].isin(set(ids))]
+def _read_conditions(texts: MemoryTexts, ids: Sequence[str]) -> dict[str, _Conditions]:
+    all_ids = texts.memories["id"]
+    chosen = texts.take(np.flatnonzero((~all_ids.duplicated() & all_ids.isin(set(ids))).to_numpy(bool)))
+    rows = chosen.memories
     names = [name for name in rows.columns if name not in _IDENTITY]
     columns = [[None if is_nothing(cell) else repr(cell) for cell in rows[name].tolist()] for name in names]
     cells = zip(*columns, strict=True) if names else ((),) * len(rows)
     return {
-        memory_id: _Beside(is_planted, day, dict(zip(map(str, names), row, strict=True)))
+        memory_id: _Conditions(is_planted, day, dict(zip(map(str, names), row, strict=True)))
         for memory_id, is_planted, day, row in zip(
-            rows["id"], with_hidden(rows).tolist(), _days_of(rows), cells, strict=True
+            rows["id"], with_hidden(chosen).tolist(), _days_of(rows), cells, strict=True
         )
     }
 
@@ -468,8 +497,8 @@ _HIGHEST = {field.name: field.highest for field in MEMORY_FIELDS}
 
 # ---- equal events of several days
 
-_STANDING = load_rules("standing")
-_LONG = 25
+_DAY, _STANDING, _PASSING = map(load_rules("standing").only, ("day", "standing", "passing"))
+_MIN_WORDS_ONCE = 25
 """Words from which on nobody writes the same text of another day."""
 
 
@@ -481,14 +510,13 @@ def may_recur(text: str) -> bool:
     >>> [may_recur(text) for text in ("Took 400 mg ibuprofen.", "Ada likes tea.", "Took a pill on 3 May 2026.")]
     [True, False, False]
     """
-    groups = {match.rule.group for match in _STANDING.find(text)}
-    return "day" not in groups and ("standing" not in groups or "passing" in groups)
+    return not any(_DAY.find(text)) and (not any(_STANDING.find(text)) or any(_PASSING.find(text)))
 
 
 class _Holder:
     """A memory that is kept, and those that were merged into it."""
 
-    def __init__(self, memory_id: str, values: Fields) -> None:
+    def __init__(self, memory_id: str, values: FieldValues) -> None:
         self.id = memory_id
         self.actions: dict[str, Proposal] = {}
         self.members = {memory_id: None}
@@ -497,7 +525,7 @@ class _Holder:
         self.written: dict[str, str] = dict.fromkeys(TEXT_FIELDS, memory_id)
         """Id of the memory from which each field is."""
 
-    def gains(self, other: Fields) -> dict[str, Any]:
+    def gains(self, other: FieldValues) -> dict[str, Any]:
         """Return what it would take over from another one."""
         gains = {name: other.get(name) for name in FILLED if _is_empty(self.values.get(name))}
         gains = {name: value for name, value in gains.items() if not _is_empty(value)}
@@ -546,7 +574,7 @@ def changed_pairs(findings: pd.DataFrame) -> set[frozenset[str]]:
     return {frozenset(pair) for _, ids in groups for pair in combinations(ids, 2)}
 
 
-def join_fields(keeper: Fields, copies: Iterable[Fields]) -> dict[str, Any]:
+def join_fields(keeper: FieldValues, copies: Iterable[FieldValues]) -> dict[str, Any]:
     """Return the fields of a memory that has taken over what copies of it hold."""
     holder = _Holder("", keeper)
     for copy in copies:

@@ -44,8 +44,8 @@ _RULES = load_rules("personal_data")
 _AROUND = {rule.group: rule.regex for rule in _RULES.rules if rule.group != "national_id"}
 """Words before or after a number, by what they make it."""
 
-_BEHIND, _AHEAD = 48, 32
-"""Characters before and after a number that are looked at."""
+_CHARS_BEFORE, _CHARS_AFTER = 48, 32
+"""Characters before and after a number that are searched for words which say what it is."""
 
 NameFinder = Callable[[str], Iterable[Span]]
 """Finds spans of the kinds ``name`` and ``address`` in a text."""
@@ -135,14 +135,17 @@ def presidio_names(analyzer: _Analyzer, *, language: str = "en", min_score: floa
 
 # ---- runs of digits: cards, social security numbers, telephones
 
+# no part of a word, an amount, a share, a path or a decimal; a "#" counts as the beginning only after a letter
 _RUN = re.compile(
     r"(?:(?<![\w#$€£%])|(?<=[A-Za-z]#))(?<![A-Za-z][-./_])(?<![0-9][.,:/-])"
     r"(?:\(?\+[ (]?)?\(?[0-9](?:[ \u00a0().\-–/]{0,3}[0-9]){6,30}+(?![%€£]|[.,:/-]?[0-9])"
 )
 _EXTENSION = re.compile(r"\s?(?:x|ext\.?|extension|durchwahl|dw\.?)\s?[0-9]{1,6}(?!\w)", re.IGNORECASE)
+# where a run may be two numbers: at a dash or slash, at several blanks, before "(", "+" or a card, and after a card
 _GAP = re.compile(r"(?: ?[-–/] |  +| (?=[(+]| ?[0-9]{12,19}(?![0-9]))|(?<=[0-9]{12}) )")
 _SSN = re.compile(r"(?!000|666|9)[0-9]{3}(?P<sign>[- ]?)(?!00)[0-9]{2}(?P=sign)(?!0000)[0-9]{4}")
 _GOES_ON = re.compile(r"-\w")
+"""Continuation of a longer number, such as that of an order."""
 _RUN_PREFILTER = r"[0-9](?:[ \x{a0}().\-–/]{0,3}[0-9]){6}"
 
 
@@ -154,7 +157,7 @@ def _find_numbers(text: str) -> Iterator[Span]:
     [('card', '4111 1111 1111 1111'), ('ssn', '219-09-9999'), ('phone', '+49 30 23125 417')]
     """
     for match in _RUN.finditer(text):
-        is_open = match[0].count("(") > match[0].count(")")
+        is_open = match[0].count("(") > match[0].count(")")  # the bracket belongs to the sentence
         found = _read_number(text, match.start() + is_open, match.end())
         if found:
             yield found
@@ -163,8 +166,13 @@ def _find_numbers(text: str) -> Iterator[Span]:
 
 
 def _read_number(text: str, start: int, end: int) -> Span | None:
-    number, after = text[start:end], text[end : end + _AHEAD]
-    before = text[max(0, start - _BEHIND) : start]
+    """Return what a number is: a card, else a social security number, else a telephone; None if it is none of them.
+
+    The one with most proof comes first: a card has a check digit, a telephone number only its grouping and the words
+    around it.
+    """
+    number, after = text[start:end], text[end : end + _CHARS_AFTER]
+    before = text[max(0, start - _CHARS_BEFORE) : start]
     is_of_a_thing = _AROUND["thing_before"].search(before) is not None
     is_named_card = _AROUND["card_before"].search(before) is not None
     if not is_of_a_thing and _is_card(number, is_named=is_named_card):
@@ -177,6 +185,7 @@ def _read_number(text: str, start: int, end: int) -> Span | None:
     after = "" if extension else after
     score = _score_phone(number, before, after)
     country = _country_of(number) if number.lstrip("(").startswith("+") else ""
+    # a number that no country can have, a telephone's by the words around it alone, was mistyped or made up
     if score is None or (country is None and _read_words_around(number, before, after) != "phone"):
         return None
     is_in_code = text.count("```", 0, start) % 2 == 1
@@ -190,11 +199,11 @@ def _read_number(text: str, start: int, end: int) -> Span | None:
 def _split_run(run: re.Match[str]) -> Iterator[tuple[int, int]]:
     """Split a run of digits that is nothing as a whole where it may be two numbers side by side."""
     start = run.start()
-    for gap in (*_GAP.finditer(run[0]), None):
-        end = run.start() + gap.start() if gap else run.end()
-        if gap or start > run.start():
-            yield start, end
-        start = run.start() + gap.end() if gap else end
+    for gap in _GAP.finditer(run[0]):
+        yield start, run.start() + gap.start()
+        start = run.start() + gap.end()
+    if start > run.start():  # else it was looked at as a whole
+        yield start, run.end()
 
 
 _ISSUERS = re.compile(
@@ -214,7 +223,7 @@ _CARD_GROUPS = re.compile(
 )
 
 
-_SHORTEST_UNSAID = 13
+_SHORTEST_UNNAMED = 13
 """Digits from which on a number shows by itself that it is a card's."""
 
 
@@ -227,7 +236,7 @@ def _is_card(text: str, *, is_named: bool) -> bool:
     if not _CARD_GROUPS.fullmatch(text):
         return False
     digits = re.sub("[ .-]", "", text)
-    has_issuer = len(digits) >= _SHORTEST_UNSAID and _ISSUERS.fullmatch(digits) is not None
+    has_issuer = len(digits) >= _SHORTEST_UNNAMED and _ISSUERS.fullmatch(digits) is not None
     return (is_named or has_issuer) and bool(_stdnum("luhn").is_valid(digits))
 
 
@@ -360,6 +369,7 @@ def find_ibans(text: str) -> Iterator[Span]:
     """
     for match in _IBAN.finditer(text):
         places = [place for place, letter in enumerate(match[0]) if letter.isalnum()]
+        # the longest beginning that is valid: words of the sentence may follow in the same shape
         for n in range(min(len(places), _LONGEST_IBAN), _SHORTEST_IBAN - 1, -1):
             end = places[n - 1] + 1
             number = "".join(match[0][place] for place in places[:n]).upper()
@@ -382,7 +392,7 @@ _NATIONAL_ID_PREFILTER = (
 def _find_national_ids(text: str) -> Iterator[Span]:
     """Find national numbers of people by the first scheme that knows them, with the country as label."""
     for match in _NATIONAL_ID.finditer(text):
-        before = text[max(0, match.start() - _BEHIND) : match.start()].lower()
+        before = text[max(0, match.start() - _CHARS_BEFORE) : match.start()].lower()
         for scheme in _SCHEMES:
             is_named = re.search(str(scheme.options.get("name", "")), before) is not None
             if (
@@ -419,6 +429,7 @@ _LISTED = re.compile(
     r"(?:[0-9]{1,3}(?:\.[0-9]{1,3}){3}(?:/[0-9]{1,2})?[\s,;|]{1,12}(?:\w{1,10}:\s)?){1,20}\Z"
 )
 _LONGEST_LIST = 240
+"""Characters of a list of addresses, so that what is said before the first one holds for all of them."""
 _SMALL_PARTS = re.compile(r"(?!10\.)(?:1?[0-9]\.){3}1?[0-9]")
 _WELL_KNOWN = frozenset({"8.8.8.8", "8.8.4.4", "1.1.1.1", "9.9.9.9"})
 _MAC = re.compile(r"(?<![\w:-])[0-9A-Fa-f]{2}([:-])(?:[0-9A-Fa-f]{2}\1){4}[0-9A-Fa-f]{2}(?![\w:-])")
@@ -442,7 +453,7 @@ def _find_network_addresses(text: str) -> Iterator[Span]:
     for match in _MAIL.finditer(text) if "@" in text else ():
         lead = _BEFORE_MAIL.match(match[0])
         start = match.start() + (lead.end() if lead else 0)
-        before = text[max(0, start - _BEHIND) : start]
+        before = text[max(0, start - _CHARS_BEFORE) : start]
         is_login = _AROUND["shell_before"].search(before) or _USER_INFO.search(before)
         if not is_login and not _REPOSITORY.match(text, start):
             address = text[start : match.end()]
@@ -456,38 +467,48 @@ def _find_network_addresses(text: str) -> Iterator[Span]:
         label = _OF_NOBODY if found and is_placeholder(found["word"]) else ""
         yield Span("url_credentials" if found else "url", match.start(), match.start() + len(url), 1.0, label)
     for match in (*_IPV4.finditer(text), *_IPV6.finditer(text)):
-        if _is_machine(match[0], text[max(0, match.start() - _AHEAD) : match.start()]):
-            listed = _LISTED.search(text, max(0, match.start() - _LONGEST_LIST), match.start())
-            begin = listed.start() if listed else match.start()
-            around = text[max(0, begin - _BEHIND) : begin]
-            is_of_somebody = (
-                ip_address(match[0]).is_global
-                and match[0] not in _WELL_KNOWN
-                and not _MASK.match(text, match.end())
-                and not ip_address(match[0]).is_reserved
-                and not _AROUND["stranger_before"].search(around)
-                and not _AROUND["stranger_after"].match(text[match.end() : match.end() + _AHEAD])
-                and not _is_of_a_server(text, match.start(), match.end())
-            )
-            label = "" if is_of_somebody else _OF_NOBODY
-            yield Span("ip", match.start(), match.end(), 0.9, label)
+        start, end = match.span()
+        if _is_machine(match[0], text[max(0, start - _CHARS_AFTER) : start]):
+            label = "" if _may_be_of_somebody(text, start, end) else _OF_NOBODY
+            yield Span("ip", start, end, 0.9, label)
     for match in _MAC.finditer(text):
         digits = match[0].replace(match[1], "").lower()
-        is_of_many = int(digits[1], 16) % 2 == 1 or set(digits) == {"0"}
+        is_of_many = int(digits[1], 16) % 2 == 1 or set(digits) == {"0"}  # the bit of a group address
         if not is_of_many and (match[1] == ":" or not digits.isdecimal()):
             yield Span("mac", match.start(), match.end(), 0.9)
 
 
+def _may_be_of_somebody(text: str, start: int, end: int) -> bool:
+    """Return True if an IP address may be a person's: not a network's, a server's, or a stranger's to be kept out.
+
+    What is said before a list of addresses holds for each of them.
+    """
+    address = ip_address(text[start:end])
+    if (
+        not address.is_global
+        or address.is_reserved
+        or text[start:end] in _WELL_KNOWN
+        or _MASK.match(text, end)
+    ):
+        return False
+    listed = _LISTED.search(text, max(0, start - _LONGEST_LIST), start)
+    begin = listed.start() if listed else start
+    before, after = text[max(0, begin - _CHARS_BEFORE) : begin], text[end : end + _CHARS_AFTER]
+    if _AROUND["stranger_before"].search(before) or _AROUND["stranger_after"].match(after):
+        return False
+    return not _is_of_a_server(text, start, end)
+
+
 def _is_of_a_server(text: str, start: int, end: int) -> bool:
     """Return True if the text around an address is about a server, and not about somebody who comes from there."""
-    before, after = text[max(0, start - 2 * _BEHIND) : start], text[end : end + 2 * _AHEAD]
+    before, after = text[max(0, start - 2 * _CHARS_BEFORE) : start], text[end : end + 2 * _CHARS_AFTER]
     is_of_a_server = _AROUND["server_near"].search(before) or _AROUND["server_near"].search(after)
     return bool(is_of_a_server and not _AROUND["visitor_before"].search(before))
 
 
 def _is_invented(text: str, start: int, end: int) -> bool:
     """Return True if the text around an address or a number says that it is an example."""
-    before, after = text[max(0, start - _LONGEST_LIST) : start], text[end : end + _AHEAD]
+    before, after = text[max(0, start - _LONGEST_LIST) : start], text[end : end + _CHARS_AFTER]
     return bool(_AROUND["invented_before"].search(before) or _AROUND["invented_after"].match(after))
 
 

@@ -244,10 +244,13 @@ def _find_characters(text: str, hidden: frozenset[int]) -> Iterator[_Planted]:
         if runs:
             letters = [text[place] for found in runs for place in range(*found.span()) if place in hidden]
             codes = " ".join(f"U+{ord(letter):04X}" for letter in letters[:3]) + " …" * (len(letters) > 3)
-            said = _decode_hidden(letters)
+            decoded = _decode_hidden(letters)
             evidence = f"{number_of(len(letters), 'hidden character', 'hidden characters')} ({codes})"
             yield _Planted(
-                kind, runs[0].start(), runs[-1].end(), f"{evidence}: {_show(said)}" if said else evidence
+                kind,
+                runs[0].start(),
+                runs[-1].end(),
+                f"{evidence}: {_show(decoded)}" if decoded else evidence,
             )
 
 
@@ -261,16 +264,16 @@ def _decode_hidden(letters: Iterable[str]) -> str:
             spelled.append(code - 0xFE00)
         elif 0xE0100 <= code <= 0xE01EF:
             spelled.append(code - 0xE0100 + 16)
-    said = "".join(map(chr, spelled))
-    return said if said.isascii() and said.isprintable() else ""
+    decoded = "".join(map(chr, spelled))
+    return decoded if decoded.isascii() and decoded.isprintable() else ""
 
 
 def _find_encoded(text: str) -> Iterator[_Planted]:
     for pattern in (_BASE64, _HEX):
         for found in pattern.finditer(text):
-            said = _decode(found[0], is_hex=pattern is _HEX)
-            if said and next(_INSTRUCTION.find(said), None):
-                yield _Planted("encoded", *found.span(), f"encoded: {_show(said)}")
+            decoded = _decode(found[0], is_hex=pattern is _HEX)
+            if decoded and next(_INSTRUCTION.find(decoded), None):
+                yield _Planted("encoded", *found.span(), f"encoded: {_show(decoded)}")
                 return
 
 
@@ -279,19 +282,19 @@ def _decode(word: str, *, is_hex: bool) -> str | None:
         data = (
             bytes.fromhex(word) if is_hex else base64.b64decode(word + "=" * (-len(word) % 4), validate=True)
         )
-        said = data.decode("utf-8")
+        decoded = data.decode("utf-8")
     except (binascii.Error, ValueError):  # most long words are no encoded text
         return None
-    return said if _SENTENCE.search(said) and said.replace("\n", " ").isprintable() else None
+    return decoded if _SENTENCE.search(decoded) and decoded.replace("\n", " ").isprintable() else None
 
 
 _N_SHOWN = 80
 
 
-def _show(said: str) -> str:
+def _show(decoded: str) -> str:
     """Quote a text in signs that are seen; of one that speaks of secrets only the length."""
-    if is_sensitive(said):
-        return mask_text(said)
-    line = " ".join(said.split())
+    if is_sensitive(decoded):
+        return mask_text(decoded)
+    line = " ".join(decoded.split())
     line = "".join(letter if letter.isprintable() else "·" for letter in line)
     return f"“{line if len(line) <= _N_SHOWN else line[: _N_SHOWN - 1] + '…'}”"

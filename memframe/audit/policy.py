@@ -50,7 +50,7 @@ from memframe.errors import ConfigError, check_kind, find_nearest
 from memframe.fields import TEXT_FIELDS
 from memframe.files import expand_path
 
-Count = Annotated[int, Meta(ge=0)]
+Limit = Annotated[int, Meta(ge=0)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 Step = Literal["create", "edit", "delete", "merge", "redact", "strip", "retag", "rescale"]
 """The change of a memory, as people speak of it."""
@@ -95,9 +95,9 @@ class Protect(Struct, frozen=True, forbid_unknown_fields=True):
 class Limits(Struct, frozen=True, forbid_unknown_fields=True):
     """The most that one plan may do; ``delete_share`` is of all memories of the user."""
 
-    deletes: Count | None = None
+    deletes: Limit | None = None
     delete_share: Share | None = None
-    changes: Count | None = None
+    changes: Limit | None = None
 
 
 class Allow(Struct, frozen=True, forbid_unknown_fields=True):

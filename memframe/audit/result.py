@@ -36,7 +36,7 @@ from memframe.errors import ConfigError, FrameError, Hint, JournalError, check_k
 from memframe.files import expand_path, raise_os_errors_as, write_own_file
 from memframe.keystore import DataKey, open_local_cipher
 from memframe.report.overview import Overview, describe_proposals, describe_subject, overview_html
-from memframe.report.verdict import Count, counts_of, list_proposals, sources_of, verdict_of, worst_of
+from memframe.report.verdict import Count, count_by_worst, counts_of, list_proposals, sources_of, verdict_of
 from memframe.report.words import none_found
 
 
@@ -80,7 +80,7 @@ class Comparison:
         return {name: len(getattr(self, name)) for name in ("new", "gone", "settled", "stayed")}
 
 
-FORMAT = "memframe-audit/1"
+AUDIT_FORMAT = "memframe-audit/1"
 
 
 class TextDigests(Struct):
@@ -94,7 +94,7 @@ class TextDigests(Struct):
 class SavedAudit(Struct, kw_only=True):
     """Saved form of an audit: everything but the memories."""
 
-    format: str = FORMAT
+    format: str = AUDIT_FORMAT
     n_memories: int
     checks: list[str]
     not_checked: list[str]
@@ -135,8 +135,8 @@ def read_audit(path: Path) -> SavedAudit:
     except msgspec.DecodeError as error:
         written = Hint("Audit.to_json() writes one", "memframe audit --out writes one")
         raise FrameError(f"{path} is not an audit ({error})", hint=written) from None
-    if saved.format != FORMAT:
-        raise FrameError(f"{path} is a {saved.format}; this version reads {FORMAT}: audit again.")
+    if saved.format != AUDIT_FORMAT:
+        raise FrameError(f"{path} is a {saved.format}; this version reads {AUDIT_FORMAT}: audit again.")
     return saved
 
 
@@ -220,7 +220,7 @@ class Audit:
         check_findings(self.findings)
 
     def __repr__(self) -> str:
-        found = ", ".join(f"{n:,} {name}" for name, n in worst_of(self.findings).items())
+        found = ", ".join(f"{n:,} {name}" for name, n in count_by_worst(self.findings).items())
         n = number_of(len(self.memories), "memory", "memories")
         return f"<memframe.Audit of {n}: {found or 'no findings'}>"
 
@@ -415,7 +415,7 @@ class Audit:
             raise FrameError(
                 "SARIF names files and lines, and these memories are from none: read_memories has them"
             )
-        return sarif_json(self)
+        return sarif_json(self.findings, self.memories, self.checks)
 
     def html(self) -> str:
         """Return the page that `to_html` writes."""

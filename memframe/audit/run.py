@@ -38,7 +38,7 @@ from memframe.audit.stale import find_stale
 from memframe.audit.text import MAX_CHARACTERS, Memories, MemoryTexts, are_too_long
 from memframe.audit.versions import find_versions
 from memframe.decisions import Decisions, DecisionsOption, Settled, count_settled, read_decisions
-from memframe.display import number_of
+from memframe.display import number_of, printable
 from memframe.errors import ConfigError, FrameError, check_kind
 from memframe.fields import TEXT_FIELDS
 from memframe.frames import (
@@ -145,12 +145,12 @@ def audit_memories(
         functions |= {_name_of(rules.check): _on_frame(partial(_run_own_check, rules.check))}
     with gc_paused():
         parts = {check: find(texts) for check, find in functions.items()}
-    findings = join_findings(parts.values())
-    if "content_error" in memories.columns:
-        # what could not be opened is not changed: a cleanup leaves it as it is
-        is_closed = findings["id"].isin(memories["id"][memories["content_error"].notna()])
-        findings["action"] = findings["action"].mask(is_closed & (findings["action"] != "none"), "review")
-    findings = settle_proposals(_strip_unless_repeated(findings, texts), texts)
+        findings = join_findings(parts.values())
+        if "content_error" in memories.columns:
+            # what could not be opened is not changed: a cleanup leaves it as it is
+            is_closed = findings["id"].isin(memories["id"][memories["content_error"].notna()])
+            findings["action"] = findings["action"].mask(is_closed & (findings["action"] != "none"), "review")
+        findings = settle_proposals(_strip_unless_repeated(findings, texts), texts)
     judgement = Judgement()
     if not isinstance(given[1], int) or judge_limit < 0:
         raise ConfigError(f"judge_limit={judge_limit!r:.60}: give a whole number from 0")
@@ -388,15 +388,33 @@ _READ_BY_WORDING: Mapping[str, tuple[str, str]] = {
 """Checks that know the words of some languages alone: what they look for, and the table of their rules."""
 
 
+_KNOWN_COLUMNS = frozenset(
+    [*MEMORY_KINDS, "content_error", "origin_id", "entity", "place", "file", "line", "outdated"]
+)
+"""Columns that checks read, or in which a reader says where a memory is from."""
+
+
+def _describe_columns(memories: pd.DataFrame) -> Iterator[str]:
+    absent = [name for name in (*TEXT_FIELDS, "tags", "source", "created_at") if name not in memories.columns]
+    if absent:
+        yield f"Columns that the frame does not have: {', '.join(absent)}."
+    if beside := [
+        name for name in memories.columns if name not in _KNOWN_COLUMNS and _has_texts(memories[name])
+    ]:
+        yield f"Columns that are no fields of a memory: {', '.join(printable(str(name)) for name in beside)}."
+
+
+def _has_texts(column: pd.Series[Any]) -> bool:
+    return any(isinstance(cell, str) and cell.strip() for cell in column.tolist())
+
+
 def _describe_unchecked(texts: MemoryTexts, parts: Mapping[str, pd.DataFrame]) -> Iterator[str]:
     """Say what was not looked for: silence must not be read as clean."""
     memories = texts.memories
     left_out = [check for check in CHECKS if check not in parts]
     if left_out:
         yield f"Checks that were not run: {', '.join(left_out)}."
-    absent = [name for name in (*TEXT_FIELDS, "tags", "source", "created_at") if name not in memories.columns]
-    if absent:
-        yield f"Columns that the frame does not have: {', '.join(absent)}."
+    yield from _describe_columns(memories)
     if "content_error" in memories.columns and (n_closed := int(memories["content_error"].notna().sum())):
         yield f"The content of {number_of(n_closed, 'memory', 'memories')} that could not be opened."
     if left_out := memories.attrs.get(READ, {}).get("left_out"):

@@ -10,22 +10,19 @@ import hashlib
 import json
 import os
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import pandas as pd
 
 from memframe.audit.evidence import FINDERS, is_sensitive
-from memframe.audit.identity import ROLES
+from memframe.audit.identity import RELATIVE_CHECKS
 from memframe.display import printable
 from memframe.frames import READ
-from memframe.report.words import PROPOSAL_WORDS, words_of
-
-if TYPE_CHECKING:
-    from memframe.audit.result import Audit
+from memframe.report.words import PROPOSAL_WORDS, check_words_of
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
@@ -59,33 +56,41 @@ def files_and_lines(memories: pd.DataFrame) -> dict[str, tuple[str, int | None]]
     }
 
 
-def sarif_json(audit: Audit) -> bytes:
+def sarif_json(findings: pd.DataFrame, memories: pd.DataFrame, checks: Sequence[str]) -> bytes:
     """Return the findings of memories that were read from files, as SARIF."""
-    rules = [_rule_of(check) for check in audit.checks]
+    rules = [_rule_of(check) for check in checks]
     run = {
         "tool": {"driver": {"name": "memframe", "version": version("memframe"), "rules": rules}},
         "columnKind": "unicodeCodePoints",
-        "results": [*_iter_results(audit)],
+        "results": [*_iter_results(findings, memories, checks)],
     }
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1).encode()
 
 
 def _rule_of(check: str) -> dict[str, Any]:
-    words = words_of(check)
+    words = check_words_of(check)
     about = {"text": words.about or words.title}
     return {"id": check, "shortDescription": {"text": words.title}, "fullDescription": about, "help": about}
 
 
-def _iter_results(audit: Audit) -> Iterator[dict[str, Any]]:
-    places = files_and_lines(audit.memories)
-    found = audit.findings[[memory_id in places for memory_id in audit.findings["id"]]]
-    texts = _texts_without_values(audit.memories, {*found["id"]})
+def _iter_results(
+    findings: pd.DataFrame, memories: pd.DataFrame, checks: Sequence[str]
+) -> Iterator[dict[str, Any]]:
+    places = files_and_lines(memories)
+    found = findings[[memory_id in places for memory_id in findings["id"]]]
+    texts = _texts_without_values(memories, {*found["id"]})
     n_before: Counter[tuple[Any, ...]] = Counter()
-    rules = {check: number for number, check in enumerate(audit.checks)}
+    rules = {check: number for number, check in enumerate(checks)}
     plain = found.astype(object).where(found.notna(), None)
     for finding in plain.to_dict("records"):
         check, kind, memory_id, field = (finding[name] for name in ("check", "kind", "id", "field"))
-        key = (check, "" if check in ROLES else kind, field, _uri_of(places[memory_id][0]), texts[memory_id])
+        key = (
+            check,
+            "" if check in RELATIVE_CHECKS else kind,
+            field,
+            _uri_of(places[memory_id][0]),
+            texts[memory_id],
+        )
         result = {
             "ruleId": check,
             "level": LEVELS[finding["severity"]],
@@ -97,8 +102,8 @@ def _iter_results(audit: Audit) -> Iterator[dict[str, Any]]:
         if check in rules:
             result["ruleIndex"] = rules[check]
         if finding["related_id"] in places and finding["related_id"] != memory_id:
-            beside = _location_of(*places[finding["related_id"]])
-            result["relatedLocations"] = [beside | {"message": {"text": "Seen beside this memory."}}]
+            related = _location_of(*places[finding["related_id"]])
+            result["relatedLocations"] = [related | {"message": {"text": "Seen beside this memory."}}]
         yield result
 
 
@@ -107,9 +112,7 @@ def _message_of(finding: Mapping[Any, Any]) -> str:
     what = printable(str(finding["kind"] or "finding").replace("_", " "))
     field = f" in {printable(finding['field'])}" if finding["field"] else ""
     proposed = PROPOSAL_WORDS.get(finding["action"])
-    return (
-        f"{words_of(finding['check']).title}: {what}{field}.{f' Proposed: {proposed}.' if proposed else ''}"
-    )
+    return f"{check_words_of(finding['check']).title}: {what}{field}.{f' Proposed: {proposed}.' if proposed else ''}"
 
 
 def _location_of(file: str, line: int | None) -> dict[str, Any]:

@@ -24,6 +24,8 @@ from memframe.audit.lexicon import MONTHS, WEEKDAYS, without_accents
 from memframe.audit.rules import Rule, load_fragment, load_rules
 from memframe.audit.text import Memories, MemoryTexts
 
+_TABLE = load_rules("stale")
+
 _FAR_AHEAD_DAYS = 270
 """A day without a year that would be further off than that was meant as the last one, not as the next."""
 _THIS = frozenset(
@@ -44,10 +46,11 @@ _THIS = frozenset(
         "本",
         "这",
         "这个",
+        "今",
     }
 )
 _WEEKS = frozenset(
-    {"week", "weekend", "woche", "wochenende", "semaine", "semana", "settimana", "неделе", "周", "星期"}
+    {"week", "weekend", "woche", "wochenende", "semaine", "semana", "settimana", "неделе", "周", "週", "星期"}
 )
 _MONTH = frozenset({"month", "monat", "mois", "mes", "mês", "mese", "месяце", "月"})
 _SEASON_ENDS = {"spring": 6, "summer": 9, "autumn": 12, "fall": 12, "winter": 3}
@@ -119,23 +122,22 @@ def _find_expired(prepared: MemoryTexts, now: pd.Timestamp) -> pd.DataFrame:
     if not len(dated):
         return list_findings(())
     written, texts = created.iloc[dated].dt.date.tolist(), content.take(pa.array(dated))
-    table = load_rules("stale")
     mentions = [
         (place, mention)
-        for place, rules in table.only("time").candidates(texts)
+        for place, rules in _TABLE.only("time").candidates(texts)
         for mention in _find_mentions(texts[place].as_py(), written[place], rules)
         if mention.until < today
     ]
     sentences = list(dict.fromkeys(mention.sentence for _, mention in mentions))
-    groups = table.groups_in(pa.array(sentences, pa.large_string()), "recurs", "past", "ahead")
-    said = dict(zip(sentences, groups, strict=True))
+    groups = _TABLE.groups_in(pa.array(sentences, pa.large_string()), "recurs", "past", "ahead")
+    kinds_of = dict(zip(sentences, groups, strict=True))
     ids, found = prepared.ids, []
     for place, of_text in groupby(mentions, key=itemgetter(0)):
         text = texts[place].as_py()
         passed = [
             expiry
             for _, mention in of_text
-            if (expiry := _read_expiry(mention, said[mention.sentence], written[place]))
+            if (expiry := _read_expiry(mention, kinds_of[mention.sentence], written[place]))
         ]
         if passed and _is_subject(text, passed):
             best = max(passed, key=lambda expiry: (expiry.score, -expiry.start, expiry.end))
@@ -295,6 +297,7 @@ _REACH = 1_000
 """Characters before and after an expression in which its sentence and quotation begin and end."""
 _SHORTEST_STATEMENT = 8
 _STATEMENT_END = re.compile(r"\n|[.!?;](?= )")
+(_BEGINS,) = _TABLE.only("begins").rules
 
 
 class _Mention(NamedTuple):
@@ -311,7 +314,6 @@ class _Mention(NamedTuple):
 
 def _find_mentions(text: str, written: date, rules: Iterable[Rule]) -> Iterator[_Mention]:
     """Yield the expressions of time in a text that may lie ahead, but for quoted ones and those of a beginning."""
-    (begins,) = load_rules("stale").only("begins").rules
     for rule in rules:
         until = str(rule.options["until"])
         for match in rule.regex.finditer(text):
@@ -321,16 +323,16 @@ def _find_mentions(text: str, written: date, rules: Iterable[Rule]) -> Iterator[
                 else _UNTIL[until](match, written)
             )
             before = text[max(0, match.start() - _REACH) : match.start()]
-            if day is None or day < written or _is_quoted(before) or begins.regex.search(before[-20:]):
+            if day is None or day < written or _is_quoted(before) or _BEGINS.regex.search(before[-20:]):
                 continue
             sentence = _sentence(before, match[0], text[match.end() : match.end() + _REACH])
             yield _Mention(rule, match.start(), match.end(), day, before, sentence)
 
 
-def _read_expiry(mention: _Mention, said: frozenset[str], written: date) -> Expiry | None:
+def _read_expiry(mention: _Mention, kinds: frozenset[str], written: date) -> Expiry | None:
     """Return what a mention says is to come; None for what recurs, and what a sentence tells of as past."""
-    options, is_ahead = mention.rule.options, "ahead" in said
-    if not said.isdisjoint({"recurs", "past"}) or (options.get("ahead") and not is_ahead):
+    options, is_ahead = mention.rule.options, "ahead" in kinds
+    if not kinds.isdisjoint({"recurs", "past"}) or (options.get("ahead") and not is_ahead):
         return None
     is_date = options["until"] in _DATES
     if not is_ahead and is_date and _stands_as_day_of_writing(mention.until, written, mention.before):

@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from memframe.audit.candidates import Cue, Nearest, find_cues, nearest_older
 from memframe.audit.evidence import SensitiveTexts, quote_words
@@ -19,10 +18,8 @@ from memframe.audit.keeper import age_order
 from memframe.audit.lexicon import CALENDAR, LIGHT, class_of, is_name, is_place, without_accents
 from memframe.audit.similarity.cluster import Link, SimilarPairs
 from memframe.audit.similarity.minhash import distinct
-from memframe.audit.text import Memories, MemoryTexts
+from memframe.audit.text import Memories, MemoryTexts, Rows
 from memframe.audit.tokenize import SPLIT_WORD, Words, words_of
-
-Rows = NDArray[np.int64]
 
 _CANDIDATES, _MIN_COSINE = 5, 0.08
 _MAX_CHARACTERS = 300

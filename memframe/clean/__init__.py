@@ -19,7 +19,7 @@ from memframe.audit.evidence import values_of
 from memframe.audit.policy import PolicyOption
 from memframe.audit.run import ensure_ids
 from memframe.clean.files import copy_files, replace_files, undo_files
-from memframe.clean.patch import mask_texts, patch_of
+from memframe.clean.patch import mask_texts, patch_of, ways_to_write
 from memframe.cleanup import plan_cleanup
 from memframe.cleanup.proposals import Actions
 from memframe.display import number_of
@@ -32,6 +32,7 @@ from memframe.readers import Reading, read_input
 from memframe.readers.edits import (
     EditedDocument,
     Texts,
+    apply_edits,
     edit_documents,
     explain_undeletable,
     explain_unwritable,
@@ -239,6 +240,8 @@ def write_plan(
     _check_target(opened, plan)
     plan, edited = _edit(opened, plan)
     hidden = {text for change in plan.records for text in change.hidden}
+    if note := _find_remaining(opened, plan, edited, hidden):
+        plan = replace(plan, notes=(*plan.notes, note))
     secrets = audit.findings[audit.findings["check"] == "secret"]
     hidden |= {value for _, value, _ in values_of(audit.memories, secrets)}
     diff = mask_texts("".join(map(patch_of, edited)), hidden)
@@ -263,14 +266,43 @@ def write_plan(
                 "clean the memories of the service and refresh the archive"
             )
         return CleanedFile(opened.path, plan, opened.path, replace_files(before, new), diff)
-    beside = opened.path.with_name(f"{opened.path.stem}.cleaned{opened.path.suffix}")
-    target = beside if out is None else expand_path(out)
+    copy_path = opened.path.with_name(f"{opened.path.stem}.cleaned{opened.path.suffix}")
+    target = copy_path if out is None else expand_path(out)
     if target.absolute() == opened.path.absolute():
         raise ConfigError(
             f"{target} is the file itself: change it with in_place=True (--in-place), or choose another out"
         )
     copy_files(opened.path, {**before, **new}, target, force=force)
     return CleanedFile(opened.path, plan, target, None, diff)
+
+
+def _find_remaining(
+    opened: FileToClean, plan: Plan, edited: Iterable[EditedDocument], hidden: Iterable[str]
+) -> str | None:
+    """Say where the files still show what was redacted, as beside the memories they hold what is no memory."""
+    patches = [change for change in plan.writes if change.action == "patch"]
+    redacted = {
+        text
+        for text in hidden
+        for change in patches
+        for name, before in change.before.items()
+        if text in str(before) and text not in str(change.after.get(name))
+    }
+    texts = {each.name: each.original.text for each in opened.reading.documents if each.original}
+    for each in edited:
+        texts[each.document.name] = "" if each.is_removed else apply_edits(each.original.text, each.edits)
+    shown: set[str] = set()
+    places: list[str] = []
+    for text in sorted(redacted):
+        for name, file in texts.items():
+            found = [start for way in ways_to_write(text) if (start := file.find(way)) >= 0]
+            if found:
+                shown.add(text)
+                places.append(f"line {file.count(chr(10), 0, min(found)) + 1} of {name}")
+    if not shown:
+        return None
+    n = number_of(len(shown), "redacted text still stands", "redacted texts still stand")
+    return f"{n} in another place, such as {places[0]}: remove what is there by hand."
 
 
 def _check_target(opened: FileToClean, plan: Plan) -> None:
@@ -294,10 +326,10 @@ def _edit(opened: FileToClean, plan: Plan) -> tuple[Plan, list[EditedDocument]]:
         edited = edit_documents(opened.reading, changed, deleted)
         if not edited:
             return plan, []
-        odd = find_misread(opened.reading, edited, changed, deleted, Collector(opened.zone, opened.now))
-        if odd is None:
+        misread = find_misread(opened.reading, edited, changed, deleted, Collector(opened.zone, opened.now))
+        if misread is None:
             return plan, edited
-        plan = plan.leave_out(ids[odd], reason=MISREAD)
+        plan = plan.leave_out(ids[misread], reason=MISREAD)
     n = number_of(MAX_ROUNDS, "change", "changes")
     raise FrameError(
         f"{opened.path} would be read differently with {n} of the plan: clean it in smaller steps"
@@ -347,5 +379,5 @@ def _keep_writable(opened: FileToClean, plan: Plan, row_of: dict[str, int]) -> P
 
 
 def _leave_out(plan: Plan, ids: Iterable[str], reason: str) -> Plan:
-    there = {one.id for one in plan.records}  # without those that went with their groups
-    return plan.leave_out([memory_id for memory_id in ids if memory_id in there], reason=reason)
+    left = {one.id for one in plan.records}  # without those that went with their groups
+    return plan.leave_out([memory_id for memory_id in ids if memory_id in left], reason=reason)

@@ -22,8 +22,8 @@ from memframe.files import atomic_file, atomic_folder, private_folder, raise_os_
 from memframe.journal import KEPT_DAYS
 from memframe.keystore import open_local_cipher, state_folder
 
-MARK = b"memframe backup 1\n"
-SEALED_FOR = "the backup of a file"
+BACKUP_MAGIC = b"memframe backup 1\n"
+BACKUP_CONTEXT = "the backup of a file"
 
 
 class _Kept(Struct, frozen=True):
@@ -125,7 +125,7 @@ def is_backup(path: Path) -> bool:
     if not path.is_file():
         return False
     with path.open("rb") as file:
-        return file.read(len(MARK)) == MARK
+        return file.read(len(BACKUP_MAGIC)) == BACKUP_MAGIC
 
 
 def purge_backups(older_than_days: float = KEPT_DAYS) -> int:
@@ -150,7 +150,7 @@ def _folder() -> Path:
 def _write_backup(kept: list[_Kept]) -> Path:
     purge_backups()
     backup = _folder() / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{uuid4().hex[:8]}.backup"
-    data = MARK + open_local_cipher().seal(msgspec.json.encode(kept), associated_data=SEALED_FOR)
+    data = BACKUP_MAGIC + open_local_cipher().seal(msgspec.json.encode(kept), associated_data=BACKUP_CONTEXT)
     what = f"the backup {backup} cannot be written"
     with raise_os_errors_as(JournalError, what, "correct its folder"), atomic_file(backup) as file:
         file.write(data)
@@ -160,9 +160,9 @@ def _write_backup(kept: list[_Kept]) -> Path:
 def _read_backup(backup: Path) -> list[_Kept]:
     with raise_os_errors_as(JournalError, f"the backup {backup} cannot be read", "check the path"):
         stored = backup.read_bytes()
-    if not stored.startswith(MARK):
+    if not stored.startswith(BACKUP_MAGIC):
         raise JournalError(f"{backup} is no backup of a cleaned file: check the path")
-    data = open_local_cipher().open(stored.removeprefix(MARK), associated_data=SEALED_FOR)
+    data = open_local_cipher().open(stored.removeprefix(BACKUP_MAGIC), associated_data=BACKUP_CONTEXT)
     return msgspec.json.decode(data, type=list[_Kept])
 
 

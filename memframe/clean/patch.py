@@ -93,8 +93,11 @@ def mask_texts(patch: str, hidden: Iterable[str]) -> str:
     '-pin ••••••\n-"••••••"\n'
     """
     parts = {part.strip() for text in hidden for part in text.split("\n")}
-    spellings = {
-        json.dumps(part, ensure_ascii=is_ascii)[1:-1] for part in parts for is_ascii in (True, False)
-    }
-    found = sorted(filter(None, parts | spellings), key=len, reverse=True)
+    found = sorted({way for part in parts for way in ways_to_write(part)}, key=len, reverse=True)
     return re.sub("|".join(map(re.escape, found)), MASK, patch) if found else patch
+
+
+def ways_to_write(text: str) -> set[str]:
+    """Return a text as it may stand in a file: as it is, and as JSON writes it; nothing of an empty one."""
+    written = {text, *(json.dumps(text, ensure_ascii=is_ascii)[1:-1] for is_ascii in (True, False))}
+    return written - {""}

@@ -22,7 +22,7 @@ from memframe.files import expand_path, write_own_file
 from memframe.frames import READ
 from memframe.plan import Plan
 
-FORMAT = "memframe-changes/1"
+CHANGES_FORMAT = "memframe-changes/1"
 
 
 class Deletion(Struct, frozen=True, kw_only=True):
@@ -47,7 +47,7 @@ class NewText(Deletion, frozen=True, kw_only=True):
 class ChangeLists(Struct, frozen=True, kw_only=True):
     """The changes of a plan."""
 
-    format: str = FORMAT
+    format: str = CHANGES_FORMAT
     read_as: str | None
     delete: list[Deletion]
     set: list[NewText]

@@ -37,7 +37,7 @@ from memframe.cleanup.redact import Redacted, redact_memories, search_memories
 from memframe.display import number_of
 from memframe.errors import PlanError
 from memframe.fields import MEMORY_FIELDS, TEXT_FIELDS
-from memframe.plan.cells import cells_of, normalize, read_cell
+from memframe.plan.cells import cells_of, normalize_field, read_cell
 from memframe.plan.change import FIELDS, Change, Fields, Label, Value, list_some
 from memframe.plan.current import CurrentMemory, current_of, read_current
 from memframe.plan.deletes import delete_of
@@ -84,10 +84,10 @@ class AuditedMemories:
         repeated = memories[memories["id"].duplicated(keep=False)]
         names = [name for name in FIELDS if name in memories.columns]
         states = repeated[["id", *names]].astype(str).drop_duplicates()
-        odd = states["id"][states["id"].duplicated()].unique().tolist()
-        if odd:  # which of them was judged is not known
+        repeated_ids = states["id"][states["id"].duplicated()].unique().tolist()
+        if repeated_ids:  # which of them was judged is not known
             raise PlanError(
-                f"the audited frame contains memories in more than one state ({list_some(odd)}): "
+                f"the audited frame contains memories in more than one state ({list_some(repeated_ids)}): "
                 "keep the newest row of each, and audit again"
             )
         self.memories = memories.drop_duplicates("id")
@@ -315,7 +315,7 @@ def _edit_memories(
     for action, edit in EDITORS.items():
         for memory_id, fields in edit(EditInput(findings[findings["action"] == action], edited, redacted)):
             edited[memory_id] |= {
-                name: value for name, value in fields.items() if normalize(name, value).error is None
+                name: value for name, value in fields.items() if normalize_field(name, value).error is None
             }
     return edited
 

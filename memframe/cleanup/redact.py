@@ -33,7 +33,7 @@ _MIN_ALONE = 4
 
 _MAX_ROUNDS = 5
 
-Memories = Mapping[str, Fields]
+FieldsById = Mapping[str, Fields]
 """The fields of memories, by id."""
 
 
@@ -59,11 +59,11 @@ class Redacted(NamedTuple):
 
 def redact_memories(
     findings: pd.DataFrame,
-    memories: Memories,
+    memories: FieldsById,
     *,
     searched: pd.DataFrame,
     apart: Iterable[frozenset[str]] = (),
-    others: Memories = MappingProxyType({}),
+    others: FieldsById = MappingProxyType({}),
 ) -> dict[str, Redacted]:
     """Cut out what was found, and return the memories that change.
 
@@ -107,7 +107,7 @@ def redact_memories(
     return {memory_id: result for memory_id, result in results.items() if result.values}
 
 
-def search_memories(memories: Memories, checks: Iterable[Check] = tuple(FINDERS)) -> pd.DataFrame:
+def search_memories(memories: FieldsById, checks: Iterable[Check] = tuple(FINDERS)) -> pd.DataFrame:
     """Return what an audit finds in titles, summaries and contents that may have to be cut out."""
     if not memories:
         return findings_frame(id=[])
@@ -185,7 +185,7 @@ def _name_secrets(stretches: Stretches, memory: Fields) -> dict[str, str]:
     }
 
 
-def _name_distinctive(by_memory: Mapping[str, Stretches], memories: Memories) -> dict[str, str]:
+def _name_distinctive(by_memory: Mapping[str, Stretches], memories: FieldsById) -> dict[str, str]:
     """Return the secrets of all memories that are looked for in the tags of others, each with its kind."""
     named = (_name_secrets(stretches, memories[memory_id]) for memory_id, stretches in by_memory.items())
     return {
@@ -221,8 +221,8 @@ def _find_again(text: str, secrets: Mapping[str, str]) -> Iterator[Stretch]:
         is_drawn, start = looks_drawn(bare), text.find(bare)
         while start >= 0:
             end = start + len(bare)
-            beside = (*text[max(0, start - 1) : start], *text[end : end + 1])
-            is_alone = is_drawn or not any(sign.isalnum() or sign == "_" for sign in beside)
+            neighbours = (*text[max(0, start - 1) : start], *text[end : end + 1])
+            is_alone = is_drawn or not any(sign.isalnum() or sign == "_" for sign in neighbours)
             if is_alone:
                 yield Stretch(start, end, kind)
             start = text.find(bare, end if is_alone else start + 1)
@@ -238,7 +238,7 @@ def _leave_out(stretches: Stretches, memory: Fields, spared: Container[str]) -> 
 
 
 def _number_marks(
-    redactions: Mapping[str, _Redaction], apart: Iterable[frozenset[str]], others: Memories
+    redactions: Mapping[str, _Redaction], apart: Iterable[frozenset[str]], others: FieldsById
 ) -> None:
     """Give the secrets of one kind different names where they must be told apart.
 
@@ -305,7 +305,7 @@ def _find_ambiguous(redactions: Iterable[_Redaction], marked: Iterable[str]) -> 
 
 
 def _group_alike(
-    redactions: Mapping[str, _Redaction], apart: Iterable[Sequence[str]], others: Memories
+    redactions: Mapping[str, _Redaction], apart: Iterable[Sequence[str]], others: FieldsById
 ) -> Iterator[list[str]]:
     """Group memories that redaction may make copies of each other, or that are known to differ in a value."""
     fields = {memory_id: redaction.fields() for memory_id, redaction in redactions.items()}
@@ -327,7 +327,7 @@ def _group_alike(
         yield [ids[member] for member in sorted(group)]
 
 
-def _read_stretches(findings: pd.DataFrame, memories: Memories) -> dict[str, dict[str, list[Stretch]]]:
+def _read_stretches(findings: pd.DataFrame, memories: FieldsById) -> dict[str, dict[str, list[Stretch]]]:
     """Return the stretches that findings name, by memory and field, as far as they lie within a text."""
     stretches: defaultdict[str, dict[str, list[Stretch]]] = defaultdict(dict)
     spans = findings.dropna(subset=["start", "end"])
@@ -339,6 +339,6 @@ def _read_stretches(findings: pd.DataFrame, memories: Memories) -> dict[str, dic
     return dict(stretches)
 
 
-def _select_visible(findings: pd.DataFrame, memories: Memories) -> dict[str, dict[str, list[Stretch]]]:
+def _select_visible(findings: pd.DataFrame, memories: FieldsById) -> dict[str, dict[str, list[Stretch]]]:
     """Return the stretches that must not be seen in the open, by memory and field."""
     return _read_stretches(findings[findings["action"] != "none"], memories)

@@ -26,7 +26,7 @@ from memframe.cli.options import (
     wants_json,
 )
 from memframe.cli.review import decide_all
-from memframe.cli.write import MAX_SHOWN, full_option
+from memframe.cli.write import MAX_PRINTED_CHANGES, full_option
 from memframe.display import escape_invisible, number_of
 from memframe.plan import Plan
 from memframe.plan.change import format_counts
@@ -118,7 +118,7 @@ def clean_command(
     elif is_dry:
         _print_patch(cleaned)
     else:
-        click.echo(cleaned.plan.diff(limit=None if full else MAX_SHOWN))
+        click.echo(cleaned.plan.diff(limit=None if full else MAX_PRINTED_CHANGES))
         print_result(values, _lines_of(cleaned))
 
 
@@ -174,8 +174,8 @@ def _find_accepted(desk: Review, accept: str) -> Iterator[str]:
     """Find the open proposals of some checks, or kinds of checks, that do something."""
     names = [name.strip() for name in accept.split(",") if name.strip()]
     own = {one.first.check for one in desk.proposals}
-    if odd := [name for name in names if name.partition("/")[0] not in {*CHECKS, *own}]:
-        raise click.UsageError(f"There is no check {odd[0]!r}; there is {', '.join(CHECKS)}.")
+    if unknown := [name for name in names if name.partition("/")[0] not in {*CHECKS, *own}]:
+        raise click.UsageError(f"There is no check {unknown[0]!r}; there is {', '.join(CHECKS)}.")
     for one in desk.proposals:
         is_named = {one.first.check, f"{one.first.check}/{one.first.kind}"} & {*names}
         if is_named and one.action != "none" and not desk.state(one):

@@ -54,7 +54,7 @@ from memframe.fleet import (
 )
 from memframe.fleet.per_user import read_policies
 from memframe.fleet.run import dask_client_at, forget_revoked
-from memframe.report.words import words_of
+from memframe.report.words import check_words_of
 from memframe.secret import Secret
 
 SOME_FAILED = 1
@@ -242,7 +242,7 @@ def _lines_of_comparison(compared: Comparison, tables: Mapping[str, pd.DataFrame
             ["rank", "n"], ascending=[True, False], kind="stable"
         )
         for row in worst_first.head(MAX_USERS).itertuples():
-            check, user_id = printable(words_of(str(row.check)).title), printable(str(row.user_id))
+            check, user_id = printable(check_words_of(str(row.check)).title), printable(str(row.user_id))
             yield f"{name:<7} {row.severity:<7} {check:<18} {row.n:>5,}  {user_id}"
         if (n_more := len(counted) - MAX_USERS) > 0:
             yield f"and {n_more:,} more; --json lists them"

@@ -24,7 +24,7 @@ from memframe.snapshots import format_moment, list_snapshots
 MAX_SOURCES = 4
 """Sources that a line names, those with the most memories."""
 
-MAX_SHOWN = 50
+MAX_PAST_CHANGES = 50
 """Changes that are printed without --full."""
 
 
@@ -40,7 +40,7 @@ MAX_SHOWN = 50
     multiple=True,
     help="Delete this memory from the snapshots; its present state stays. May be repeated.",
 )
-@click.option("--full", is_flag=True, help=f"Print all changes, not only the first {MAX_SHOWN}.")
+@click.option("--full", is_flag=True, help=f"Print all changes, not only the first {MAX_PAST_CHANGES}.")
 @combine(key_file_option, request_option(required=False), as_json)
 @example(
     "memframe history archive",
@@ -78,7 +78,7 @@ def history_command(
             if since is not None:
                 changes = find_changes(path, since, until, key=opened)
                 frame = frame_of_changes(changes)
-                words = render_diff(changes, [], color=False, limit=None if full else MAX_SHOWN)
+                words = render_diff(changes, [], color=False, limit=None if full else MAX_PAST_CHANGES)
                 print_result(frame.to_dict("records"), words)
             else:
                 _show_life(path, str(memory_id), opened)

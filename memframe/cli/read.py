@@ -45,7 +45,7 @@ from memframe.frames import READ
 from memframe.load import load_memories, load_tags
 from memframe.readers import join_reads, read_memories
 from memframe.report.overview import describe_proposals, describe_subject
-from memframe.report.words import describe_times, name_source, none_found, words_of
+from memframe.report.words import check_words_of, describe_times, name_source, none_found
 from memframe.secret import Secret
 from memframe.snapshots import PERIODS, Keep
 
@@ -63,7 +63,7 @@ rules_option = click.option(
 )
 
 
-MAX_WORST, MAX_SOURCES, MAX_COLUMNS = 5, 8, 120
+N_WORST, N_SOURCES, LINE_CHARS = 5, 8, 120
 """Findings and sources that a terminal names, and the characters of a line."""
 
 
@@ -183,8 +183,8 @@ def audit_options(command: Command) -> Command:
                 read = join_reads([read_memories(path, format=form, zone=zone) for path in foreign])
             _, _, more = read.attrs[READ]["summary"].partition(". ")
             # the audit begins with the count
-            if said := read.attrs[READ]["summary"] if wants_json() or len(foreign) > 1 else more:
-                remark(said)
+            if remark_text := read.attrs[READ]["summary"] if wants_json() or len(foreign) > 1 else more:
+                remark(remark_text)
             audit = run(read)
         command(audit=audit, **others)
 
@@ -344,7 +344,7 @@ def _lines_of(audit: Audit) -> Iterator[str]:
     n, counts = len(audit.memories), audit.counts
     yield f"{format_memories(n)} {describe_subject(audit.memories, audit.made_at)}".strip() + "."
     yield from audit.verdict
-    if len(worst := audit.worst(MAX_WORST)):
+    if len(worst := audit.worst(N_WORST)):
         yield "\nTo decide first:"
         yield from _lines_of_findings(worst, audit)
     if counts:
@@ -352,7 +352,7 @@ def _lines_of(audit: Audit) -> Iterator[str]:
     for count in counts:
         severities = ", ".join(f"{n_found:,} {severity}" for severity, n_found in count.by_severity.items())
         part = format_share(count.n_memories, n)
-        yield f"{words_of(count.check).title:<18} {f'{count.n_memories:,}':>7} {part:>10}   {severities}"
+        yield f"{check_words_of(count.check).title:<18} {f'{count.n_memories:,}':>7} {part:>10}   {severities}"
     if clean := none_found(audit.findings, audit.checks):
         yield f"None found: {clean}."
     if proposed := describe_proposals(audit.proposals, is_stored=audit.is_stored):
@@ -381,12 +381,12 @@ def _lines_of_findings(worst: pd.DataFrame, audit: Audit) -> Iterator[str]:
         kind = str(finding["kind"]).replace("_", " ")
         times = describe_times(finding["n_times"], len(ids))
         decision = decided.get(tuple(finding[name] for name in names[:-1]))
-        said = " · ".join(filter(None, [str(finding["evidence"]), times, decision]))
-        yield f"{finding['severity']:<7} {printable(f'{words_of(check).title}, {kind}: {said}', MAX_COLUMNS)}"
+        words = " · ".join(filter(None, [str(finding["evidence"]), times, decision]))
+        yield f"{finding['severity']:<7} {printable(f'{check_words_of(check).title}, {kind}: {words}', LINE_CHARS)}"
         if ids:
             file, line = places.get(ids[0], ("", None))
             place = f"{file}:{line}" if line else file or ids[0]
-            yield "        " + printable(f"{place}  {labels.get(ids[0], '')}", MAX_COLUMNS)
+            yield "        " + printable(f"{place}  {labels.get(ids[0], '')}", LINE_CHARS)
 
 
 def keep_options(command: Command) -> Command:
@@ -423,11 +423,11 @@ def _lines_of_sources(by_source: pd.DataFrame) -> Iterator[str]:
     by_source = by_source[by_source["n_found"] > 0]
     if len(by_source):
         yield "\nMemories with findings by source, the worst first:"
-    for found in by_source.head(MAX_SOURCES).to_dict("records"):
+    for found in by_source.head(N_SOURCES).to_dict("records"):
         severities = ", ".join(f"{found[name]:,} {name}" for name in reversed(SEVERITIES) if found[name])
         counts = f"{found['n_found']:,} of {found['n_memories']:,}"
         yield f"{printable(name_source(found['source']), 24):<24} {counts:>15}   {severities}"
-    if (n_more := len(by_source) - MAX_SOURCES) > 0:
+    if (n_more := len(by_source) - N_SOURCES) > 0:
         yield f"and {number_of(n_more, 'more source', 'more sources')}"
 
 

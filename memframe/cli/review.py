@@ -83,7 +83,7 @@ MAX_PARAGRAPH = 2_000
 NEW_LIST = ("q", "g", "a", "A", "R", "/", "u")
 """Keys after which the queue is listed anew."""
 
-ROLES = {"goes": "goes", "stays": "stays", "changes": "changes", "about": "is about"}
+ROLE_WORDS = {"goes": "goes", "stays": "stays", "changes": "changes", "about": "is about"}
 
 
 @click.command("review")
@@ -396,7 +396,7 @@ def _print(shown: Detail) -> None:
     for member in shown.members:
         n = len(member.facts)
         _echo(
-            f"{ROLES[member.role]}{f' ({n} with this text)' if n > 1 else ''}: {member.facts[0]}",
+            f"{ROLE_WORDS[member.role]}{f' ({n} with this text)' if n > 1 else ''}: {member.facts[0]}",
             "  ",
             dim=True,
         )

@@ -255,8 +255,11 @@ def export_user(deployment: Deployment, destination: Path, email: str) -> Shown:
     if export is None:
         raise ConfigError(f"{destination} must end in .json or .md")
     user = _find_user(deployment, email)
-    refusal = f"the file {destination} cannot be written", "give a new file in an existing folder"
-    with raise_os_errors_as(ConfigError, *refusal), atomic_file(destination, may_replace=False) as file:
+    unwritable, advice = f"the file {destination} cannot be written", "give a new file in an existing folder"
+    with (
+        raise_os_errors_as(ConfigError, unwritable, advice),
+        atomic_file(destination, may_replace=False) as file,
+    ):
         file.writelines(export(deployment, user))
     size = destination.stat().st_size
     values = {"path": str(destination), "user_id": user.id, "bytes": size}

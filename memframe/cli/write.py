@@ -56,7 +56,7 @@ from memframe.review import review
 from memframe.secret import Secret
 from memframe.undo import plan_id_of, plan_reseal, plan_undo
 
-MAX_SHOWN = 20
+MAX_PRINTED_CHANGES = 20
 """Changes that are printed without --full."""
 
 MAX_ROWS_SHOWN = 10
@@ -65,7 +65,9 @@ MAX_ROWS_SHOWN = 10
 out_option = click.option(
     "--out", type=LocalPath(), help="Save the plan in this file, encrypted for you on this machine."
 )
-full_option = click.option("--full", is_flag=True, help=f"Print all changes, not only the first {MAX_SHOWN}.")
+full_option = click.option(
+    "--full", is_flag=True, help=f"Print all changes, not only the first {MAX_PRINTED_CHANGES}."
+)
 max_changes_option = click.option(
     "--max-changes", metavar="N", type=COUNT, help="Refuse to plan more than N changes."
 )
@@ -351,9 +353,9 @@ def _show(plan: Plan, *, full: bool) -> None:
     if wants_json():
         click.echo(plan.to_json().encode())
         return
-    click.echo(plan.diff(limit=None if full else MAX_SHOWN))
-    if len(plan) > MAX_SHOWN and not full:
-        remark(f"Shown: {MAX_SHOWN} of {len(plan):,} changes; --full prints all.")
+    click.echo(plan.diff(limit=None if full else MAX_PRINTED_CHANGES))
+    if len(plan) > MAX_PRINTED_CHANGES and not full:
+        remark(f"Shown: {MAX_PRINTED_CHANGES} of {len(plan):,} changes; --full prints all.")
 
 
 def _save_and_exit(plan: Plan, path: Path | None, request_id: str, *refused: str) -> None:
@@ -502,13 +504,13 @@ def _finish(run: Run, request_id: str) -> None:
         "verification": run.verification,
         "stopped": run.stopped and str(run.stopped),
     }
-    said = str(run).removeprefix("<memframe.Run: ").removesuffix(">")
+    summary = str(run).removeprefix("<memframe.Run: ").removesuffix(">")
     is_plain = run.verification.is_clean and not any(
         one.restores or one.status != "done" for one in run.results
     )
     if is_plain and run.verification.n_checked == len(run) > 0:
-        said = f"{number_of(len(run), 'change', 'changes')} written and verified"
-    words = [said, *_list_first(rows)]
+        summary = f"{number_of(len(run), 'change', 'changes')} written and verified"
+    words = [summary, *_list_first(rows)]
     print_result(values, words)
     if run.journal is not None and not wants_json():
         is_open = any(one.status in {"planned", "unknown"} for one in left)
@@ -558,9 +560,11 @@ def reseal_command(access: Access, file: Path | None, leave_unopened: bool, out:
         place = "on standard input" if file is None else f"in {file}"
         raise ConfigError(f"there is no key {place}: give the older keys as hexadecimal text, one per line")
     plan = plan_reseal(access, old_keys=keys)
-    odd = [change for change in plan.records if change.action == "invalid"]
-    print_result(plan.to_json(), [str(plan), *_list_first([f"memory {one.id}: {one.reason}" for one in odd])])
-    if odd and not leave_unopened:
+    unopened = [change for change in plan.records if change.action == "invalid"]
+    print_result(
+        plan.to_json(), [str(plan), *_list_first([f"memory {one.id}: {one.reason}" for one in unopened])]
+    )
+    if unopened and not leave_unopened:
         click.echo("No plan was saved. To plan the rest, add --leave-unopened.", err=True)
         sys.exit(CONFLICTS)
     _save_and_exit(plan.without("invalid"), out, access.request_id)

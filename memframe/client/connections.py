@@ -44,7 +44,7 @@ READ_TIMEOUT_S = 60.0
 RESPONSE_TIMEOUT_S = 300.0
 """A whole response, from the end of the request to its last byte."""
 
-HEAD_BYTES = 65_536
+MAX_RESPONSE_HEAD_BYTES = 65_536
 """Status line and headers together, with all interim responses before them; also trailers, or the line of a chunk."""
 
 
@@ -56,7 +56,7 @@ class Deadlines(NamedTuple):
 
 
 class EndlessLinesError(HTTPException):
-    """A response has more bytes of status, header or trailer lines than `HEAD_BYTES`."""
+    """A response has more bytes of status, header or trailer lines than `MAX_RESPONSE_HEAD_BYTES`."""
 
 
 _BEFORE_SENDING = (
@@ -118,13 +118,13 @@ def _message(host: str, broken: Exception, advice: str) -> str:
         )
     if any(isinstance(each, EndlessLinesError) for each in _causes(broken)):
         return (
-            f"{host} sent headers, interim answers or trailers without end: more than {HEAD_BYTES:,} bytes of them "
-            f"are not read. {advice}"
+            f"{host} sent headers, interim answers or trailers without end: more than {MAX_RESPONSE_HEAD_BYTES:,} "
+            f"bytes of them are not read. {advice}"
         )
     return f"{host} closed the connection in the middle of an answer ({type(cause).__name__}). {advice}"
 
 
-MAX_CONNECTIONS = 64
+POOL_SIZE = 64
 """Open connections to one service."""
 
 
@@ -206,7 +206,7 @@ class TimedBytes(io.RawIOBase):
 
 
 class _BoundedLines(io.BufferedReader):
-    """Lines and data of one response; of lines no more than `HEAD_BYTES` without data between them.
+    """Lines and data of one response; of lines no more than `MAX_RESPONSE_HEAD_BYTES` without data between them.
 
     Status lines, headers, interim responses and trailers are lines, of which http.client reads any number.
     """
@@ -214,11 +214,11 @@ class _BoundedLines(io.BufferedReader):
     _n_bytes = 0
 
     def readline(self, size: int | None = -1, /) -> bytes:
-        left = HEAD_BYTES - self._n_bytes
+        left = MAX_RESPONSE_HEAD_BYTES - self._n_bytes
         line = super().readline(left + 1 if size is None or size < 0 else min(size, left + 1))
         self._n_bytes += len(line)
         if len(line) > left:
-            raise EndlessLinesError(f"more than {HEAD_BYTES:,} bytes of lines")
+            raise EndlessLinesError(f"more than {MAX_RESPONSE_HEAD_BYTES:,} bytes of lines")
         return line
 
     def read(self, size: int | None = -1, /) -> bytes:
@@ -262,7 +262,7 @@ class ConnectionPool(HTTPAdapter):
     """Connections to all services that a client speaks to, by origin."""
 
     def __init__(self, *, ca_bundle: str | None, deadlines: Deadlines | None = None) -> None:
-        super().__init__(pool_maxsize=MAX_CONNECTIONS)
+        super().__init__(pool_maxsize=POOL_SIZE)
         self._ca_bundle = ca_bundle
         self._deadlines = deadlines or Deadlines(READ_TIMEOUT_S, RESPONSE_TIMEOUT_S)
         self._pool_to = functools.cache(self._pool)

@@ -49,6 +49,7 @@ class Transport:
 
     def __init__(self, *, retry: Retry | None = None, ca_bundle: str | PathLike[str] | None = None) -> None:
         self._secrets: list[Secret] = []
+        self._keys_in_use: list[tuple[Secret, int]] = []
         self._mutex = threading.Lock()
         trusted = None if ca_bundle is None else check_ca_bundle("ca_bundle", ca_bundle)
         self.ca_bundle = trusted
@@ -96,7 +97,8 @@ class Transport:
     def without_retries(self) -> Transport:
         """Return a transport on the same connections that neither retries refusals by status nor limits its rate."""
         twin = Transport(retry=self._retry.new(total=0))
-        twin._pool_of, twin._secrets, twin._mutex = self._pool_of, self._secrets, self._mutex
+        twin._pool_of, twin._mutex = self._pool_of, self._mutex
+        twin._secrets, twin._keys_in_use = self._secrets, self._keys_in_use
         twin.ca_bundle = self.ca_bundle
         return twin
 
@@ -110,15 +112,22 @@ class Transport:
     def mask_until_unmasked(self, *secrets: Secret) -> None:
         """Mask these in messages until `unmask` is called once for each call of this."""
         with self._mutex:
-            self._secrets += secrets
+            for secret in secrets:
+                self._count_use(secret, 1)
 
     @hide_frames
     def unmask(self, *secrets: Secret) -> None:
         """Undo one `mask_until_unmasked`: messages are searched for keys in use only, not for all of a fleet."""
         with self._mutex:
             for secret in secrets:
-                if secret in self._secrets:
-                    self._secrets.remove(secret)
+                self._count_use(secret, -1)
+
+    def _count_use(self, secret: Secret, change: int) -> None:
+        """Hold each key once, however often it is fetched: a run fetches the same keys several times."""
+        n_uses = next((n for key, n in self._keys_in_use if key == secret), 0) + change
+        self._keys_in_use[:] = [(key, n) for key, n in self._keys_in_use if key != secret]
+        if n_uses > 0:
+            self._keys_in_use.append((secret, n_uses))
 
     def close(self) -> None:
         """Close all connections."""
@@ -206,9 +215,8 @@ class Transport:
             with prefetched.response() as raw:
                 return _read(raw, host)
         pool, request = self._pool(), self._prepare(method, url, **parts)
-        if sent := pool.prefetch(
-            request, connects=False
-        ):  # on an idle connection: it skips most of urllib3's work
+        # on an idle connection, which skips most of urllib3's work
+        if sent := pool.prefetch(request, connects=False):
             with closing(sent), sent.response() as raw:
                 return _read(raw, host)
         with pool.request(request) as raw:
@@ -258,7 +266,7 @@ class Transport:
     def printable(self, text: str) -> str:
         """Make text of the service safe to print, with our secrets masked."""
         with self._mutex:
-            secrets = [*self._secrets]
+            secrets = [*self._secrets, *(key for key, _ in self._keys_in_use)]
         for secret in secrets:
             text = text.replace(secret.reveal(), "••••••")
         return printable(text)

@@ -24,7 +24,7 @@ from memframe.oauth import OAuthFlow
 from memframe.secret import Secret, SecretBytes
 from memframe.wire import CREATE_MEMORY, DELETE_MEMORY, GET_MEMORY, LIST_MEMORIES, REQUEST_STATUSES, Endpoint
 
-Record = Mapping[str, Any]
+JsonObject = Mapping[str, Any]
 
 MAX_PAGES = 50
 """Pages read of one listing, so that a check of a large store ends soon."""
@@ -71,11 +71,11 @@ class Reply(NamedTuple):
             raise UnmetError(f"answered {self.status}")
         return f"refused with {self.status}"
 
-    def record(self, fields: Mapping[str, str]) -> Record:
+    def record(self, fields: Mapping[str, str]) -> JsonObject:
         """Return the JSON object if it has these fields, each of its kind."""
         return require_record(self.document, fields)
 
-    def records(self, name: str, fields: Mapping[str, str]) -> list[Record]:
+    def records(self, name: str, fields: Mapping[str, str]) -> list[JsonObject]:
         """Return the list of that name, whose records have these fields."""
         listed = self.record({name: "list"})[name]
         return [require_record(record, fields, where=f"{name}[{n}]: ") for n, record in enumerate(listed)]
@@ -104,7 +104,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-KINDS: Mapping[str, Callable[[Any], bool]] = {
+JSON_KINDS: Mapping[str, Callable[[Any], bool]] = {
     "string": lambda value: isinstance(value, str),
     "text": lambda value: isinstance(value, str) and value != "",
     "uuid": _is_uuid,
@@ -125,8 +125,8 @@ KINDS: Mapping[str, Callable[[Any], bool]] = {
 }
 """Kinds of fields. ``?`` after the name of a kind: the field may be null or missing."""
 
-TOKEN = {"token": "text", "expires_at": "date-time", "token_type": "Bearer"}
-REQUEST = {
+TOKEN_FIELDS = {"token": "text", "expires_at": "date-time", "token_type": "Bearer"}
+REQUEST_FIELDS = {
     "id": "text",
     "status": "status",
     "reason": "string?",
@@ -136,13 +136,13 @@ REQUEST = {
     "createdAt": "date-time",
     "updatedAt": "date-time",
 }
-CREDENTIALS = {
+CREDENTIALS_FIELDS = {
     "user_id": "uuid",
     "memory_key": "text",
     "encryption_key": "hexadecimal text",
     "key_version": "integer",
 }
-BLOB_RESPONSE = {
+BLOB_RESPONSE_FIELDS = {
     "id": "text",
     "user_id": "uuid",
     "title": "string?",
@@ -155,8 +155,8 @@ BLOB_RESPONSE = {
     "created_at": "date-time",
     "updated_at": "date-time",
 }
-BLOB = {**BLOB_RESPONSE, "content": "string"}
-TAG = {
+BLOB_FIELDS = {**BLOB_RESPONSE_FIELDS, "content": "string"}
+TAG_FIELDS = {
     "id": "text",
     "name": "text",
     "color": "colour?",
@@ -167,7 +167,7 @@ TAG = {
 }
 
 
-def require_record(document: Any, fields: Mapping[str, str], *, where: str = "") -> Record:
+def require_record(document: Any, fields: Mapping[str, str], *, where: str = "") -> JsonObject:
     """Return a JSON object if it has these fields, each of its kind."""
     if not isinstance(document, dict):
         raise UnmetError(f"{where}no JSON object")
@@ -176,7 +176,7 @@ def require_record(document: Any, fields: Mapping[str, str], *, where: str = "")
         value = document.get(name)
         if value is None and not kind.endswith("?"):
             faults.append(f"{name} is {'null' if name in document else 'missing'}")
-        elif value is not None and not KINDS[kind.rstrip("?")](value):
+        elif value is not None and not JSON_KINDS[kind.rstrip("?")](value):
             faults.append(f"{name} is not of the kind {kind.rstrip('?')}")
     if faults:
         raise UnmetError(where + ", ".join(faults))
@@ -218,19 +218,19 @@ class Probe:
         self.transport = transport
         self.transport.mask(api_key, memory_key)
         self.bearer: BearerAuth | None = None
-        self.requests: list[Record] | None = None
-        self.access_request: Record | None = None
-        self.credentials: Record | None = None
-        self.memories: list[Record] | None = None
-        self.tags: list[Record] | None = None
+        self.requests: list[JsonObject] | None = None
+        self.access_request: JsonObject | None = None
+        self.credentials: JsonObject | None = None
+        self.memories: list[JsonObject] | None = None
+        self.tags: list[JsonObject] | None = None
         self.refusals: list[Reply] = []
-        self.paged: list[list[Record]] | None = None
+        self.paged: list[list[JsonObject]] | None = None
         self.tag_names: list[str] = []
         """Up to two tags that the user has already."""
         self.new_request_id: str | None = None
         self.marker = f"memframecheck{uuid4().hex[:12]}"
         """Word in all texts of memories that the check creates."""
-        self.created: dict[str, Record] = {}
+        self.created: dict[str, JsonObject] = {}
         """Memories that the check has created and not yet deleted: id, and the fields that were sent."""
         self._has_lost_track = False
         self.left_behind: list[str] = []
@@ -244,7 +244,7 @@ class Probe:
         return self.bearer or _miss("no token was given")
 
     @property
-    def request(self) -> Record:
+    def request(self) -> JsonObject:
         """Return the approved access request."""
         return self.access_request or _miss(
             "no approved access request is known: give --request ID once a user has approved, or --memory-key-file "
@@ -252,7 +252,7 @@ class Probe:
         )
 
     @property
-    def keys(self) -> Record:
+    def keys(self) -> JsonObject:
         """Return the credentials of the approved request."""
         return self.credentials or _miss(
             "no credentials are known: they need an approved access request (--request)"
@@ -269,7 +269,7 @@ class Probe:
         return {**self.user, "memoryKey": self.keys["memory_key"]}
 
     @property
-    def known_memories(self) -> list[Record]:
+    def known_memories(self) -> list[JsonObject]:
         """Return the memories that the first listing gave."""
         if self.memories is None:
             raise NotTriedError("the memories could not be listed")
@@ -281,7 +281,7 @@ class Probe:
             raise NotTriedError("it writes: give --write")
 
     @property
-    def own_memory(self) -> Record:
+    def own_memory(self) -> JsonObject:
         """Return the memory that the check created first, with the fields that were sent."""
         self.require_writing()
         return next(iter(self.created.values()), None) or _miss("no memory could be created")
@@ -346,11 +346,11 @@ class Probe:
         """Fetch one page of the user's memories."""
         return self.send(LIST_MEMORIES, params={**self.user, **params})
 
-    def find(self, **params: str) -> list[Record]:
+    def find(self, **params: str) -> list[JsonObject]:
         """Return the first page of the memories that a filter leaves."""
-        return self.list_page(limit=str(PAGE), **params).require(200).records("memoryBlobs", BLOB)
+        return self.list_page(limit=str(PAGE), **params).require(200).records("memoryBlobs", BLOB_FIELDS)
 
-    def pages(self, limit: int) -> Iterator[list[Record]]:
+    def pages(self, limit: int) -> Iterator[list[JsonObject]]:
         """Yield pages of the user's memories up to the last one, or `MAX_PAGES` of them."""
         cursor, seen = None, set[str]()
         for _ in range(MAX_PAGES):
@@ -392,7 +392,7 @@ class Probe:
         return found
 
 
-def require_same(record: Record, **ids: str) -> Record:
+def require_same(record: JsonObject, **ids: str) -> JsonObject:
     """Return a record if it has these ids."""
     for name, value in ids.items():
         if not same_id(str(record.get(name)), value):

@@ -21,17 +21,17 @@ from memframe import wire
 from memframe.client import Client, wait_for_decision
 from memframe.client.auth import BearerAuth
 from memframe.conformance.probe import (
-    BLOB,
-    BLOB_RESPONSE,
-    CREDENTIALS,
+    BLOB_FIELDS,
+    BLOB_RESPONSE_FIELDS,
+    CREDENTIALS_FIELDS,
     MAX_PAGES,
     PAGE,
-    REQUEST,
-    TAG,
-    TOKEN,
+    REQUEST_FIELDS,
+    TAG_FIELDS,
+    TOKEN_FIELDS,
+    JsonObject,
     NotTriedError,
     Probe,
-    Record,
     Reply,
     UnmetError,
     require_same,
@@ -41,7 +41,7 @@ from memframe.errors import AuthError, DecisionTimeout, OAuthError
 from memframe.secret import Secret
 
 Level = Literal["must", "needed", "free"]
-Check = Callable[[Probe], str]
+RequirementCheck = Callable[[Probe], str]
 
 
 class Requirement(NamedTuple):
@@ -51,17 +51,17 @@ class Requirement(NamedTuple):
     level: Level
     section: str
     sentence: str
-    check: Check
+    check: RequirementCheck
 
 
 REQUIREMENTS: dict[str, Requirement] = {}
 """Requirements by id, in the order in which they are tried: earlier ones find what later ones need."""
 
 
-def requirement(level: Level, section: str, sentence: str) -> Callable[[Check], Check]:
+def requirement(level: Level, section: str, sentence: str) -> Callable[[RequirementCheck], RequirementCheck]:
     """Add a check to the table, under its own name with hyphens."""
 
-    def register(check: Check) -> Check:
+    def register(check: RequirementCheck) -> RequirementCheck:
         name = check.__name__.replace("_", "-")
         REQUIREMENTS[name] = Requirement(name, level, section, sentence, check)
         return check
@@ -71,7 +71,7 @@ def requirement(level: Level, section: str, sentence: str) -> Callable[[Check], 
 
 # -- the address, the token
 
-POST_TOKEN = "POST /auth/token"
+POST_TOKEN_SECTION = "POST /auth/token"
 
 
 @requirement("must", "Versioning", "the version is part of the base path `/api/v1` inside {base_url}")
@@ -86,10 +86,10 @@ def _issue_token(probe: Probe, **more: Any) -> Reply:
     return probe.send(wire.ISSUE_TOKEN, body=body, is_anonymous=True)
 
 
-@requirement("must", POST_TOKEN, "Response: the token response (token, expires_at, token_type).")
+@requirement("must", POST_TOKEN_SECTION, "Response: the token response (token, expires_at, token_type).")
 def token_response(probe: Probe) -> str:
     answer = _issue_token(probe).require_success()
-    token = Secret(answer.record(TOKEN)["token"])
+    token = Secret(answer.record(TOKEN_FIELDS)["token"])
     probe.transport.mask(token)
     if not re.fullmatch(r"[\x21-\x7e]+", token.reveal()):
         raise UnmetError("the token has characters that cannot stand in a header")
@@ -115,7 +115,7 @@ def _from_base64url(text: str) -> bytes:
     return pybase64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
 
 
-@requirement("needed", POST_TOKEN, "Expiry time of the token.")
+@requirement("needed", POST_TOKEN_SECTION, "Expiry time of the token.")
 def token_expires_later(probe: Probe) -> str:
     left_s = _lifetime_s(probe)
     if left_s <= 0:
@@ -128,18 +128,18 @@ def token_expires_later(probe: Probe) -> str:
 def _lifetime_s(probe: Probe, **more: Any) -> float:
     """Return for how long a new token is valid; not tried if the first one was no token."""
     _ = probe.token_auth
-    token = _issue_token(probe, **more).require_success().record(TOKEN)
+    token = _issue_token(probe, **more).require_success().record(TOKEN_FIELDS)
     expires_at = datetime.fromisoformat(token["expires_at"].upper())
     return (expires_at - datetime.now(UTC)).total_seconds()
 
 
-@requirement("needed", POST_TOKEN, "the developer sends the permanent `api_key` to POST /auth/token")
+@requirement("needed", POST_TOKEN_SECTION, "the developer sends the permanent `api_key` to POST /auth/token")
 def wrong_api_key(probe: Probe) -> str:
     body = {"api_key": f"wrong-{uuid4().hex}"}
     return probe.send(wire.ISSUE_TOKEN, body=body, is_anonymous=True).require_refusal()
 
 
-@requirement("free", POST_TOKEN, "Bounds of `expires_in` and its unit")
+@requirement("free", POST_TOKEN_SECTION, "Bounds of `expires_in` and its unit")
 def token_lifetime(probe: Probe) -> str:
     try:
         left_s = _lifetime_s(probe, expires_in=1800)
@@ -171,13 +171,13 @@ def token_required(probe: Probe) -> str:
 
 def _refuse_open(answers: dict[str, Reply]) -> None:
     refused = (401, 403)
-    odd = [
+    unrefused = [
         f"{named} answered {answer.status}"
         for named, answer in answers.items()
         if answer.status not in refused
     ]
-    if odd:
-        raise UnmetError(f"without a token {', '.join(odd)}")
+    if unrefused:
+        raise UnmetError(f"without a token {', '.join(unrefused)}")
 
 
 def _send_forged(probe: Probe) -> dict[str, Reply]:
@@ -200,9 +200,9 @@ def _send_forged(probe: Probe) -> dict[str, Reply]:
 @requirement("must", "Errors", "JWT invalid or expired.")
 def invalid_token(probe: Probe) -> str:
     answers = _send_forged(probe)
-    odd = [f"{kind}: {answer.status}" for kind, answer in answers.items() if answer.status != 401]
-    if odd:
-        raise UnmetError(f"not answered with 401 - {', '.join(odd)}")
+    other_answers = [f"{kind}: {answer.status}" for kind, answer in answers.items() if answer.status != 401]
+    if other_answers:
+        raise UnmetError(f"not answered with 401 - {', '.join(other_answers)}")
     return f"401 for {', '.join(answers)}"
 
 
@@ -219,10 +219,10 @@ def challenge(probe: Probe) -> str:
 
 # -- access requests
 
-GET_REQUESTS = "GET /access-requests"
-GET_REQUEST = "GET /access-requests/{requestId}"
-GET_CREDENTIALS = "GET /access-requests/{requestId}/credentials"
-POST_REQUEST = "POST /access-requests"
+GET_REQUESTS_SECTION = "GET /access-requests"
+GET_REQUEST_SECTION = "GET /access-requests/{requestId}"
+GET_CREDENTIALS_SECTION = "GET /access-requests/{requestId}/credentials"
+POST_REQUEST_SECTION = "POST /access-requests"
 
 
 @requirement("must", "POST {auth_url}/oauth/token", "Response: the OAuth code-exchange response.")
@@ -249,14 +249,14 @@ def oauth_wrong_code(probe: Probe) -> str:
     raise UnmetError("a wrong code gets tokens")
 
 
-@requirement("must", POST_REQUEST, "Response: AccessRequest with `status` `pending`.")
+@requirement("must", POST_REQUEST_SECTION, "Response: AccessRequest with `status` `pending`.")
 def request_created(probe: Probe) -> str:
     probe.require_writing()
     if probe.memory_key is None:
         raise NotTriedError("it makes a request that stays: give --memory-key-file or --authorize")
     body = {"memoryKey": probe.memory_key.reveal(), "reason": "Conformance check of the service"}
     answer = probe.send(wire.CREATE_REQUEST, body=body).require_success()
-    created = answer.record(REQUEST)
+    created = answer.record(REQUEST_FIELDS)
     probe.new_request_id = created["id"]
     shown = probe.transport.printable(created["id"])
     probe.left_behind.append(f"the access request {shown} stays: no call of the protocol withdraws one")
@@ -274,13 +274,13 @@ def approval(probe: Probe) -> str:
             "a user has to approve a new request: give --wait, with --write and --memory-key-file"
         )
     request_id = probe.new_request_id
-    before = probe.send(wire.GET_REQUEST, request_id=request_id).require(200).record(REQUEST)
+    before = probe.send(wire.GET_REQUEST, request_id=request_id).require(200).record(REQUEST_FIELDS)
     client = Client(probe.base_url, probe.api_key, transport=probe.transport)
     try:
         wait_for_decision(client, request_id, timeout_s=probe.wait_s)
     except DecisionTimeout:
         raise NotTriedError(f"nobody has decided within {probe.wait_s:g} s") from None
-    after = probe.send(wire.GET_REQUEST, request_id=request_id).require(200).record(REQUEST)
+    after = probe.send(wire.GET_REQUEST, request_id=request_id).require(200).record(REQUEST_FIELDS)
     if before["status"] == "pending" and before["updatedAt"] == after["updatedAt"]:
         raise UnmetError("updatedAt has not changed")
     probe.request_id = probe.request_id or request_id
@@ -288,25 +288,27 @@ def approval(probe: Probe) -> str:
 
 
 @requirement(
-    "must", GET_REQUESTS, "Response: object with `items` (array of AccessRequest) and `total` (integer)."
+    "must",
+    GET_REQUESTS_SECTION,
+    "Response: object with `items` (array of AccessRequest) and `total` (integer).",
 )
 def requests_listed(probe: Probe) -> str:
     answer = probe.send(wire.LIST_REQUESTS).require(200)
-    probe.requests = answer.records("items", REQUEST)
+    probe.requests = answer.records("items", REQUEST_FIELDS)
     total = answer.record({"total": "integer"})["total"]
     if total < len(probe.requests):
         raise UnmetError(f"total is {total}, below the number of items, {len(probe.requests)}")
     return f"{number_of(len(probe.requests), 'request', 'requests')}, total {total}"
 
 
-@requirement("must", GET_REQUEST, "Response 200: AccessRequest.")
+@requirement("must", GET_REQUEST_SECTION, "Response 200: AccessRequest.")
 def request_read(probe: Probe) -> str:
     approved = (each["id"] for each in probe.requests or () if each["status"] == "approved")
     request_id = probe.request_id or next(approved, None)
     if request_id is None:
         raise NotTriedError("there is no approved access request: give --request ID once a user has approved")
     answer = probe.send(wire.GET_REQUEST, request_id=request_id).require(200)
-    found = require_same(answer.record(REQUEST), id=request_id)
+    found = require_same(answer.record(REQUEST_FIELDS), id=request_id)
     if found["status"] == "approved":
         probe.access_request = found
     return f"status {found['status']}"
@@ -336,11 +338,11 @@ def credentials_withheld(probe: Probe) -> str:
     return f"403 for {', '.join(sorted(undecided))}"
 
 
-@requirement("must", GET_CREDENTIALS, "Response 200: credentials object.")
+@requirement("must", GET_CREDENTIALS_SECTION, "Response 200: credentials object.")
 def credentials_given(probe: Probe) -> str:
     request_id = probe.request["id"]
     answer = probe.send(wire.GET_CREDENTIALS, request_id=request_id).require(200)
-    found = answer.record(CREDENTIALS)
+    found = answer.record(CREDENTIALS_FIELDS)
     probe.transport.mask(Secret(found["memory_key"]), Secret(found["encryption_key"]))
     probe.credentials = found
     n_bits = len(found["encryption_key"]) * 4
@@ -360,7 +362,7 @@ def credentials_of_request(probe: Probe) -> str:
 
 # -- create
 
-POST_MEMORY = "POST /memory-blobs"
+POST_MEMORY_SECTION = "POST /memory-blobs"
 
 
 def _create(probe: Probe, **fields: Any) -> Reply:
@@ -369,7 +371,7 @@ def _create(probe: Probe, **fields: Any) -> Reply:
     return probe.create({**probe.identity, **sent})
 
 
-@requirement("must", POST_MEMORY, "Response 201: MemoryBlobResponse (no content).")
+@requirement("must", POST_MEMORY_SECTION, "Response 201: MemoryBlobResponse (no content).")
 def created(probe: Probe) -> str:
     probe.require_writing()
     tags = probe.send(wire.LIST_TAGS, params=probe.user)
@@ -383,7 +385,7 @@ def created(probe: Probe) -> str:
             probe, title=f"{probe.marker} {importance}", content="Likes plain tea", importance=importance
         )
         more.require(201)
-    record = answer.require(201).record(BLOB_RESPONSE)
+    record = answer.require(201).record(BLOB_RESPONSE_FIELDS)
     require_same(record, **probe.user)
     if "content" in record:
         raise UnmetError("the answer has content")
@@ -393,14 +395,16 @@ def created(probe: Probe) -> str:
     return "three memories created, to be deleted again"
 
 
-def _require_fields(record: Record, sent: Record) -> None:
+def _require_fields(record: JsonObject, sent: JsonObject) -> None:
     """Refuse a record whose fields differ from those that were sent; content is compared elsewhere."""
     different = [name for name in sent if name != "content" and record.get(name) != sent[name]]
     if different:
         raise UnmetError(f"{', '.join(sorted(different))} not as sent")
 
 
-@requirement("must", POST_MEMORY, "Plaintext or content pre-encrypted with the user's `encryption_key`")
+@requirement(
+    "must", POST_MEMORY_SECTION, "Plaintext or content pre-encrypted with the user's `encryption_key`"
+)
 def created_is_read(probe: Probe) -> str:
     sent = probe.own_memory
     record = _read_own(probe)
@@ -412,26 +416,26 @@ def created_is_read(probe: Probe) -> str:
     raise UnmetError("the content that comes back is not the one that was sent")
 
 
-def _read_own(probe: Probe) -> Record:
+def _read_own(probe: Probe) -> JsonObject:
     answer = probe.send(wire.GET_MEMORY, params=probe.user, memory_id=probe.own_memory["id"])
-    return require_same(answer.require(200).record(BLOB), id=probe.own_memory["id"], **probe.user)
+    return require_same(answer.require(200).record(BLOB_FIELDS), id=probe.own_memory["id"], **probe.user)
 
 
-@requirement("must", POST_MEMORY, "names that do not exist are created")
+@requirement("must", POST_MEMORY_SECTION, "names that do not exist are created")
 def tag_created(probe: Probe) -> str:
     probe.require_writing()
     if probe.new_tag is None:
         raise NotTriedError("it makes a tag that stays, as no call deletes one: give --new-tag NAME")
     answer = _create(probe, title=f"{probe.marker} tag", content="Likes tagged tea", tags=[probe.new_tag])
-    record = answer.require(201).record(BLOB_RESPONSE)
-    listed = probe.send(wire.LIST_TAGS, params=probe.user).require(200).records("items", TAG)
+    record = answer.require(201).record(BLOB_RESPONSE_FIELDS)
+    listed = probe.send(wire.LIST_TAGS, params=probe.user).require(200).records("items", TAG_FIELDS)
     probe.left_behind.append(f"the tag {printable(probe.new_tag)} stays: no call of the protocol deletes one")
     if record.get("tags") != [probe.new_tag] or probe.new_tag not in {tag["name"] for tag in listed}:
         raise UnmetError("the memory or the list of tags does not have it")
     return "the tag is on the memory and in the list"
 
 
-@requirement("must", POST_MEMORY, "user_id | string (uuid) | yes")
+@requirement("must", POST_MEMORY_SECTION, "user_id | string (uuid) | yes")
 def create_requires(probe: Probe) -> str:
     probe.require_writing()
     whole = {**probe.identity, "content": "Likes tea", "title": f"{probe.marker} incomplete"}
@@ -445,7 +449,7 @@ def create_requires(probe: Probe) -> str:
     return "refused without user_id, memoryKey or content"
 
 
-@requirement("needed", POST_MEMORY, "The user's memory key.")
+@requirement("needed", POST_MEMORY_SECTION, "The user's memory key.")
 def wrong_memory_key(probe: Probe) -> str:
     probe.require_writing()
     body = {
@@ -485,7 +489,7 @@ LIMITS = "Limits"
 )
 def listed(probe: Probe) -> str:
     answer = probe.list_page().require(200)
-    records = answer.records("memoryBlobs", BLOB)
+    records = answer.records("memoryBlobs", BLOB_FIELDS)
     if "next_cursor" not in answer.document:
         raise UnmetError("next_cursor is missing; it is null on the last page")
     answer.record({"next_cursor": "text?"})
@@ -633,43 +637,45 @@ def content_opens(probe: Probe) -> str:
 
 # -- one memory
 
-GET_MEMORY = "GET /memory-blobs/{blobId}"
-PATCH = "PATCH /memory-blobs/{blobId}"
-DELETE = "DELETE /memory-blobs/{blobId}"
+GET_MEMORY_SECTION = "GET /memory-blobs/{blobId}"
+PATCH_SECTION = "PATCH /memory-blobs/{blobId}"
+DELETE_SECTION = "DELETE /memory-blobs/{blobId}"
 
 
-@requirement("must", GET_MEMORY, "Response 200: one MemoryBlob (content encrypted).")
+@requirement("must", GET_MEMORY_SECTION, "Response 200: one MemoryBlob (content encrypted).")
 def memory_read(probe: Probe) -> str:
     known = probe.known_memories[0]
     answer = probe.send(wire.GET_MEMORY, params=probe.user, memory_id=known["id"])
-    record = require_same(answer.require(200).record(BLOB), id=known["id"], **probe.user)
-    different = sorted(name for name in BLOB if name != "content" and record.get(name) != known.get(name))
+    record = require_same(answer.require(200).record(BLOB_FIELDS), id=known["id"], **probe.user)
+    different = sorted(
+        name for name in BLOB_FIELDS if name != "content" and record.get(name) != known.get(name)
+    )
     if different:
         raise UnmetError(f"{', '.join(different)} not as in the list")
     return "the same fields as in the list"
 
 
-@requirement("needed", GET_MEMORY, "blobId")
+@requirement("needed", GET_MEMORY_SECTION, "blobId")
 def unknown_memory(probe: Probe) -> str:
     return probe.send(wire.GET_MEMORY, params=probe.user, memory_id=str(uuid4())).require_refusal()
 
 
-def _patch(probe: Probe, **fields: Any) -> tuple[Record, Record]:
+def _patch(probe: Probe, **fields: Any) -> tuple[JsonObject, JsonObject]:
     """Change fields of our own memory; return it as it was read before and after."""
     memory_id = probe.own_memory["id"]
     before = _read_own(probe)
     answer = probe.send(wire.UPDATE_MEMORY, body={**probe.identity, **fields}, memory_id=memory_id).require(
         200
     )
-    record = require_same(answer.record(BLOB_RESPONSE), id=memory_id, **probe.user)
+    record = require_same(answer.record(BLOB_RESPONSE_FIELDS), id=memory_id, **probe.user)
     if "content" in record:
         raise UnmetError("the answer has content")
     return before, _read_own(probe)
 
 
-def _require_kept(probe: Probe, before: Record, after: Record, *changed: str) -> None:
+def _require_kept(probe: Probe, before: JsonObject, after: JsonObject, *changed: str) -> None:
     """Refuse a memory in which other fields than these have changed."""
-    names = BLOB.keys() - {"content", "updated_at", *changed}
+    names = BLOB_FIELDS.keys() - {"content", "updated_at", *changed}
     lost = sorted(name for name in names if after.get(name) != before.get(name))
     if "content" not in changed:
         envelope = probe.envelope()
@@ -679,7 +685,7 @@ def _require_kept(probe: Probe, before: Record, after: Record, *changed: str) ->
         raise UnmetError(f"fields that were not sent have changed: {', '.join(lost)}")
 
 
-@requirement("must", PATCH, "Only fields sent are modified.")
+@requirement("must", PATCH_SECTION, "Only fields sent are modified.")
 def patch_keeps_others(probe: Probe) -> str:
     title = f"{probe.marker} another title"
     before, after = _patch(probe, title=title)
@@ -694,7 +700,7 @@ def patch_keeps_others(probe: Probe) -> str:
     return "the title alone, then the content alone"
 
 
-@requirement("must", PATCH, "A `tags` array replaces the whole existing tag list.")
+@requirement("must", PATCH_SECTION, "A `tags` array replaces the whole existing tag list.")
 def patch_replaces_tags(probe: Probe) -> str:
     probe.require_writing()
     names = probe.tag_names or [name for name in [probe.new_tag] if name]
@@ -708,7 +714,7 @@ def patch_replaces_tags(probe: Probe) -> str:
     return "with none, and with another"
 
 
-@requirement("must", PATCH, "Body: `user_id` and `memoryKey` required")
+@requirement("must", PATCH_SECTION, "Body: `user_id` and `memoryKey` required")
 def patch_requires(probe: Probe) -> str:
     memory_id = probe.own_memory["id"]
     identity = probe.identity
@@ -726,7 +732,7 @@ def patch_requires(probe: Probe) -> str:
     return "refused without user_id or memoryKey"
 
 
-@requirement("must", DELETE, "Permanent and irreversible. Response: 200 or 204")
+@requirement("must", DELETE_SECTION, "Permanent and irreversible. Response: 200 or 204")
 def deleted(probe: Probe) -> str:
     memory_id = probe.own_memory["id"]
     answer = probe.send(wire.DELETE_MEMORY, params=probe.user, memory_id=memory_id).require(200, 204)
@@ -743,24 +749,24 @@ def deleted(probe: Probe) -> str:
 
 # -- tags
 
-GET_TAGS = "GET /tags"
-GET_TAG = "GET /tags/{tagId}"
+GET_TAGS_SECTION = "GET /tags"
+GET_TAG_SECTION = "GET /tags/{tagId}"
 
 
-@requirement("must", GET_TAGS, "Response 200: object with `items` (array of Tag).")
+@requirement("must", GET_TAGS_SECTION, "Response 200: object with `items` (array of Tag).")
 def tags_listed(probe: Probe) -> str:
-    probe.tags = probe.send(wire.LIST_TAGS, params=probe.user).require(200).records("items", TAG)
+    probe.tags = probe.send(wire.LIST_TAGS, params=probe.user).require(200).records("items", TAG_FIELDS)
     return number_of(len(probe.tags), "tag", "tags")
 
 
-@requirement("must", GET_TAG, "Response 200: Tag.")
+@requirement("must", GET_TAG_SECTION, "Response 200: Tag.")
 def tag_read(probe: Probe) -> str:
     if not probe.tags:
         raise NotTriedError("the user has no tags")
     known = probe.tags[0]
     answer = probe.send(wire.TAG, params=probe.user, tag_id=known["id"]).require(200)
-    record = require_same(answer.record(TAG), id=known["id"])
-    different = sorted(name for name in TAG if record.get(name) != known.get(name))
+    record = require_same(answer.record(TAG_FIELDS), id=known["id"])
+    different = sorted(name for name in TAG_FIELDS if record.get(name) != known.get(name))
     if different:
         raise UnmetError(f"{', '.join(different)} not as in the list")
     return "the same fields as in the list"
@@ -818,7 +824,7 @@ def statuses(probe: Probe) -> str:
     return f"requests of this developer are {', '.join(found)}" if found else "the developer has no requests"
 
 
-@requirement("free", GET_TAGS, "Query parameters of the tag list")
+@requirement("free", GET_TAGS_SECTION, "Query parameters of the tag list")
 def tags_without_user(probe: Probe) -> str:
     answer = probe.send(wire.LIST_TAGS)
     return f"without user_id answered {answer.status}"

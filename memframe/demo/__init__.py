@@ -37,9 +37,9 @@ REASON = "Weekly review: find duplicates, outdated facts and passwords in what m
 ARCHIVE = "memories.parquet"
 PICTURES = ("timeline.png", "tags.png")
 REPORT = "audit.html"
-FINDINGS = "audit.json"
+FINDINGS_JSON = "audit.json"
 
-MIN_WIDTH, MAX_WIDTH = 40, 110
+NARROWEST, WIDEST = 40, 110
 """Columns between which text is wrapped."""
 
 
@@ -59,7 +59,7 @@ def run_demo(folder: Path, *, command: str = "memframe") -> None:
         The folder cannot be written to, or holds files of the same names that are not from a tour.
     """
     with _files_in(folder), SampleService() as sample:
-        width = min(max(shutil.get_terminal_size().columns, MIN_WIDTH), MAX_WIDTH) - 1
+        width = min(max(shutil.get_terminal_size().columns, NARROWEST), WIDEST) - 1
         console = Console(width=width, highlight=False, markup=False, emoji=False)
         tour = _Tour(sample, folder, console)
         with tour.connect() as client:
@@ -179,12 +179,12 @@ class _Tour:
             self._say(sentence)
         with _name_errors(self._folder):
             audit.to_html(self._folder / REPORT)
-            audit.to_json(self._folder / FINDINGS)
+            audit.to_json(self._folder / FINDINGS_JSON)
         self._pairs(
             [
                 ("proposed", f"{', '.join(audit.proposals)} (memories, each counted once)"),
                 (REPORT, "the report as one page in the folder, with secrets masked"),
-                (FINDINGS, "all findings, for scripts and to compare the next audit with"),
+                (FINDINGS_JSON, "all findings, for scripts and to compare the next audit with"),
             ]
         )
         return audit
@@ -341,7 +341,7 @@ def _files_in(folder: Path) -> Iterator[None]:
             folder.mkdir(parents=True, exist_ok=True)
             TemporaryFile(dir=folder).close()
         existing = [
-            folder / name for name in (ARCHIVE, *PICTURES, REPORT, FINDINGS) if (folder / name).exists()
+            folder / name for name in (ARCHIVE, *PICTURES, REPORT, FINDINGS_JSON) if (folder / name).exists()
         ]
         if existing and not _is_from_tour(folder):
             raise ConfigError(f"{existing[0]} is not from a tour: choose another folder with --folder")

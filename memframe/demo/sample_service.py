@@ -153,7 +153,7 @@ class Person:
 
 
 EMAIL = "ilka@example.org"
-PASSWORD = "only for this tour"  # of a made-up person, on a service that ends with the tour
+SAMPLE_PASSWORD = "only for this tour"  # of a made-up person, on a service that ends with the tour
 
 _HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 """Argon2 with the least cost: the password above is public, and the service is deleted when it stops."""
@@ -196,8 +196,8 @@ class SampleService:
 
     def add_person(self, email: str, memories: Sequence[SampleMemory]) -> Person:
         """Add a user with memories, the sample's tags and a browser."""
-        person = self._opened.enter_context(closing(Person(email, PASSWORD)))
-        self.local.import_memories(self.local.add_user(email, PASSWORD), memories, load_sample_tags())
+        person = self._opened.enter_context(closing(Person(email, SAMPLE_PASSWORD)))
+        self.local.import_memories(self.local.add_user(email, SAMPLE_PASSWORD), memories, load_sample_tags())
         return person
 
     def open_access(

@@ -20,7 +20,7 @@ from memframe.envelope.detect import (
     read_format,
     reason_for,
 )
-from memframe.envelope.layouts import Authenticated, Codec, Layout, Read, Spelling
+from memframe.envelope.layouts import Authenticated, Codec, Layout, OpenedText, Spelling
 from memframe.errors import ConfigError, Hint, SealError
 from memframe.secret import Secret
 
@@ -114,20 +114,24 @@ class Envelope:
         self._key, self._user_id, self._key_version = key, user_id, key_version
         if type(key_version) is not int or key_version < 0:  # True would be 1
             raise ConfigError(f"key_version is a whole number from 0 up, not {key_version!r}")
-        self._auto, self._plain, layouts = read_format(content_format)
+        self._is_auto, self._plain_rule, layouts = read_format(content_format)
         if write_format is not None or any(isinstance(layout, str) for layout in layouts):
             check_key(key)
         readers = [layout if isinstance(layout, Layout) else self._bind(layout) for layout in layouts]
-        self._provable = provable = [reader for reader in readers if isinstance(reader, Authenticated)]
-        self._readers = provable if self._auto else readers
+        self._authenticated = provable = [reader for reader in readers if isinstance(reader, Authenticated)]
+        self._readers = provable if self._is_auto else readers
         self._unmarked = [reader for reader in self._readers if not reader.marked]
         self._writer = None if write_format is None else self._writable(write_format)
-        self._named = None if self._auto or not provable else provable[0]
+        self._first_named = None if self._is_auto or not provable else provable[0]
         self._mutex = threading.Lock()
-        self._first: Layout | None = None
-        self._read: Authenticated | None = None
+        self._first_unmarked: Layout | None = None
+        """First layout without a mark that a text was in; found by ``"auto"`` alone."""
+        self._to_write: Authenticated | None = None
+        """First layout that was read and can be written; ours counts only until another one is read."""
         self._last_read: tuple[Layout, Spelling] | None = None
-        self._forms: dict[str, Spelling] = {}
+        """Layout and spelling of the last text that was opened: most columns have one of each."""
+        self._spellings: dict[str, Spelling] = {}
+        """Spelling that was last read in each layout, by its name: what is written looks like it."""
 
     def __repr__(self) -> str:
         return f"<Envelope of user {self._user_id}, key_version {self._key_version}>"
@@ -141,15 +145,17 @@ class Envelope:
             content_format=self.content_format,
             write_format=None if self._writer is None else self._writer.name,
         )
-        if self._read:
-            rekeyed._read = next(reader for reader in rekeyed._provable if reader.name == self._read.name)
-            rekeyed._forms = dict(self._forms)
+        if self._to_write:
+            rekeyed._to_write = next(
+                reader for reader in rekeyed._authenticated if reader.name == self._to_write.name
+            )
+            rekeyed._spellings = dict(self._spellings)
         return rekeyed
 
     @property
     def layout(self) -> str | None:
         """Name of the first layout, unmarked if there is one, that the content was in; None before any was opened."""
-        known = self._first or self._read or (self._last_read and self._last_read[0])
+        known = self._first_unmarked or self._to_write or (self._last_read and self._last_read[0])
         return None if known is None else known.name
 
     @property
@@ -171,7 +177,7 @@ class Envelope:
                 "content cannot be sealed: it contains half of a surrogate pair, which is not Unicode"
             )
         layout = self._write_layout()
-        return layout.seal(plain, self._forms.get(layout.name))
+        return layout.seal(plain, self._spellings.get(layout.name))
 
     def open(self, sealed: str) -> str:
         """Open sealed text.
@@ -199,7 +205,7 @@ class Envelope:
                     continue
                 opened[index] = self._as_plain(text)
                 if opened[index] is None:
-                    tried = sorted(self._readers, key=lambda reader: reader is not self._first)
+                    tried = sorted(self._readers, key=lambda reader: reader is not self._first_unmarked)
                     errors[index] = reason_for(text, readers=tried, known=self._known)
                 else:
                     n_plain += 1
@@ -214,8 +220,8 @@ class Envelope:
                 break
             opened.append(None if text is None else self._open_one(text))
         if self._last_read:  # the rest in one tight loop; what it leaves out is looked at one by one
-            layout, form = self._last_read
-            opened += layout.open_all(texts[len(opened) :], form)
+            layout, spelling = self._last_read
+            opened += layout.open_all(texts[len(opened) :], spelling)
             if None in opened:
                 opened = [
                     self._open_one(text) if plain is None and text is not None else plain
@@ -232,22 +238,24 @@ class Envelope:
                 return read.plain
         return None
 
-    def _learn(self, layout: Layout, read: Read) -> None:
-        """Record the layout and the form that a text was in, for the texts after it and for writing."""
+    def _learn(self, layout: Layout, read: OpenedText) -> None:
+        """Record layout and spelling of a text that was opened, for the texts after it and for writing."""
         if not read.plain:  # without a ciphertext two layouts can be the same bytes: nothing is learned
             return
         with self._mutex:
-            if self._auto and not layout.marked:
-                self._first = self._first or layout
-            if isinstance(layout, Authenticated) and (self._read is None or self._read.name == OWN):
-                self._read = layout
-            self._last_read = layout, read.form
-            self._forms[layout.name] = read.form
+            if self._is_auto and not layout.marked:
+                self._first_unmarked = self._first_unmarked or layout
+            if isinstance(layout, Authenticated) and (self._to_write is None or self._to_write.name == OWN):
+                self._to_write = layout
+            self._last_read = layout, read.spelling
+            self._spellings[layout.name] = read.spelling
 
     def _as_plain(self, text: str) -> bytes | None:
-        if self._plain == "never":
+        if self._plain_rule == "never":
             return None
-        if self._plain == "unless sealed" and looks_sealed(text, among_sealed=self._last_read is not None):
+        if self._plain_rule == "unless sealed" and looks_sealed(
+            text, among_sealed=self._last_read is not None
+        ):
             return None
         return utf8_of(text)
 
@@ -276,4 +284,4 @@ class Envelope:
         return self._writable(OWN)
 
     def _write_layout(self) -> Authenticated:
-        return self._writer or self._read or self._named or self._own
+        return self._writer or self._to_write or self._first_named or self._own

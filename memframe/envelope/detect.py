@@ -22,8 +22,8 @@ from memframe.envelope.layouts import (
     Layout,
     OpenSsl,
     Own,
-    colons,
-    json,
+    colon_layout,
+    json_layout,
 )
 from memframe.errors import ConfigError, SealError
 from memframe.secret import Secret
@@ -82,7 +82,7 @@ def reason_for(text: str, *, readers: Sequence[Layout], known: Iterable[Layout])
     tried = {reader.name for reader in readers}
     others = [layout for layout in known if layout.name not in tried]
     every = (*readers, *others)
-    if objection := next((said for layout in every if (said := layout.objection(text))), None):
+    if objection := next((objection for layout in every if (objection := layout.objection(text))), None):
         return objection
     for layout in others:
         if isinstance(layout, Authenticated) and layout.open(text) is not None:
@@ -125,11 +125,11 @@ LAYOUTS: dict[str, Callable[[str, KeyBinding], Layout]] = {
     OWN: lambda name, binding: Own(name, binding.gcm, binding.user_id, binding.key_version),
     "jwe": lambda name, binding: Jwe(name, binding.gcm),
     "fernet": lambda name, binding: FernetToken(name, binding.key),
-    "gcm-json": lambda name, binding: json(name, binding.gcm),
+    "gcm-json": lambda name, binding: json_layout(name, binding.gcm),
     "gcm-iv-ct-tag": lambda name, binding: Joined(name, binding.gcm),
     "gcm-iv-tag-ct": lambda name, binding: Joined(name, binding.gcm, tag_last=False),
-    "gcm-iv:tag:ct": lambda name, binding: colons(name, binding.gcm, tag_last=False),
-    "gcm-iv:ct:tag": lambda name, binding: colons(name, binding.gcm, tag_last=True),
+    "gcm-iv:tag:ct": lambda name, binding: colon_layout(name, binding.gcm, tag_last=False),
+    "gcm-iv:ct:tag": lambda name, binding: colon_layout(name, binding.gcm, tag_last=True),
     "chacha20-poly1305": lambda name, binding: Joined(name, ChaCha20Poly1305(binding.key), iv_sizes=(12,)),
     "cbc-iv:ct": lambda name, binding: CbcColon(name, binding.key),
     "openssl-salted": lambda name, binding: OpenSsl(name, binding.key_text),
@@ -198,7 +198,7 @@ def read_format(content_format: str | Sequence[str] | Codec) -> ParsedFormat:
         if len(layouts) == len(names):
             return ParsedFormat(False, "never", layouts)
         return ParsedFormat(False, "unless sealed" if layouts else "always", layouts)
-    if all(callable(getattr(content_format, turn, None)) for turn in ("seal", "open")):
+    if all(callable(getattr(content_format, method, None)) for method in ("seal", "open")):
         return ParsedFormat(False, "never", [CodecLayout(content_format)])
     raise ConfigError(
         "content_format is a name, a list of names, or an object with seal(text) and open(text), "

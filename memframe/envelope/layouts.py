@@ -67,11 +67,11 @@ class Spelling(NamedTuple):
     frame: Any = None
 
 
-class Read(NamedTuple):
+class OpenedText(NamedTuple):
     """An opened text, and its spelling."""
 
     plain: bytes
-    form: Spelling = Spelling()
+    spelling: Spelling = Spelling()
 
 
 class Layout(ABC):
@@ -90,7 +90,7 @@ class Layout(ABC):
         """Return True if the text could be in this layout, judged without the key."""
 
     @abstractmethod
-    def read(self, text: str, /) -> Read | None:
+    def read(self, text: str, /) -> OpenedText | None:
         """Open a text; None if it is not in this layout or does not authenticate."""
 
     def open(self, text: str, /) -> bytes | None:
@@ -98,8 +98,8 @@ class Layout(ABC):
         read = self.read(text)
         return read and read.plain
 
-    def open_all(self, texts: Sequence[str | None], _form: Spelling, /) -> list[bytes | None]:
-        """Open many texts; may leave out those that are not spelled in the given form."""
+    def open_all(self, texts: Sequence[str | None], _spelling: Spelling, /) -> list[bytes | None]:
+        """Open many texts; may leave out those that are spelled otherwise."""
         return [None if text is None else self.open(text) for text in texts]
 
     def objection(self, _text: str, /) -> str | None:
@@ -111,14 +111,14 @@ class Authenticated(Layout):
     """A layout in which every change of the sealed text is noticed; only such are written."""
 
     @abstractmethod
-    def seal(self, plain: bytes, form: Spelling | None = None, /) -> str:
-        """Seal under a fresh nonce, in the form of a text that was read."""
+    def seal(self, plain: bytes, spelling: Spelling | None = None, /) -> str:
+        """Seal under a fresh nonce, in the spelling of a text that was opened."""
 
 
 class SealedParts(NamedTuple):
     """Bytes of a text in one of its possible forms; ``data`` ends with the tag."""
 
-    form: Spelling
+    spelling: Spelling
     iv: bytes
     data: bytes
 
@@ -135,32 +135,32 @@ class AeadLayout(Authenticated):
 
     @abstractmethod
     def _readings(self, text: str) -> Iterable[SealedParts]:
-        """Yield the bytes of a text for every form that it can be in."""
+        """Yield the bytes of a text for each spelling that it can be in."""
 
     @abstractmethod
-    def _write(self, form: Spelling, iv: bytes, data: bytes, tag: bytes) -> str:
+    def _write(self, spelling: Spelling, iv: bytes, data: bytes, tag: bytes) -> str:
         """Write the parts as text."""
 
-    def _bound(self, _form: Spelling) -> bytes | None:
+    def _bound(self, _spelling: Spelling) -> bytes | None:
         """Return the associated data."""
         return None
 
     def fits(self, text: str, /) -> bool:
         return any(self._readings(text))
 
-    def read(self, text: str, /) -> Read | None:
-        for form, iv, data in self._readings(text):
+    def read(self, text: str, /) -> OpenedText | None:
+        for spelling, iv, data in self._readings(text):
             try:
-                return Read(self._cipher.decrypt(iv, data, self._bound(form)), form)
+                return OpenedText(self._cipher.decrypt(iv, data, self._bound(spelling)), spelling)
             except InvalidTag:
                 continue
         return None
 
-    def seal(self, plain: bytes, form: Spelling | None = None, /) -> str:
-        form = form or self.usual
-        nonce = os.urandom(form.iv_bytes)
-        sealed = self._cipher.encrypt(nonce, plain, self._bound(form))
-        return self._write(form, nonce, sealed[:-TAG_BYTES], sealed[-TAG_BYTES:])
+    def seal(self, plain: bytes, spelling: Spelling | None = None, /) -> str:
+        spelling = spelling or self.usual
+        nonce = os.urandom(spelling.iv_bytes)
+        sealed = self._cipher.encrypt(nonce, plain, self._bound(spelling))
+        return self._write(spelling, nonce, sealed[:-TAG_BYTES], sealed[-TAG_BYTES:])
 
 
 class Joined(AeadLayout):
@@ -181,7 +181,7 @@ class Joined(AeadLayout):
         self._alphabets: Sequence[Alphabet] = ALPHABETS
         self.usual = Spelling((BASE64,), iv_sizes[0])
 
-    def _bound(self, _form: Spelling) -> bytes | None:
+    def _bound(self, _spelling: Spelling) -> bytes | None:
         return self._associated_data
 
     def _readings(self, text: str) -> Iterator[SealedParts]:
@@ -193,25 +193,25 @@ class Joined(AeadLayout):
                 end = size if self._tag_last else size + TAG_BYTES
                 yield SealedParts(Spelling((alphabet,), size), raw[:size], raw[end:] + raw[size:end])
 
-    def open_all(self, texts: Sequence[str | None], form: Spelling, /) -> list[bytes | None]:
-        there = [text for text in texts if text is not None]
-        if len(there) < len(texts):
-            opened = iter(self.open_all(there, form))
+    def open_all(self, texts: Sequence[str | None], spelling: Spelling, /) -> list[bytes | None]:
+        present = [text for text in texts if text is not None]
+        if len(present) < len(texts):
+            opened = iter(self.open_all(present, spelling))
             return [None if text is None else next(opened) for text in texts]
-        head, size, end = self._head, form.iv_bytes, form.iv_bytes + TAG_BYTES
+        head, size, end = self._head, spelling.iv_bytes, spelling.iv_bytes + TAG_BYTES
         unseal, bound = self._cipher.decrypt, self._associated_data
         try:  # a well-formed column, without a Python call for each text
-            if head and not all(text.startswith(head) for text in there):
+            if head and not all(text.startswith(head) for text in present):
                 raise ValueError("another layout")
-            raws = form.alphabets[0].decode_all([text[len(head) :] for text in there])
+            raws = spelling.alphabets[0].decode_all([text[len(head) :] for text in present])
             if self._tag_last:
                 return [unseal(raw[:size], raw[size:], bound) for raw in raws]
             return [unseal(raw[:size], raw[end:] + raw[size:end], bound) for raw in raws]
         except (ValueError, InvalidTag):  # one is spelled in another way, or changed
-            return super().open_all(there, form)
+            return super().open_all(present, spelling)
 
-    def _write(self, form: Spelling, iv: bytes, data: bytes, tag: bytes) -> str:
-        return self._head + form.alphabets[0].encode(iv + (data + tag if self._tag_last else tag + data))
+    def _write(self, spelling: Spelling, iv: bytes, data: bytes, tag: bytes) -> str:
+        return self._head + spelling.alphabets[0].encode(iv + (data + tag if self._tag_last else tag + data))
 
 
 def associated_data(user_id: str, key_version: int) -> bytes:
@@ -263,7 +263,7 @@ Parts = tuple[Sequence[str], Any]
 class Parted(AeadLayout):
     """Nonce, ciphertext and tag written apart, each in an alphabet of its own.
 
-    ``split`` finds the parts of a text, if it has the form, and ``join`` writes them.
+    ``split`` finds the parts of a text, if it has them, and ``join`` writes them.
     """
 
     def __init__(
@@ -289,30 +289,34 @@ class Parted(AeadLayout):
         found = []
         for iv, data, tag in product(*(list(spellings(part)) for part in texts)) if texts else ():
             alphabets = iv[0], data[0], tag[0]
-            if len(iv[1]) in (IV_BYTES, 16) and len(tag[1]) == TAG_BYTES and _agree({*alphabets}):
+            if (
+                len(iv[1]) in (IV_BYTES, 16)
+                and len(tag[1]) == TAG_BYTES
+                and _can_be_of_one_writer({*alphabets})
+            ):
                 found.append(SealedParts(Spelling(alphabets, len(iv[1]), frame), iv[1], data[1] + tag[1]))
-        return sorted(found, key=lambda sealed: len({*sealed.form.alphabets}))
+        return sorted(found, key=lambda sealed: len({*sealed.spelling.alphabets}))
 
-    def open_all(self, texts: Sequence[str | None], form: Spelling, /) -> list[bytes | None]:
+    def open_all(self, texts: Sequence[str | None], spelling: Spelling, /) -> list[bytes | None]:
         opened: list[bytes | None] = []
         for text in texts:
             parts, _ = (None if text is None else self._split(text)) or (("", "", ""), None)
             plain = None
             with suppress(ValueError, InvalidTag):  # spelled in another way, or changed
                 iv, data, tag = (
-                    spelled.decode(part) for spelled, part in zip(form.alphabets, parts, strict=True)
+                    spelled.decode(part) for spelled, part in zip(spelling.alphabets, parts, strict=True)
                 )
                 if len(tag) == TAG_BYTES:
                     plain = self._cipher.decrypt(iv, data + tag, None)
             opened.append(plain)
         return opened
 
-    def _write(self, form: Spelling, iv: bytes, data: bytes, tag: bytes) -> str:
-        spelled = zip(form.alphabets, (iv, data, tag), strict=True)
-        return self._join([alphabet.encode(part) for alphabet, part in spelled], form.frame)
+    def _write(self, spelling: Spelling, iv: bytes, data: bytes, tag: bytes) -> str:
+        spelled = zip(spelling.alphabets, (iv, data, tag), strict=True)
+        return self._join([alphabet.encode(part) for alphabet, part in spelled], spelling.frame)
 
 
-def _agree(used: set[Alphabet]) -> bool:
+def _can_be_of_one_writer(used: set[Alphabet]) -> bool:
     """Return True if one writer can have used these together: one case of digits, padding in all or none.
 
     Otherwise a capital made small, or padding cut off, would open just the same.
@@ -320,7 +324,7 @@ def _agree(used: set[Alphabet]) -> bool:
     return not {HEX, HEX_UPPER} <= used and (BASE64URL_BARE not in used or len(used) == 1)
 
 
-def colons(name: str, cipher: Aead, *, tag_last: bool) -> Parted:
+def colon_layout(name: str, cipher: Aead, *, tag_last: bool) -> Parted:
     """Make the layout ``iv:tag:ct`` or ``iv:ct:tag``."""
 
     def split(text: str) -> Parts | None:
@@ -347,7 +351,7 @@ _JSON_CONSTANTS: dict[str, tuple[str | int, ...]] = {
 }
 
 
-def json(name: str, cipher: Aead) -> Parted:
+def json_layout(name: str, cipher: Aead) -> Parted:
     """Make the layout of a JSON object with nonce, ciphertext and tag, and perhaps algorithm and version 1.
 
     Any other key, and white space that some writer does not put there, is refused: nothing would notice
@@ -389,8 +393,8 @@ class Jwe(AeadLayout):
     def fits(self, text: str, /) -> bool:
         return text.startswith("eyJ") and text.count(".") == 4
 
-    def _bound(self, form: Spelling) -> bytes:
-        header: str = form.frame
+    def _bound(self, spelling: Spelling) -> bytes:
+        header: str = spelling.frame
         return header.encode("ascii")
 
     def _readings(self, text: str) -> Iterator[SealedParts]:
@@ -404,8 +408,8 @@ class Jwe(AeadLayout):
         if not key and len(iv) == IV_BYTES and len(tag) == TAG_BYTES:
             yield SealedParts(Spelling(frame=header), iv, data + tag)
 
-    def _write(self, form: Spelling, iv: bytes, data: bytes, tag: bytes) -> str:
-        return ".".join((form.frame, "", *map(BASE64URL_BARE.encode, (iv, data, tag))))
+    def _write(self, spelling: Spelling, iv: bytes, data: bytes, tag: bytes) -> str:
+        return ".".join((spelling.frame, "", *map(BASE64URL_BARE.encode, (iv, data, tag))))
 
     def objection(self, text: str, /) -> str | None:
         return _fault_of_header(text.partition(".")[0]) if self.fits(text) else None
@@ -436,14 +440,14 @@ class FernetToken(Authenticated):
     def fits(self, text: str, /) -> bool:
         return text.startswith("gAAAAA")
 
-    def read(self, text: str, /) -> Read | None:
+    def read(self, text: str, /) -> OpenedText | None:
         try:
             BASE64URL.decode(text)  # Fernet's own decoder is lenient
-            return Read(self._fernet.decrypt(text))
+            return OpenedText(self._fernet.decrypt(text))
         except (ValueError, InvalidToken):  # not base64url, or changed: said by the None
             return None
 
-    def seal(self, plain: bytes, _form: Spelling | None = None, /) -> str:
+    def seal(self, plain: bytes, _spelling: Spelling | None = None, /) -> str:
         return self._fernet.encrypt(plain).decode()
 
 
@@ -467,12 +471,12 @@ class CbcColon(Layout):
             if len(iv) == _BLOCK_BYTES and data and len(data) % _BLOCK_BYTES == 0:
                 yield iv, data
 
-    def read(self, text: str, /) -> Read | None:
+    def read(self, text: str, /) -> OpenedText | None:
         opened = (_decrypt_cbc(self._aes, iv, data) for iv, data in self._readings(text))
         return next(filter(None, opened), None)
 
 
-def _decrypt_cbc(aes: AES, iv: bytes, data: bytes) -> Read | None:
+def _decrypt_cbc(aes: AES, iv: bytes, data: bytes) -> OpenedText | None:
     decryptor, unpadder = Cipher(aes, CBC(iv)).decryptor(), PKCS7(8 * _BLOCK_BYTES).unpadder()
     padded = decryptor.update(data) + decryptor.finalize()
     try:
@@ -480,7 +484,7 @@ def _decrypt_cbc(aes: AES, iv: bytes, data: bytes) -> Read | None:
         plain.decode()
     except ValueError:  # padding or UTF-8 is wrong, thus the key or the data is
         return None
-    return Read(plain)
+    return OpenedText(plain)
 
 
 class OpenSsl(Layout):
@@ -499,7 +503,7 @@ class OpenSsl(Layout):
     def fits(self, text: str, /) -> bool:
         return text.startswith("U2FsdGVkX1")
 
-    def read(self, text: str, /) -> Read | None:
+    def read(self, text: str, /) -> OpenedText | None:
         try:
             raw = decode_base64(text.replace("\n", ""))
         except ValueError:
@@ -539,12 +543,12 @@ class CodecLayout(Authenticated):
     def fits(self, _text: str, /) -> bool:
         return True
 
-    def read(self, text: str, /) -> Read | None:
+    def read(self, text: str, /) -> OpenedText | None:
         plain = _run(self._codec.open, text)
         raw = utf8_of(plain) if isinstance(plain, str) else None
-        return None if raw is None else Read(raw)
+        return None if raw is None else OpenedText(raw)
 
-    def seal(self, plain: bytes, _form: Spelling | None = None, /) -> str:
+    def seal(self, plain: bytes, _spelling: Spelling | None = None, /) -> str:
         sealed = _run(self._codec.seal, plain.decode())
         if isinstance(sealed, str):
             return sealed
@@ -554,9 +558,9 @@ class CodecLayout(Authenticated):
         return f"the codec {_describe(_run(self._codec.open, text))}"
 
 
-def _run(turn: Callable[[str], str], text: str) -> object:
+def _run(method: Callable[[str], str], text: str) -> object:
     try:
-        return turn(text)
+        return method(text)
     except Exception as error:  # a codec may raise what it likes
         return error
 

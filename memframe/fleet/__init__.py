@@ -26,9 +26,10 @@ from memframe.audit.run import OwnCheck
 from memframe.client import Client
 from memframe.display import html_card, number_of
 from memframe.errors import ConfigError, check_kind
+from memframe.fleet.folder import FleetFolder, describe_outcomes
 from memframe.fleet.per_user import read_fleet_decisions, read_policies
 from memframe.fleet.plans import FleetPlans, FleetRun, apply_fleet, plan_fleet
-from memframe.fleet.run import FleetFolder, deduplicate, describe_outcomes, fill_folder, process_users
+from memframe.fleet.run import deduplicate, fill_folder, process_users
 from memframe.fleet.work import Work, approved_and_revoked, concat_tables, outcomes_frame, revoked_result
 from memframe.progress import ProgressOption
 

@@ -36,7 +36,7 @@ _SUITE = Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.AES_256_GCM)
 _PURPOSE = b"memframe fleet"
 
 
-BATCH = 10_000
+TASKS_AT_ONCE = 10_000
 """Tasks that the scheduler holds at a time."""
 
 MAX_IN_FLIGHT = 64
@@ -62,14 +62,14 @@ def process_on_cluster(
         raise ConfigError("This client of a Dask cluster is closed: make a new one.")
     try:
         _refuse_open_network(dask_client)
-        refused = dask_client.submit(sign_in, client.base_url, pure=False).result()
+        refused = dask_client.submit(sign_in_worker, client.base_url, pure=False).result()
         if refused:
             raise ConfigError(
                 f"A worker of the cluster cannot sign in: {refused}. Workers take MEMFRAME_API_KEY from their own "
                 "environment: set it where the workers start."
             )
         rest = iter(users)
-        while batch := list(islice(rest, BATCH)):
+        while batch := list(islice(rest, TASKS_AT_ONCE)):
             yield from _results(dask_client, client.base_url, batch, work)
     except MemframeError:  # some are errors of the system, too
         raise
@@ -139,7 +139,7 @@ def _client_of_worker(base_url: str) -> Client:
     return client
 
 
-def sign_in(base_url: str) -> str | None:
+def sign_in_worker(base_url: str) -> str | None:
     """Return the error of a worker that cannot sign in, else None."""
     try:
         _client_of_worker(base_url).sign_in()

@@ -23,7 +23,7 @@ from memframe.audit.findings import findings_frame
 from memframe.audit.identity import keys_of, split_by_keys
 from memframe.errors import ConfigError, FrameError
 from memframe.files import atomic_file
-from memframe.fleet.work import COUNTS, FINDINGS_FILE, NIGHT, REJECTED, TEXT_DIGEST, Count
+from memframe.fleet.work import COUNTS, FINDINGS_FILE, NIGHT, REJECTED, TEXT_DIGEST, FindingCount
 
 NIGHTS = "nights.jsonl"
 
@@ -130,10 +130,10 @@ def night_of(place: Path) -> str:
     return metadata_of(place).get(NIGHT, b"").decode("ascii")
 
 
-def count_findings(place: Path) -> list[Count]:
+def count_findings(place: Path) -> list[FindingCount]:
     """Return the counts of findings; those of earlier versions are read, and have no sources."""
     if (counts := metadata_of(place).get(COUNTS)) is not None:
-        return msgspec.json.decode(counts, type=list[Count])
+        return msgspec.json.decode(counts, type=list[FindingCount])
     found = _read_table(place)
     kinds = Counter(zip(found["check"].to_pylist(), found["severity"].to_pylist(), strict=True))
     return [(check, severity, None, n) for (check, severity), n in kinds.items()]
@@ -173,6 +173,19 @@ def compare_findings(later: FindingsOfUser, earlier: FindingsOfUser) -> tuple[pd
 
 
 # -- of many users
+
+
+class NightChanges(NamedTuple):
+    """New, gone, remaining and settled findings of the users who were audited since a night."""
+
+    new: pd.DataFrame
+    gone: pd.DataFrame
+    stayed: pd.DataFrame
+    settled: pd.DataFrame
+    unchanged: list[tuple[str, Path]]
+    """The other users, and the folders of their findings."""
+    n_audited: int
+    note: str
 
 
 def join_users(frames: Iterable[tuple[str, pd.DataFrame]]) -> pd.DataFrame:

@@ -8,22 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from memframe.display import Markup, format_time, number_of, table, tag
-from memframe.fleet.nights import Night
+from memframe.fleet.nights import Night, NightChanges
 from memframe.plot.axes import SERIES, inline_svg
 from memframe.plot.charts import SEVERITY_COLOURS
 from memframe.plot.columns import draw_columns
 from memframe.report.page import document_html
-from memframe.report.words import WORST_FIRST, words_of
+from memframe.report.words import WORST_FIRST, check_words_of
 
-if TYPE_CHECKING:
-    from memframe.fleet.run import NightChanges
-
-MAX_ROWS = 30
+MAX_FINDING_ROWS = 30
 """Rows of a table; the others are counted."""
 
 MAX_NIGHTS_DRAWN = 60
@@ -98,24 +94,30 @@ def _changed(title: str, anchor: str, found: pd.DataFrame) -> Iterator[Markup]:
         tag(
             "tr",
             tag("td", row.severity, class_=str(row.severity)),
-            tag("td", words_of(str(row.check)).title),
+            tag("td", check_words_of(str(row.check)).title),
             tag("td", tag("code", row.user_id), class_="id"),
             tag("td", f"{row.n:,}", class_="n"),
         )
-        for row in counted.head(MAX_ROWS).itertuples()
+        for row in counted.head(MAX_FINDING_ROWS).itertuples()
     ]
     yield tag("h2", title, id=anchor)
     yield table(["severity", "check", "user", tag("th", "findings", class_="n")], rows)
-    if len(counted) > MAX_ROWS:
+    if len(counted) > MAX_FINDING_ROWS:
         command = tag("code", "memframe fleet compare --json")
         yield tag(
-            "p", f"and {len(counted) - MAX_ROWS:,} more rows: ", command, " has all of them", class_="soft"
+            "p",
+            f"and {len(counted) - MAX_FINDING_ROWS:,} more rows: ",
+            command,
+            " has all of them",
+            class_="soft",
         )
 
 
 def _count_more(n_rows: int, noun: str) -> Iterator[Markup]:
-    if n_rows > MAX_ROWS:
-        yield tag("p", f"and {number_of(n_rows - MAX_ROWS, f'more {noun}', f'more {noun}s')}", class_="soft")
+    if n_rows > MAX_FINDING_ROWS:
+        yield tag(
+            "p", f"and {number_of(n_rows - MAX_FINDING_ROWS, f'more {noun}', f'more {noun}s')}", class_="soft"
+        )
 
 
 def _by_severity(tally: pd.DataFrame, by: str) -> pd.DataFrame:
@@ -142,7 +144,7 @@ def _users(tally: pd.DataFrame) -> Iterator[Markup]:
     counted = _by_severity(tally, "user_id")
     rows = [
         tag("tr", tag("td", tag("code", user_id), class_="id"), *_numbers(row))
-        for user_id, row in counted.head(MAX_ROWS).iterrows()
+        for user_id, row in counted.head(MAX_FINDING_ROWS).iterrows()
     ]
     yield tag("h2", "Users by their worst findings", id="users")
     yield table(_heads("user"), rows)
@@ -164,7 +166,7 @@ def _over_time(nights: Sequence[Night]) -> Iterator[Markup]:
         earlier = sum(n for name, _, n in before.findings if name == check) if before else n
         cells = (f"{n:,}", f"{earlier:,}" if before else "", f"{n - earlier:+,}" if n != earlier else "")
         rows.append(
-            (n, tag("tr", tag("td", words_of(check).title), *(tag("td", c, class_="n") for c in cells)))
+            (n, tag("tr", tag("td", check_words_of(check).title), *(tag("td", c, class_="n") for c in cells)))
         )
     heads = (tag("th", name, class_="n") for name in ("last night", "the night before", "change"))
     yield table(["check", *heads], [row for _, row in sorted(rows, key=lambda one: -one[0])])
@@ -200,7 +202,7 @@ def _sources(tally: pd.DataFrame) -> Iterator[Markup]:
     counted = _by_severity(tally.assign(source=tally["source"].fillna("no source")), "source")
     rows = [
         tag("tr", tag("td", source, class_="evidence"), *_numbers(row))
-        for source, row in counted.head(MAX_ROWS).iterrows()
+        for source, row in counted.head(MAX_FINDING_ROWS).iterrows()
     ]
     yield tag("h2", "Sources", id="sources")
     yield tag("p", "Findings by the source of the memory.", class_="about")

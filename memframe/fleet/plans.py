@@ -34,8 +34,9 @@ from memframe.decisions import DecisionsByMemory
 from memframe.display import html_card, number_of
 from memframe.errors import ConfigError, FrameError, JournalError, MemframeError, PlanError, check_kind
 from memframe.files import private_folder, process_lock
+from memframe.fleet.folder import AUDIT_FIRST, FleetFolder
 from memframe.fleet.per_user import PerUser, decisions_of, read_fleet_decisions, read_policies
-from memframe.fleet.run import AUDIT_FIRST, FleetFolder, list_users, process_in_threads
+from memframe.fleet.run import list_users, process_in_threads
 from memframe.fleet.work import (
     FINDINGS,
     FINDINGS_FILE,

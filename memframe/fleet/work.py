@@ -87,7 +87,7 @@ def _decided_at(request: AccessRequest | None) -> datetime:
     return (request and (request.updated_at or request.created_at)) or datetime.min.replace(tzinfo=UTC)
 
 
-Outcome = Literal["done", "revoked", "failed"]
+UserStatus = Literal["done", "revoked", "failed"]
 
 
 class UserResult(Struct, frozen=True):
@@ -97,7 +97,7 @@ class UserResult(Struct, frozen=True):
     """
 
     user: FleetUser
-    status: Outcome
+    status: UserStatus
     n_rows: int = 0
     error: str | None = None
     files: Mapping[str, bytes] = {}
@@ -137,7 +137,7 @@ def _table_in(_: type, data: bytes) -> pa.Table:
 FINDINGS, BEFORE, MEMORIES, PLANS = "findings", "findings-before", "memories", "plans"
 """Folders of the results: the last audit of each user, the one before, archives, and plans."""
 
-KINDS = (FINDINGS, BEFORE, MEMORIES, PLANS)
+RESULT_KINDS = (FINDINGS, BEFORE, MEMORIES, PLANS)
 """All of them; findings are deleted first, so that what is left of an interrupted deletion is not complete."""
 
 FINDINGS_FILE = "findings.parquet"
@@ -160,14 +160,14 @@ REJECTED = b"memframe.rejected"
 COUNTS = b"memframe.counts"
 """Metadata of findings: how many there are of each check, severity and source, to be counted without being read."""
 
-Count = tuple[str, str, str | None, int]
+FindingCount = tuple[str, str, str | None, int]
 """Check, severity, source of the memory, and the number of findings."""
 
 TEXT_DIGEST = "text_digest"
 """Column of stored findings: a digest of the text that each judges, under a key that is made of the user's own."""
 
 
-Form = Literal["plain", "sealed"]
+ArchiveForm = Literal["plain", "sealed"]
 """Forms of archives."""
 
 
@@ -176,7 +176,7 @@ class Work(Struct, frozen=True):
 
     table: bool = False
     """Return the memories as a table."""
-    archive: Form | None = None
+    archive: ArchiveForm | None = None
     """Return them as the files of an archive."""
     findings: bool = False
     """Audit them by `checks`, as of `now`."""
@@ -380,7 +380,7 @@ def _findings_file(access: Access, table: pa.Table, tags: pd.DataFrame, work: Wo
     return file.getvalue()
 
 
-def _count_findings(findings: pd.DataFrame, memories: pa.Table) -> list[Count]:
+def _count_findings(findings: pd.DataFrame, memories: pa.Table) -> list[FindingCount]:
     source_of = dict(zip(memories["id"].to_pylist(), memories["source"].to_pylist(), strict=True))
     sources = map(source_of.get, findings["id"].tolist())
     counts = Counter(zip(findings["check"].tolist(), findings["severity"].tolist(), sources, strict=True))

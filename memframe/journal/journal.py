@@ -138,14 +138,14 @@ Entry = tuple[Change, bytes | None, MemoryBlob | None]
 (None for a create)."""
 
 APPLICATION_ID = 0x6D66_726A  # "mfrj", in the head of the file
-FORMAT = 3
+JOURNAL_FORMAT = 3
 
 _OPERATIONS = (
     f"n INTEGER PRIMARY KEY, state TEXT NOT NULL CHECK (state IN {(*STATUSES, 'sending')}), details BLOB"
 )
-TABLES = (
+JOURNAL_TABLES = (
     f"PRAGMA application_id = {APPLICATION_ID}",
-    f"PRAGMA user_version = {FORMAT}",
+    f"PRAGMA user_version = {JOURNAL_FORMAT}",
     "CREATE TABLE header (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID",
     f"CREATE TABLE operations ({_OPERATIONS})",
     "CREATE TABLE entries (n INTEGER PRIMARY KEY, change BLOB NOT NULL, request BLOB, backup BLOB)",
@@ -324,7 +324,7 @@ class Journal:
             for n, (change, body, memory) in enumerate(entries)
         )
         with self._writing() as database:
-            for statement in TABLES:
+            for statement in JOURNAL_TABLES:
                 database.execute(statement)
             database.executemany("INSERT INTO header VALUES (?, ?)", head)
             database.executemany("INSERT INTO entries VALUES (?, ?, ?, ?)", sealed)
@@ -411,10 +411,10 @@ def _read_header(database: sqlite3.Connection, path: Path) -> tuple[Header, byte
     )
     if application != APPLICATION_ID:
         raise _never_began(path)
-    if form != FORMAT:
+    if form != JOURNAL_FORMAT:
         raise JournalError(
-            f"{path} is a journal of format {form}, this version of memframe reads {FORMAT}: use the version that "
-            "wrote it"
+            f"{path} is a journal of format {form}, this version of memframe reads {JOURNAL_FORMAT}: use the version "
+            "that wrote it"
         )
     if _size_of(path) % database.execute("PRAGMA page_size").fetchone()[0]:
         raise _damaged(path, "cut short")  # SQLite reads zeros for what is missing of its last page

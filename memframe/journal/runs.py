@@ -31,7 +31,7 @@ from memframe.frames import TIME_DTYPE
 from memframe.journal.journal import KNOWN_RUNS, SETTLED, STATUSES, Header, Journal, remove
 from memframe.keystore import LocalCipher, state_folder
 
-ENDING = ".journal"
+JOURNAL_SUFFIX = ".journal"
 KEPT_DAYS = 30
 
 
@@ -75,12 +75,14 @@ class RunDirectory:
 
     def path_of(self, header: Header) -> Path:
         """Return the default place of the journal of a run."""
-        name = f"{header.created_at:%Y%m%dT%H%M%SZ}-{header.plan_id[:12]}-{header.run_id[:8]}{ENDING}"
+        name = f"{header.created_at:%Y%m%dT%H%M%SZ}-{header.plan_id[:12]}-{header.run_id[:8]}{JOURNAL_SUFFIX}"
         return self.folder / name
 
     def of_plan(self, plan_id: str) -> RunNote | None:
         """Return the note on a run of this plan, if there was one; of a journal without a note, its path alone."""
-        here = (RunNote(path, journal=path) for path in self.folder.glob(f"*-{plan_id[:12]}-*{ENDING}"))
+        here = (
+            RunNote(path, journal=path) for path in self.folder.glob(f"*-{plan_id[:12]}-*{JOURNAL_SUFFIX}")
+        )
         return next(self.notes(f"*.{plan_id}.*"), None) or next(here, None)
 
     def lock_user(self, user_id: str) -> AbstractContextManager[None]:
@@ -124,7 +126,7 @@ class RunDirectory:
     def places(self) -> dict[Path, RunNote | None]:
         """Return the paths of all known journals, present or not, each with its note."""
         noted = {note.place: note for note in self.notes() if not note.is_purged}
-        return dict.fromkeys(self.folder.glob(f"*{ENDING}")) | noted
+        return dict.fromkeys(self.folder.glob(f"*{JOURNAL_SUFFIX}")) | noted
 
     def journals(self) -> list[Path]:
         """Return every journal that is there, the oldest first."""
@@ -174,7 +176,9 @@ class RunDirectory:
 
     def purge_finished(self, before: datetime) -> None:
         """Remove old journals of finished runs from this folder; their notes then no longer name the user."""
-        old = [path for path in self.folder.glob(f"*{ENDING}") if (_changed_at(path) or before) < before]
+        old = [
+            path for path in self.folder.glob(f"*{JOURNAL_SUFFIX}") if (_changed_at(path) or before) < before
+        ]
         notes = self.places() if old else {}
         for path in old:
             note = notes.get(path)
@@ -220,7 +224,7 @@ class RunDirectory:
             return None
         except (OSError, ValueError, TypeError, LookupError, AttributeError):
             # empty after a power cut, damaged, of another form
-            here = self.folder.glob(f"*-{note.plan_id[:12]}-{note.run_id[:8]}{ENDING}")
+            here = self.folder.glob(f"*-{note.plan_id[:12]}-{note.run_id[:8]}{JOURNAL_SUFFIX}")
             return note._replace(journal=next(here, None))
 
 

@@ -27,7 +27,7 @@ CONNECT: tuple[Name, ...] = ("auth_url", "client_id", "client_secret", "redirect
 LISTEN_S = 3600.0
 """Time that a listener waits for the redirect; after that its address is pasted."""
 
-MIN_INTERVAL_S = 0.5
+REDRAW_INTERVAL_S = 0.5
 """Minimum time between updates of a load: front ends drop updates when they get too many."""
 
 
@@ -177,7 +177,7 @@ class PanelController:
     def report_load(self) -> Callable[..., None]:
         """Return a progress callback that shows the count, and cancels the load once another step has replaced it.
 
-        It shows a count at most every `MIN_INTERVAL_S`.
+        It shows a count at most every `REDRAW_INTERVAL_S`.
         """
         step_number: int | None = None
         shown_at = self._clock()
@@ -188,7 +188,7 @@ class PanelController:
             step_number = current if step_number is None else step_number
             if current != step_number:
                 raise ConfigError("the load was cancelled")
-            if self._clock() - shown_at >= MIN_INTERVAL_S:
+            if self._clock() - shown_at >= REDRAW_INTERVAL_S:
                 shown_at = self._clock()
                 self._n_loaded = done
                 self.redraw()

@@ -45,7 +45,7 @@ class Section(ABC):
         controller: PanelController,
         body: Sequence[Widget],
         buttons: Sequence[Button],
-        beside: Sequence[Widget] = (),
+        heading_buttons: Sequence[Widget] = (),
     ) -> None:
         self.controller = controller
         self._head, self._message = HTML(), HTML()
@@ -54,14 +54,16 @@ class Section(ABC):
         self._cancel = button(controller, "Cancel", controller.cancel)
         self._body = VBox([*body, button_row(*buttons, self.back, self._cancel), self._message])
         self._body.add_class("mf-body")
-        heading = HBox([self._head, *beside])
+        heading = HBox([self._head, *heading_buttons])
         heading.add_class("mf-heading")
         self.box = VBox([heading, self._body])
         self.box.add_class("mf-section")
 
     def draw(self, view: ViewState, due: int) -> None:
         """Show a view; `due` is the number of the section that is due."""
-        status: SectionStatus = "active" if self.number == due else "done" if self.number < due else "ahead"
+        status: SectionStatus = "ahead"
+        if self.number <= due:
+            status = "active" if self.number == due else "done"
         summary = self.summary(view) if status == "done" else ""
         is_over = view.snapshot.state == "loaded"
         self._head.value = widgets.head(self.number, self.title, "done" if is_over else status, summary)
@@ -85,7 +87,9 @@ class Section(ABC):
     def status_html(self, view: ViewState) -> str:
         """Return the status, as HTML, while there is no error."""
         return (
-            widgets.note(widgets.DOING[view.snapshot.doing]) if view.snapshot.doing and view.is_busy else ""
+            widgets.status_note(widgets.DOING[view.snapshot.doing])
+            if view.snapshot.doing and view.is_busy
+            else ""
         )
 
     def message_html(self, view: ViewState) -> str:
@@ -94,7 +98,7 @@ class Section(ABC):
             return widgets.alert(name_as_labels(view.hint))
         failure = view.snapshot.failure
         if failure and failure.is_transient and failure.step in POLLING_STEPS and view.is_watching:
-            return widgets.note(f"{failure.text} {next_check(view)}", is_spoken=False)
+            return widgets.status_note(f"{failure.text} {next_check(view)}", is_spoken=False)
         if failure:
             return widgets.alert(name_as_labels(failure.text), failure.next_step)
         return self.status_html(view)
@@ -176,7 +180,7 @@ class SignInSection(Section):
             show(field, known is not None and (name in view.missing or has_failed))
         show(self._sign_in, known is not None)
         if known is None:
-            self._intro.value = widgets.note("Looking for your settings …")
+            self._intro.value = widgets.status_note("Looking for your settings …")
         elif "api_key" in view.missing:
             self._intro.value = widgets.paragraph(
                 "Use the developer's API key, which stays in the memory of this kernel. To store it in the keyring of "
@@ -245,7 +249,7 @@ class RequestList:
             words = _BUTTON_LABELS[request.status] if request.status in _LIVE or can_ask else ""
             row.line.value = widgets.request_line(request, now)
             row.go.description = words or "Over"
-            row.go.tooltip = f"{words} {widgets.shorten(request.reason)}"
+            row.go.tooltip = f"{words} {widgets.shorten_reason(request.reason)}"
             show(row.go, bool(words))
         for place, row in enumerate(self._rows):
             show(row.box, place < len(self._shown))
@@ -318,7 +322,8 @@ class ConnectSection(Section):
         snapshot, is_waiting = view.snapshot, view.snapshot.state == "authorizing"
         self._list.draw(() if is_waiting else snapshot.requests, view.now)
         is_live = any(request.status in _LIVE for request in snapshot.requests)
-        self._intro.value = "" if is_waiting else widgets.paragraph(_CHOOSE if is_live else _CONNECT)
+        intro = widgets.paragraph(_CHOOSE if is_live else _CONNECT)
+        self._intro.value = "" if is_waiting else intro
         for name, field in self._fields.items():
             show(field, not is_waiting and name in view.missing)
         show(self._client_secret.widget, not is_waiting and "client_secret" in view.missing)
@@ -334,7 +339,7 @@ class ConnectSection(Section):
         self._guide.value = "" if snapshot.address is None else self._guide_html(view, snapshot.address)
 
     def status_html(self, view: ViewState) -> str:
-        return widgets.note(_LISTENING) if view.snapshot.is_listening else super().status_html(view)
+        return widgets.status_note(_LISTENING) if view.snapshot.is_listening else super().status_html(view)
 
     def summary(self, view: ViewState) -> str:
         request = view.snapshot.request
@@ -410,7 +415,7 @@ class RequestSection(Section):
     def summary(self, view: ViewState) -> str:
         request = view.snapshot.request
         asked = widgets.when(request.created_at, view.now) if request else ""
-        return f"“{widgets.shorten(request.reason)}”, asked {asked}." if request else ""
+        return f"“{widgets.shorten_reason(request.reason)}”, asked {asked}." if request else ""
 
 
 class DecisionSection(Section):
@@ -452,7 +457,7 @@ class DecisionSection(Section):
             return ""
         checked_at = view.snapshot.checked_at
         checked = f"Checked at {widgets.to_the_second(checked_at)}. " if checked_at else ""
-        return widgets.note(checked + next_check(view), is_spoken=False)
+        return widgets.status_note(checked + next_check(view), is_spoken=False)
 
     def _pending_html(self, view: ViewState) -> str:
         request = view.snapshot.request
@@ -511,7 +516,7 @@ class LoadSection(Section):
         if view.snapshot.doing == "load":
             words = f"Loading: {number_of(view.n_loaded, 'memory', 'memories')} so far …"
             bar = tag("div", class_="mf-bar", role="progressbar", aria_label=words)
-            return bar + widgets.note(words, is_spoken=False)
+            return bar + widgets.status_note(words, is_spoken=False)
         return super().status_html(view)
 
     def _look_clicked(self) -> None:
@@ -522,8 +527,10 @@ class LoadSection(Section):
 def _loaded_html(memories: pd.DataFrame, tags: pd.DataFrame | None) -> str:
     """Count memories and tags, and those memories that could not be decrypted."""
     years = memories.created_at.dropna().dt.year
-    first, last = (years.min(), years.max()) if len(years) else (None, None)
-    span = "" if first is None else f" of {first}" if first == last else f" of {first} to {last}"
+    span = ""
+    if len(years):
+        first, last = years.min(), years.max()
+        span = f" of {first}" if first == last else f" of {first} to {last}"
     n_tags = number_of(0 if tags is None else len(tags), "tag", "tags")
     loaded = number_of(len(memories), "memory", "memories")
     counts = widgets.paragraph(f"{loaded}{span} in `panel.memories`, and {n_tags} in `panel.tags`.")

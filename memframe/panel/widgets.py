@@ -223,7 +223,7 @@ def paragraph(*content: str) -> Markup:
     return tag("p", *(part if isinstance(part, Markup) else text(part) for part in content))
 
 
-def note(words: str, *, is_spoken: bool = True) -> Markup:
+def status_note(words: str, *, is_spoken: bool = True) -> Markup:
     """Build a status line, which screen readers read out unless it changes too often for that."""
     return tag("p", text(words), class_="mf-note", role="status" if is_spoken else None)
 
@@ -247,7 +247,7 @@ def copyable(address: str) -> Markup:
 def request_line(request: AccessRequest, now: datetime) -> str:
     """Build the line of a request: status and reason; user, and when it was made and decided."""
     status = tag("span", request.status.capitalize(), class_=f"mf-status mf-{request.status}")
-    reason = tag("span", shorten(request.reason), dir="auto")
+    reason = tag("span", shorten_reason(request.reason), dir="auto")
     facts = [f"user {request.user_id[:8]}"] if request.user_id else []
     if request.created_at:
         facts.append(f"asked {when(request.created_at, now)}")
@@ -256,10 +256,10 @@ def request_line(request: AccessRequest, now: datetime) -> str:
     return str(status + reason + tag("div", ", ".join(facts), class_="mf-soft"))
 
 
-def shorten(reason: str | None) -> str:
+def shorten_reason(reason: str | None) -> str:
     """Put a reason on one line.
 
-    >>> shorten("Weekly\\n review"), shorten(None)
+    >>> shorten_reason("Weekly\\n review"), shorten_reason(None)
     ('Weekly review', 'No reason given')
     """
     return printable(reason or "", MAX_REASON) or "No reason given"

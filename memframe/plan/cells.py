@@ -27,8 +27,8 @@ _TIME = pd.DatetimeTZDtype("us", "UTC")
 
 Mask = NDArray[np.bool_]
 
-TEXTS = frozenset(name for name, kind in MEMORY_KINDS.items() if kind is TEXT)
-LISTS = frozenset(name for name, kind in MEMORY_KINDS.items() if kind is NAMES)
+STRING_FIELDS = frozenset(name for name, kind in MEMORY_KINDS.items() if kind is TEXT)
+LIST_FIELDS = frozenset(name for name, kind in MEMORY_KINDS.items() if kind is NAMES)
 
 LIST_TYPES = (tuple, list, np.ndarray, set, frozenset)
 
@@ -67,9 +67,9 @@ def read_cell(field: str, cell: Any) -> Cell:
     >>> read_cell("importance", "high").error
     'importance is text, not a number'
     """
-    is_list = field in LISTS
+    is_list = field in LIST_FIELDS
     kind, hint = "a number", ""
-    if field in TEXTS:
+    if field in STRING_FIELDS:
         kind = "text"
     elif is_list:
         kind, hint = "a list of names", " such as ('tea',); load_archive reads the lists in CSV files"
@@ -77,7 +77,9 @@ def read_cell(field: str, cell: Any) -> Cell:
     if isinstance(cell, str):
         if cell == NULL:
             return Cell(nothing)
-        return Cell(str(cell)) if field in TEXTS else Cell(nothing, f"{field} is text, not {kind}{hint}")
+        return (
+            Cell(str(cell)) if field in STRING_FIELDS else Cell(nothing, f"{field} is text, not {kind}{hint}")
+        )
     if is_list and isinstance(cell, LIST_TYPES):
         found = sorted(cell, key=str) if isinstance(cell, set | frozenset) else cell
         names = [name for name in found if isinstance(name, str) or pd.isna(name) is not True]
@@ -93,12 +95,12 @@ def read_cell(field: str, cell: Any) -> Cell:
     return Cell(nothing, f"{field} is {type(cell).__name__}, not {kind}")
 
 
-def normalize(field: str, value: Value) -> Cell:
+def normalize_field(field: str, value: Value) -> Cell:
     """Prepare a value for sending: tags without the blanks around them; with an error where a service refuses it.
 
-    >>> normalize("tags", (" tea ", "tea")).value
+    >>> normalize_field("tags", (" tea ", "tea")).value
     ('tea',)
-    >>> normalize("confidence", 1.5).error
+    >>> normalize_field("confidence", 1.5).error
     'confidence is 1.5, outside 0 to 1'
     """
     if isinstance(value, tuple):

@@ -21,7 +21,7 @@ import pandas as pd
 from memframe.access import Access
 from memframe.display import number_of
 from memframe.errors import Hint, PlanError, check_kind
-from memframe.plan.cells import Cell, is_held, normalize
+from memframe.plan.cells import Cell, is_held, normalize_field
 from memframe.plan.change import WRITES, Change, Fields, Label, Value, in_order, list_some, same_value
 from memframe.plan.current import CurrentMemory, read_current
 from memframe.plan.edited_frame import Edit, EditedFrame, RowErrors, find_edits
@@ -29,8 +29,6 @@ from memframe.plan.plan import Plan, plan_of
 
 OnNull = Literal["raise", "null", "skip"]
 OnConflict = Literal["raise", "mark", "mine", "theirs"]
-
-NO_TIME = np.datetime64("NaT", "ns")
 
 
 def plan_changes(
@@ -225,7 +223,7 @@ class ChangeBuilder:
             was_empty = base.get(name) == "" and self._on_null == "raise"
             if cell.is_null and (self._on_null == "skip" or was_empty):
                 continue
-            value, error, _ = normalize(name, cell.value)
+            value, error, _ = normalize_field(name, cell.value)
             if name == "content" and value is None:
                 error = "content cannot be cleared: put the text back, or delete the memory instead"
             elif cell.is_null and self._on_null == "raise":

@@ -9,7 +9,7 @@ import pandas as pd
 from msgspec.structs import replace
 
 from memframe.errors import PlanError, find_nearest
-from memframe.plan.cells import normalize, read_cell
+from memframe.plan.cells import normalize_field, read_cell
 from memframe.plan.change import CHANGE_ACTIONS, FIELDS, Change, Value, in_order, list_some, same_value
 
 EDITED = "edited by hand"
@@ -130,7 +130,7 @@ def _read(memory_id: str, name: str, cell: Any) -> Value:
             f"(there is {', '.join(FIELDS)})"
         )
     read = read_cell(name, cell)
-    value, error, _ = normalize(name, read.value)
+    value, error, _ = normalize_field(name, read.value)
     error = read.error or error
     if name == "content" and value is None:
         error = error or "content cannot be cleared: leave the change out, or plan to delete the memory"

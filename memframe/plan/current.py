@@ -22,7 +22,7 @@ from memframe.plan.cells import cells_of, read_cell
 from memframe.plan.change import FIELDS, Fields, Value, same_value
 from memframe.wire import MemoryBlob
 
-N_READERS = 8
+N_PARALLEL_READS = 8
 """Concurrent reads of single memories; together they cost as much as a page."""
 
 
@@ -112,7 +112,7 @@ def read_current(
     `n_known` is how many memories the user has, as far as is known. Opening content takes most of the time.
     """
     wanted = dict.fromkeys(ids)
-    n_rounds = math.ceil(len(wanted) / N_READERS)
+    n_rounds = math.ceil(len(wanted) / N_PARALLEL_READS)
     if math.ceil((n_known or len(wanted)) / PAGE_SIZES[0]) >= n_rounds:
         return _read_one_by_one(access, wanted, with_content)
     found: dict[str, CurrentMemory] = {}
@@ -142,7 +142,7 @@ def _read_one_by_one(access: Access, ids: Collection[str], with_content: bool) -
     if len(ids) <= 1:  # not worth a thread
         blobs = [_blob(access, memory_id) for memory_id in ids]
     else:
-        with ThreadPoolExecutor(N_READERS, thread_name_prefix="memframe-read") as readers:
+        with ThreadPoolExecutor(N_PARALLEL_READS, thread_name_prefix="memframe-read") as readers:
             blobs = [*readers.map(partial(_blob, access), ids)]
     records = [blob for blob in blobs if blob]
     found = _open(access, records) if with_content else map(CurrentMemory, records)

@@ -23,7 +23,7 @@ from memframe.frames import MEMORY_KINDS
 from memframe.plan.cells import Cell, Mask, cells_of, column_times, differs_in, parse_times, read_cell
 from memframe.plan.change import FIELDS, Label, Value, list_some
 
-Rows = NDArray[np.intp]
+Positions = NDArray[np.intp]
 Times = NDArray[np.datetime64]
 
 MAX_CAUSES = 8
@@ -92,9 +92,9 @@ class EditedFrame:
         return name in self._frame.columns
 
     def column(self, name: str, rows: NDArray[Any] | Sequence[int]) -> pd.Series[Any]:
-        """Return some rows of a column."""
+        """Return some rows of a column, in their order; without a copy if they are all in the order of the frame."""
         column: pd.Series[Any] = self._frame[name]
-        return column if len(rows) == len(column) else column.take(rows)
+        return column if np.array_equal(rows, np.arange(len(column))) else column.take(rows)
 
     def label(self, row: int) -> Label:
         """Return the label of a row, for its change and for messages."""
@@ -104,7 +104,7 @@ class EditedFrame:
         """Read some cells of a column."""
         return [read_cell(name, cell) for cell in cells_of(self.column(name, rows))]
 
-    def times(self, name: str, rows: Rows, held: Sequence[str | None]) -> tuple[Times, Times]:
+    def times(self, name: str, rows: Positions, held: Sequence[str | None]) -> tuple[Times, Times]:
         """Read times of rows, and those that the service holds; NaT if the frame has no such column.
 
         Some formats keep milliseconds only, so a time that equals the service's, cut to milliseconds, is the service's.
@@ -242,7 +242,7 @@ class Edit(Struct, frozen=True):
     """Values of the same fields when last loaded; None if the row is of a state that was not loaded, or new."""
 
 
-Relation = Literal["of a loaded state", "of another state", "not loaded", "new"]
+RowRelation = Literal["of a loaded state", "of another state", "not loaded", "new"]
 """Relation of a row to what was loaded, as in the table of `find_edits`."""
 
 
@@ -250,17 +250,17 @@ class RowStates(NamedTuple):
     """The loaded states of the rows of a frame; all arrays are in the order of the rows."""
 
     relations: NDArray[Any]
-    """The `Relation` of each row."""
+    """The `RowRelation` of each row."""
     newest: pd.DataFrame
     """Newest loaded state of each memory."""
-    newest_of: Rows
+    newest_of: Positions
     """Positions in ``newest``, -1 for rows of memories that were not loaded."""
     older: pd.DataFrame
     """States that were loaded before the newest."""
-    older_of: Rows
+    older_of: Positions
     """Positions in ``older``, -1 for rows that are of no older state."""
 
-    def rows_that_are(self, relation: Relation) -> Rows:
+    def rows_that_are(self, relation: RowRelation) -> Positions:
         """Return the rows that relate so to what was loaded."""
         return np.flatnonzero(self.relations == relation)
 
@@ -315,10 +315,12 @@ def _classify_rows(frame: EditedFrame, states: pd.DataFrame) -> RowStates:
             states_of_rows = pd.MultiIndex.from_arrays([ids[other_rows], column_times(times)[~is_newest]])
             older_of[other_rows] = loaded_states.get_indexer(states_of_rows)
             is_loaded_state |= older_of >= 0
-    names: list[Relation] = ["new", "not loaded", "of a loaded state"]
-    relations = np.select(
-        [ids.isna().to_numpy(), ~has_loaded_memory, is_loaded_state], names, "of another state"
-    )
+    by_condition: dict[RowRelation, Mask] = {  # the first that holds counts
+        "new": ids.isna().to_numpy(),
+        "not loaded": ~has_loaded_memory,
+        "of a loaded state": is_loaded_state,
+    }
+    relations = np.select([*by_condition.values()], [*by_condition], default="of another state")
     # only the compared columns: `take` copies every column if the rows of the frame were reordered
     compared = [
         *frame.fields,
@@ -370,12 +372,12 @@ def _edits_of_other_states(frame: EditedFrame, states: RowStates, errors: RowErr
     return _read_rows(frame, rows[is_edited])
 
 
-def _take(states: pd.DataFrame, places: Rows) -> pd.DataFrame:
+def _take(states: pd.DataFrame, places: Positions) -> pd.DataFrame:
     """Take rows of states; without a copy if they are all in order, as in a frame that was not sorted or filtered."""
     return states if np.array_equal(places, np.arange(len(states))) else states.take(places)
 
 
-def _compare(frame: EditedFrame, rows: Rows, states: pd.DataFrame) -> dict[str, Mask]:
+def _compare(frame: EditedFrame, rows: Positions, states: pd.DataFrame) -> dict[str, Mask]:
     """Find by column the cells of rows that differ from the states, which are in the order of the rows."""
     return {name: differs_in(name, frame.column(name, rows), states[name]) for name in frame.fields}
 
@@ -385,19 +387,21 @@ def _any_of(differs: Mapping[str, Mask], n_rows: int) -> Mask:
     return np.asarray(np.logical_or.reduce([np.zeros(n_rows, dtype=bool), *differs.values()]))
 
 
-def _refuse_read_only(frame: EditedFrame, rows: Rows, states: pd.DataFrame, errors: RowErrors) -> None:
+def _refuse_read_only(frame: EditedFrame, rows: Positions, states: pd.DataFrame, errors: RowErrors) -> None:
     for name in frame.read_only:
         for row in rows[differs_in(name, frame.column(name, rows), states[name])]:
             errors.add(frame.label(row), f"{name} is read-only; give it its old value, or drop the column")
 
 
-def _refuse_undecrypted(frame: EditedFrame, rows: Rows, causes: pd.Series[Any], errors: RowErrors) -> None:
+def _refuse_undecrypted(
+    frame: EditedFrame, rows: Positions, causes: pd.Series[Any], errors: RowErrors
+) -> None:
     for row in rows[causes.notna().to_numpy()]:
         cause = "its content could not be decrypted (see content_error): it can be deleted, but not changed"
         errors.add(frame.label(row), cause)
 
 
-def _read_rows(frame: EditedFrame, rows: Rows) -> Iterator[Edit]:
+def _read_rows(frame: EditedFrame, rows: Positions) -> Iterator[Edit]:
     """Read all cells of rows that have no loaded state to compare them with."""
     cells = {name: frame.cells(name, rows) for name in frame.fields}
     for n, row in enumerate(rows.tolist()):

@@ -19,8 +19,8 @@ from memframe.plan.current import count_current, current_of, read_current
 from memframe.plan.losses import count_redactions
 from memframe.plan.plan import Plan
 
-Fields = Mapping[str, Any]
-States = Callable[[str], tuple[Fields, ...]]
+HeldFields = Mapping[str, Any]
+States = Callable[[str], tuple[HeldFields, ...]]
 """From the id of a memory to all states of it that are known, such as the one now and the one that was loaded."""
 
 
@@ -59,7 +59,7 @@ def keep_policy(given: Access | pd.DataFrame, plan: Plan, policy: Policy) -> Pla
     else:
         current = current_of(given[given["id"].isin(ids)])
 
-    def states(memory_id: str) -> tuple[Fields, ...]:
+    def states(memory_id: str) -> tuple[HeldFields, ...]:
         memory = current.get(memory_id)
         return () if memory is None else ({name: memory.value(name) for name in FIELDS},)
 
@@ -84,7 +84,7 @@ def _find_protected(plan: Plan, protect: Protect, states: States) -> dict[str, s
     return found
 
 
-def _describe_breach(change: Change, protect: Protect, state: Fields) -> str | None:
+def _describe_breach(change: Change, protect: Protect, state: HeldFields) -> str | None:
     if change.action == "delete":
         return "deleted"
     if "tags" in change.after and not same_value("tags", change.after["tags"], state.get("tags")):
@@ -152,8 +152,8 @@ def leave_out_unallowed(plan: Plan, policy: Policy) -> Plan:
             refuses_creates = True
     cut = plan.without("create") if refuses_creates else plan
     for reason, ids in ids_of.items():
-        there = {*map(key_of, cut.records)}  # without those that went with their groups
-        cut = cut.leave_out([memory_id for memory_id in ids if memory_id in there], reason=reason)
+        left = {*map(key_of, cut.records)}  # without those that went with their groups
+        cut = cut.leave_out([memory_id for memory_id in ids if memory_id in left], reason=reason)
     return (
         plan if cut is plan else leave_out_unallowed(cut, policy)
     )  # what was left out may have held a value

@@ -50,13 +50,13 @@ OF_FILE = "file:"
 """Beginning of the address of a plan for a file, in place of that of a service."""
 
 UTC_MINUTE = "%Y-%m-%d %H:%M UTC"
-BEGINNING = b"memframe plan "
-MARK = BEGINNING + b"3\n"
+MAGIC_STEM = b"memframe plan "
+PLAN_MAGIC = MAGIC_STEM + b"3\n"
 """First bytes of a saved plan."""
-MARKS = (MARK, BEGINNING + b"2\n")
+READABLE_MAGICS = (PLAN_MAGIC, MAGIC_STEM + b"2\n")
 """First bytes of plans that can be loaded: those of version 2 name nothing that they leave out."""
 
-SEALED_FOR = "the saved plan"
+PLAN_CONTEXT = "the saved plan"
 UNDO_NOTE = "An undo"
 """Beginning of the note on what an undo of deletes brings back."""
 
@@ -238,7 +238,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
             self,
             records=records,
             created_at=min(self.created_at, other.created_at),
-            notes=true_notes(self.notes + other.notes, records, left_out),
+            notes=keep_true_notes(self.notes + other.notes, records, left_out),
             left_out=left_out,
             held=self._held_without(other) | other._held_without(self),
             n_compared=max(self.n_compared, other.n_compared),
@@ -347,7 +347,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         {'title': 'Green tea'}
         """
         records = edit_records(self.records, memory_id, fields)
-        return replace(self, records=records, notes=true_notes(self.notes, records, self.left_out))
+        return replace(self, records=records, notes=keep_true_notes(self.notes, records, self.left_out))
 
     def _cut(self, is_cut: Sequence[bool], reason: str = LEFT_OUT) -> Plan:
         """Move changes from the plan to what it leaves out; their memories then hold what they held."""
@@ -359,7 +359,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         held = Counter({key: n for key, n in self.held.items() if key in keys})
         held.update(count_holders(keys, [*known_texts(cut).values()]))
         left_out = (*self.left_out, *(LeftOut(key_of(change), change.action, reason) for change in cut))
-        notes = true_notes(self.notes, kept, left_out)
+        notes = keep_true_notes(self.notes, kept, left_out)
         return replace(self, records=tuple(kept), notes=notes, left_out=left_out, held=dict(held))
 
     @property
@@ -457,8 +457,8 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         PlanError
             The file cannot be written, or is something else.
         """
-        sealed = open_local_cipher().seal(msgspec.json.encode(self), associated_data=SEALED_FOR)
-        write_own_file(path, MARK + sealed, "plan", error=PlanError)
+        sealed = open_local_cipher().seal(msgspec.json.encode(self), associated_data=PLAN_CONTEXT)
+        write_own_file(path, PLAN_MAGIC + sealed, "plan", error=PlanError)
 
     @staticmethod
     def load(path: str | PathLike[str]) -> Plan:
@@ -474,16 +474,16 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         source = Path(path).expanduser()
         with raise_os_errors_as(PlanError, f"the plan {source} cannot be read", "check the path"):
             stored = source.read_bytes()
-        if not stored.startswith(BEGINNING):
+        if not stored.startswith(MAGIC_STEM):
             raise PlanError(f"{source} is not a saved plan: check the path")
         refusal = PlanError(
             f"{source} was saved by another version of memframe ({package_version()} cannot read it): use that "
             "version, or plan again and save again"
         )
-        mark = next(filter(stored.startswith, MARKS), None)
+        mark = next(filter(stored.startswith, READABLE_MAGICS), None)
         if mark is None:
             raise refusal
-        data = open_local_cipher().open(stored.removeprefix(mark), associated_data=SEALED_FOR)
+        data = open_local_cipher().open(stored.removeprefix(mark), associated_data=PLAN_CONTEXT)
         try:
             return msgspec.json.decode(data, type=Plan)
         except (msgspec.MsgspecError, ValueError):
@@ -570,7 +570,7 @@ def plan_of(
         user_id=target.user_id,
         key_version=target.key_version,
         created_at=created_at or target.now(),
-        notes=true_notes(notes, records, ()),
+        notes=keep_true_notes(notes, records, ()),
         left_out=tuple(left),
         held=count_holders(keys, others),
         n_compared=0 if baseline is None else len(baseline),
@@ -594,19 +594,19 @@ def _add_names(records: Iterable[Change], target: Target) -> tuple[Change, ...]:
     )
 
 
-def true_notes(
+def keep_true_notes(
     notes: Iterable[str], records: Iterable[Change], left_out: Sequence[LeftOut]
 ) -> tuple[str, ...]:
     """Return notes that are true of changes: each once, counted again, and on an undo only if there are deletes."""
     records = list(records)
     has_deletes = any(change.action == "delete" for change in records)
-    true = []
+    kept = []
     for note in dict.fromkeys(notes):
         if note.startswith(COUNT_NOTE) and left_out:
-            true.append(count_proposals(len(records), left_out))
+            kept.append(count_proposals(len(records), left_out))
         elif has_deletes or not note.startswith(UNDO_NOTE):
-            true.append(note)
-    return tuple(true)
+            kept.append(note)
+    return tuple(kept)
 
 
 def count_proposals(n_changes: int, left_out: Sequence[LeftOut]) -> str:

@@ -21,7 +21,7 @@ from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
 from memframe.display import Markup
 
-MAX_CHARS = 24
+MAX_LABEL_CHARS = 24
 
 _FALLBACKS = (
     "Noto Sans CJK JP",
@@ -50,7 +50,7 @@ def plain_text() -> dict[str, Any]:
     return {"parse_math": False, "usetex": False, "fontfamily": list(_families(_own_families()))}
 
 
-def label(text: str, max_chars: int = MAX_CHARS) -> str:
+def label(text: str, max_chars: int = MAX_LABEL_CHARS) -> str:
     r"""Put text on one line of at most `max_chars` characters, without invisible ones.
 
     Letters that no installed font has become an open square, for which matplotlib would warn.

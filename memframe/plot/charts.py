@@ -55,10 +55,10 @@ def count_omitted(rows: NDArray[np.bool_], why: str) -> str:
     return f"{n_rows:,} {why}" if n_rows else ""
 
 
-def count_more(n_hidden: int, thing: str) -> str:
+def count_hidden(n_hidden: int, thing: str) -> str:
     """Count the names that are not drawn.
 
-    >>> count_more(1, "tag"), count_more(0, "tag")
+    >>> count_hidden(1, "tag"), count_hidden(0, "tag")
     ('1 more tag', '')
     """
     return number_of(n_hidden, f"more {thing}", f"more {thing}s") if n_hidden else ""
@@ -103,8 +103,10 @@ def timeline(memories: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     ax = prepare(ax, f"Memories per {unit}, n = {drawn.sum():,}", grid="y")
     _stack(ax, edges, heights, names)
     _calendar_axis(ax, edges)
-    odd = ~drawn & ~missing
-    note(ax, count_omitted(missing, "without a time"), count_omitted(odd, "before 1971 or after 2099"))
+    out_of_range = ~drawn & ~missing
+    note(
+        ax, count_omitted(missing, "without a time"), count_omitted(out_of_range, "before 1971 or after 2099")
+    )
     return ax
 
 
@@ -131,7 +133,7 @@ def tags(memories: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     names, counts = zip(*ranking[:_MAX_ROWS], strict=True)
     ranked_bars(ax, names, [(counts, BLUE)], [f"{count:,}" for count in counts])
     untagged = np.array([len(cell) == 0 for cell in cells])
-    note(ax, count_more(len(ranking) - len(names), "tag"), count_omitted(untagged, "without tags"))
+    note(ax, count_hidden(len(ranking) - len(names), "tag"), count_omitted(untagged, "without tags"))
     return ax
 
 
@@ -162,7 +164,7 @@ def sources(memories: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     counts = ranking.counts[:_MAX_ROWS]
     values = [f"{count:,} ({count / len(memories):.0%})" for count in counts]
     ranked_bars(ax, ranking.names[:_MAX_ROWS], [(counts, BLUE)], values)
-    note(ax, count_more(len(ranking.names) - len(counts), "source"))
+    note(ax, count_hidden(len(ranking.names) - len(counts), "source"))
     return ax
 
 
@@ -292,7 +294,7 @@ def _draw_by_source(by_source: pd.DataFrame, ax: Axes | None) -> Axes:
     ax = _draw_severities(
         ax, title, shown["source"].fillna(_NO_SOURCE).tolist(), table.loc[:, table.any()], totals
     )
-    note(ax, count_more(len(found) - len(shown), "source"))
+    note(ax, count_hidden(len(found) - len(shown), "source"))
     return ax
 
 
@@ -416,11 +418,11 @@ def scores(memories: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     ax.set_yticks(np.arange(0, 1.1, 0.2))
     ax.set_ylabel("confidence", fontsize=SMALL, alpha=SOFT)
     _name_high(ax, read_texts(memories, "source")[inside & (importance > 1)])
-    odd = ~inside & ~missing
+    out_of_range = ~inside & ~missing
     note(
         ax,
         count_omitted(missing, "without both scores"),
-        count_omitted(odd, "out of range"),
+        count_omitted(out_of_range, "out of range"),
         axis="importance",
     )
     return ax

@@ -9,7 +9,7 @@ from matplotlib.ticker import MaxNLocator
 
 from memframe.plot.axes import SMALL, label, prepare
 
-MAX_NAMED = 5
+MAX_LABELS = 5
 """Columns with a name below them."""
 
 MAX_DIGITS = 60
@@ -24,7 +24,7 @@ def draw_columns(ax: Axes, title: str, names: Sequence[str], heights: Sequence[i
     if len(names) * max(map(len, numbers)) > MAX_DIGITS:
         numbers[:-1] = [""] * (len(names) - 1)
     ax.bar_label(bars, numbers, fontsize=SMALL, padding=1)
-    every = -(-len(names) // MAX_NAMED)
+    every = -(-len(names) // MAX_LABELS)
     shown = range((len(names) - 1) % every, len(names), every)  # the last one always
     ax.set_xticks(shown, [label(names[place]) for place in shown])
     ax.yaxis.set_major_locator(MaxNLocator(4, integer=True))

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, cast
 import pyarrow as pa
 
 from memframe.archive.formats import write_parquet
-from memframe.archive.notes import digest_content, find_values, write_value
+from memframe.archive.notes import digest_content, find_frontmatter_values, write_value
 from memframe.errors import FrameError
 from memframe.readers import Reading, read_documents
 from memframe.readers.entries import note_entries
@@ -162,7 +162,7 @@ def _iter_edits(
     paths += [count] if count else []
     spans = find_spans(original, paths) if paths else {}
     is_of_head = any(isinstance(places[row].columns[name], Key) for row in changed for name in changed[row])
-    head = find_values(original.text) if is_of_head else {}
+    head = find_frontmatter_values(original.text) if is_of_head else {}
     for row, texts in changed.items():
         for name, text in texts.items():
             place = places[row].columns[name]
@@ -402,8 +402,8 @@ def find_misread(
         texts = {name: texts[other] for name in at for other in texts if at[name] == at[other]}
         wanted = [texts.get(name, column[row]) for name, column in zip(names, columns, strict=True)]
         wanted = [digests.get(cell, cell) if isinstance(cell, str) else cell for cell in wanted]
-        there = [column[place] for column in others] if place < len(found) else None
-        if there is None or [_filled(cell) for cell in wanted] != [_filled(cell) for cell in there]:
+        reread = [column[place] for column in others] if place < len(found) else None
+        if reread is None or [_filled(cell) for cell in wanted] != [_filled(cell) for cell in reread]:
             return _nearest(row, {*changed, *deleted})
     return _nearest(len(reading.frame), {*changed, *deleted}) if len(found) > len(left) else None
 

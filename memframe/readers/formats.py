@@ -52,7 +52,7 @@ class Format(NamedTuple):
         any, entries are keyed by columns.
     dropped : tuple of (str, object, str)
         Key and value of entries that are left out, and why.
-    beside : dict of str to str
+    not_memories : dict of str to str
         Lists that are counted but not read, such as relations, with their noun.
     states : str
         Keys under which the file states its number of entries; with + between, the numbers of several kinds.
@@ -74,7 +74,7 @@ class Format(NamedTuple):
     lists: str = ""
     fields: Mapping[str, str] = {}
     dropped: tuple[tuple[str, object, str], ...] = ()
-    beside: Mapping[str, str] = {}
+    not_memories: Mapping[str, str] = {}
     states: str = ""
     note: str = ""
     is_written_back: bool = True
@@ -104,7 +104,7 @@ class Format(NamedTuple):
             else:
                 yield place, item if isinstance(item, Damage) else Damage("not an object")
         for document in documents:
-            for key, what in {**self.beside, **_other_lists(document, self)}.items():
+            for key, what in {**self.not_memories, **_other_lists(document, self)}.items():
                 for _ in range(_count_entries(document.value, key.split("."))):
                     yield f"{key} of {document.name}", Damage(what, is_entry=False)
 
@@ -174,7 +174,7 @@ def _other_lists(document: Document, form: Format) -> dict[str, str]:
     return {
         key: f"entry of {key}"
         for key, entries in (value.items() if lists & value.keys() else ())  # else it is itself an entry
-        if key not in {*lists, *form.beside}
+        if key not in {*lists, *form.not_memories}
         and isinstance(entries, list)
         and any(has_text(entry, TEXT_KEYS) for entry in entries)
     }
@@ -314,7 +314,7 @@ FORMATS = {
                 "run_id": "run_id session_id payload.run_id",
             }
             | _same_names("metadata structured_attributes replaced_by expiration_date"),
-            beside={"relations": "relation"},
+            not_memories={"relations": "relation"},
             states="record_count count",
         ),
         Format(
@@ -348,7 +348,7 @@ FORMATS = {
                 "metadata": "metadata metadata_",
             },
             dropped=(("is_deleted", True, "deleted"),),
-            beside={
+            not_memories={
                 "agents.messages": "message",
                 "messages": "message",
                 "files": "file",
@@ -379,7 +379,7 @@ FORMATS = {
                 "created_at": "created_at created_at_epoch",
                 "kind": "type",
             },
-            beside={"sessions": "session", "prompts": "prompt of a person"},
+            not_memories={"sessions": "session", "prompts": "prompt of a person"},
             states="totalObservations+totalSummaries",
             is_written_back=False,
             items=claude_mem_items,
@@ -396,7 +396,7 @@ FORMATS = {
                 "created_at": "created_at mentioned_at event_date",
                 "kind": "fact_type",
             },
-            beside={"chunks": "piece of a document"},
+            not_memories={"chunks": "piece of a document"},
             states="fact_count+observation_count",
             is_written_back=False,
             items=bank_items,
@@ -417,7 +417,7 @@ FORMATS = {
                 "content title summary tags importance confidence source created_at updated_at"
             )
             | {"origin_id": "id"},
-            beside={"tags": "definition of a tag"},
+            not_memories={"tags": "definition of a tag"},
             fits=is_download,
             items=download_items,
         ),
@@ -449,14 +449,14 @@ FORMATS = {
             fits=_is_graphiti,
             fields={"content": "fact", "title": "name", "origin_id": "uuid"}
             | _same_names("created_at valid_at invalid_at expired_at group_id attributes"),
-            beside={"episodes": "episode", "entities": "entity", "nodes": "entity"},
+            not_memories={"episodes": "episode", "entities": "entity", "nodes": "entity"},
         ),
         Format(
             "mcp-memory",
             "objects with `entityType` and `observations`, and relations",
             marks=("entityType observations", "name observations", "from relationType to"),
             lists="entities",
-            beside={"relations": "relation"},
+            not_memories={"relations": "relation"},
             items=_observation_items,
         ),
         Format(
@@ -514,7 +514,7 @@ FORMATS = {
                 "valid_until": "temporal.valid_until",
             },
             dropped=(("status", "retracted", "retracted"),),
-            beside={"relations": "relation"},
+            not_memories={"relations": "relation"},
             states="integrity.total_memories",
             fits=lambda document: top_object(document).get("schema") == "portable-ai-memory",
             items=_pam_items,

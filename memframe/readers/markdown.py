@@ -36,10 +36,10 @@ _NAMES |= {
 
 _TAKEN = {*MEMORY_KINDS, *_NAMES}
 
-LISTS = ("memories", "items", "results", "records", "data", "entries")
+LIST_KEYS = ("memories", "items", "results", "records", "data", "entries")
 
 _SUBJECTS = (
-    *LISTS,
+    *LIST_KEYS,
     "facts",
     "preferences",
     "goals",
@@ -112,7 +112,7 @@ def has_text(entry: object, names: Sequence[str] = _NAMES["content"]) -> bool:
 def _lists_of(value: Item) -> dict[str, list[Any]]:
     """Return the lists of an object whose entries are memories: under a usual name, or with texts."""
     lists = {key: entries for key, entries in value.items() if isinstance(entries, list)}
-    usual = next((key for key in LISTS if key in lists), None)
+    usual = next((key for key in LIST_KEYS if key in lists), None)
     found = {
         key: entries
         for key, entries in lists.items()

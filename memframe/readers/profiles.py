@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from memframe.display import printable
-from memframe.readers.markdown import LISTS, are_messages, has_text, is_conversation, name_columns
+from memframe.readers.markdown import LIST_KEYS, are_messages, has_text, is_conversation, name_columns
 from memframe.readers.rows import Item, Items, is_filled, read_time
 from memframe.readers.source import TEXT_KEYS, Damage, Document
 
@@ -36,7 +36,7 @@ def is_profile(document: Document) -> bool:
     value = document.value
     if document.form != "json" or not isinstance(value, dict) or has_text(value, TEXT_KEYS):
         return False
-    if any(isinstance(value.get(key), list) for key in LISTS) or is_conversation(document):
+    if any(isinstance(value.get(key), list) for key in LIST_KEYS) or is_conversation(document):
         return False
     keys = {str(key).casefold(): each for key, each in value.items()}
     if any(isinstance(keys.get(key), dict) and _holds_text(keys[key]) for key in _SUBJECTS.split()):

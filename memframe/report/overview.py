@@ -20,7 +20,7 @@ from memframe.display import (
 )
 from memframe.frames import READ
 from memframe.report.verdict import Count
-from memframe.report.words import WORST_FIRST, name_source, words_of
+from memframe.report.words import WORST_FIRST, check_words_of, name_source
 
 
 class Overview(NamedTuple):
@@ -83,7 +83,7 @@ def overview_html(overview: Overview) -> str:
     """Return an overview for a notebook."""
     first, *others = overview.verdict
     title = f"Audit of {format_memories(overview.n_memories)} {overview.subject}".strip()
-    counts = figures_table(overview.counts, overview.n_memories) if overview.counts else None
+    counts = counts_table(overview.counts, overview.n_memories) if overview.counts else None
     open_points = [tag("li", sentence) for sentence in overview.not_checked]
     return notebook_html(
         _quiet(title),
@@ -117,12 +117,12 @@ def sources_table(by_source: pd.DataFrame) -> Markup:
     return table(["Source", *heads], rows)
 
 
-def figures_table(counts: Sequence[Count], n_memories: int, *, has_links: bool = False) -> Markup:
+def counts_table(counts: Sequence[Count], n_memories: int, *, has_links: bool = False) -> Markup:
     """Tabulate the memories of each check by severity; a check can link to its section of the report."""
     heads = [tag("th", name, class_="n") for name in (*WORST_FIRST, "memories", "of all")]
     rows = []
     for count in counts:
-        title = words_of(count.check).title
+        title = check_words_of(count.check).title
         n_of = ((name, count.by_severity.get(name)) for name in WORST_FIRST)
         row = tag(
             "tr",

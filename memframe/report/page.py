@@ -15,9 +15,9 @@ from memframe.display import Markup, format_memories, join, number_of, table, ta
 from memframe.files import REPORT_MARK
 from memframe.frames import read_times
 from memframe.plot.axes import inline_svg
-from memframe.report.overview import Overview, figures_table, sources_table
-from memframe.report.verdict import worst_of
-from memframe.report.words import PROPOSAL_WORDS, WORST_FIRST, describe_times, words_of
+from memframe.report.overview import Overview, counts_table, sources_table
+from memframe.report.verdict import count_by_worst
+from memframe.report.words import PROPOSAL_WORDS, WORST_FIRST, check_words_of, describe_times
 
 MAX_ROWS, MAX_WORST = 20, 10
 """Rows of a check that are listed, and rows to begin with; the other findings are counted."""
@@ -77,7 +77,7 @@ def report_html(
         _open_points("Not looked for", overview.not_checked),
         _open_points("Judged", overview.by_judge),
         *_contents(overview, findings.by_source),
-        _pictures(findings.all, memories),
+        _pictures(findings.all, memories, names.days),
         *sections,
         *_figures(overview.figures),
         tag("footer", "Written by memframe on the machine that loaded the memories. Evidence is masked."),
@@ -114,7 +114,7 @@ def _head(overview: Overview, findings: pd.DataFrame, days: Mapping[str, str]) -
     if overview.proposed:
         yield tag("p", overview.proposed, class_="more soft")
     yield tag("p", "Memories by their worst finding", class_="soft tally")
-    worst = worst_of(findings)  # without the memories of figures: most memories of most stores have one
+    worst = count_by_worst(findings)  # without the memories of figures: most memories of most stores have one
     tiles = (tag("li", tag("b", f"{worst.get(name, 0):,}"), name, class_=name) for name in WORST_FIRST)
     yield tag("ul", *tiles, class_="tiles")
 
@@ -127,7 +127,7 @@ def _worst(findings: PageFindings, names: _Names) -> Iterator[Markup]:
 
 
 def _title_and_kind(finding: dict[Hashable, Any]) -> str:
-    return f"{words_of(str(finding['check'])).title}: {finding['kind']}".replace("_", " ")
+    return f"{check_words_of(str(finding['check'])).title}: {finding['kind']}".replace("_", " ")
 
 
 def _days(memories: pd.DataFrame) -> dict[str, str]:
@@ -150,7 +150,7 @@ def _contents(overview: Overview, by_source: pd.DataFrame) -> Iterator[Markup]:
     if overview.counts:
         about = "Memories by check, each counted at its worst severity. The names link to the findings."
         yield tag("p", about, class_="about")
-        yield tag("nav", figures_table(overview.counts, overview.n_memories, has_links=True))
+        yield tag("nav", counts_table(overview.counts, overview.n_memories, has_links=True))
     if overview.none_found:
         yield tag("p", f"No findings: {overview.none_found}.", class_="soft")
     if len(by_source) > 1 and by_source["n_found"].any():
@@ -161,23 +161,24 @@ def _contents(overview: Overview, by_source: pd.DataFrame) -> Iterator[Markup]:
             yield tag("p", f"and {number_of(n_more, 'more source', 'more sources')}", class_="soft")
 
 
-def _pictures(findings: pd.DataFrame, memories: pd.DataFrame) -> Markup:
-    """Draw the findings, and the store over time, in the ink of the page."""
-    drawn = [
-        inline_svg(lambda ax: plot.findings(findings, ax=ax), words="Memories by check", **_HALF),
-        inline_svg(
-            lambda ax: plot.duplicates(findings, ax=ax), words="Clusters of duplicates by size", **_HALF
-        ),
-    ]
+_CLUSTERED = ("exact_duplicate", "near_duplicate", "version")
+
+
+def _pictures(findings: pd.DataFrame, memories: pd.DataFrame, days: Mapping[str, str]) -> Markup:
+    """Draw the findings, and the store over time, in the ink of the page; no picture that would show nothing."""
+    drawn = [inline_svg(lambda ax: plot.findings(findings, ax=ax), words="Memories by check", **_HALF)]
+    if (findings["check"].isin(_CLUSTERED) & findings["group"].notna()).any():
+        words = "Clusters of duplicates by size"
+        drawn.append(inline_svg(lambda ax: plot.duplicates(findings, ax=ax), words=words, **_HALF))
     pictures = [tag("div", svg) for svg in drawn]
-    if {"created_at", "source"} <= set(memories.columns):
+    if {"created_at", "source"} <= set(memories.columns) and len({*days.values()}) > 1:
         svg = inline_svg(lambda ax: plot.timeline(memories, ax=ax), words="Memories over time", **_WHOLE)
         pictures.append(tag("div", svg, class_="wide"))
     return tag("div", *pictures, class_="pictures")
 
 
 def _section(listed: pd.DataFrame, check: str, names: _Names) -> Iterator[Markup]:
-    words = words_of(check)
+    words = check_words_of(check)
     yield tag("h2", words.title, id=check)
     yield tag("p", words.about, class_="about")
     yield _table(listed.head(MAX_ROWS), names, title=lambda finding: str(finding["kind"]).replace("_", " "))

@@ -8,12 +8,15 @@ from typing import NamedTuple
 import pandas as pd
 
 from memframe.display import format_memories, format_share
-from memframe.report.words import CHECK_WORDS, PROPOSAL_WORDS, WORST_FIRST, words_of
+from memframe.report.words import CHECK_WORDS, PROPOSAL_WORDS, WORST_FIRST, check_words_of
 
 _NAMED = ("high", "medium")
 """Severities that the verdict names; the others are in the table."""
 
-_COUNTED = ("exact_duplicate", "near_duplicate", "junk")
+_OF_NOTE = "info"
+"""Severity of what asks for nothing, such as the memory that is kept: a sentence that counts it says nothing by it."""
+
+_COUNTED = ("exact_duplicate", "near_duplicate", "version", "stale", "junk")
 """Checks whose findings weigh by their number, whatever the severity of each."""
 
 
@@ -31,7 +34,7 @@ def counts_of(findings: pd.DataFrame, by_memory: pd.DataFrame) -> list[Count]:
     """Count the memories of each check, those with the worst first; a check that is about none counts 0."""
     found = []
     for check, severities in findings.groupby("check")["severity"]:
-        by_severity = worst_of(by_memory[by_memory["check"] == check])
+        by_severity = count_by_worst(by_memory[by_memory["check"] == check])
         worst = min(severities, key=WORST_FIRST.index)
         found.append(Count(str(check), worst, sum(by_severity.values()), by_severity))
     order = [*CHECK_WORDS, *sorted(count.check for count in found if count.check not in CHECK_WORDS)]
@@ -61,10 +64,10 @@ def sources_of(memories: pd.DataFrame, by_memory: pd.DataFrame) -> pd.DataFrame:
     return counts.sort_values(order, ascending=False, kind="stable").reset_index()[columns]
 
 
-def worst_of(by_memory: pd.DataFrame) -> dict[str, int]:
+def count_by_worst(by_memory: pd.DataFrame) -> dict[str, int]:
     """Count memories by their worst severity, the worst first.
 
-    >>> worst_of(pd.DataFrame({"id": ["m1", "m1", "m2"], "severity": ["low", "high", "low"]}))
+    >>> count_by_worst(pd.DataFrame({"id": ["m1", "m1", "m2"], "severity": ["low", "high", "low"]}))
     {'high': 1, 'low': 1}
     """
     counts = by_memory["severity"].map(WORST_FIRST.index).groupby(by_memory["id"]).min().value_counts()
@@ -78,14 +81,17 @@ def verdict_of(counts: Sequence[Count], n_memories: int) -> list[str]:
     weighed = []
     for count in counts:
         named = sum(count.by_severity.get(severity, 0) for severity in _NAMED)
-        weighed.append((count, count.n_memories if count.check in _COUNTED else named))
+        is_asked = count.check in _COUNTED and count.worst != _OF_NOTE
+        weighed.append((count, count.n_memories if is_asked else named))
     sentences = []
     for count, weight in sorted(weighed, key=lambda pair: (pair[0].worst != _NAMED[0], -pair[1])):
         if weight:
-            words, n = words_of(count.check), count.n_memories
+            words, n = check_words_of(count.check), count.n_memories
             part = f" ({format_share(n, n_memories)})" if n_memories > 1 else ""
-            by_severity = ", ".join(f"{n_of:,} {severity}" for severity, n_of in count.by_severity.items())
-            detail = f": {by_severity}" if len(count.by_severity) > 1 else ""
+            graded = [
+                f"{n_of:,} {severity}" for severity, n_of in count.by_severity.items() if severity != _OF_NOTE
+            ]
+            detail = f": {', '.join(graded)}" if len(graded) > 1 else ""
             sentences.append(f"{format_memories(n)}{part} {words.one if n == 1 else words.many}{detail}.")
     return sentences or ["Only minor findings." if counts else "None of the checks found anything."]
 

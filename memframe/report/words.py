@@ -113,7 +113,7 @@ PROPOSAL_WORDS = {
 """Proposals in words, those that change most first; `none` has no words."""
 
 
-def words_of(check: str) -> CheckWords:
+def check_words_of(check: str) -> CheckWords:
     """Return the words for a check; an unknown one is called by its name."""
     name = check.replace("_", " ")
     return CHECK_WORDS.get(
@@ -140,4 +140,4 @@ def describe_times(n_times: int, n_memories: int) -> str:
 def none_found(findings: pd.DataFrame, checks: Sequence[str]) -> str:
     """List the checks without findings, which is no proof that there is nothing."""
     found = {*findings["check"]}
-    return ", ".join(words_of(check).title.lower() for check in checks if check not in found)
+    return ", ".join(check_words_of(check).title.lower() for check in checks if check not in found)

@@ -11,12 +11,12 @@ from msgspec.structs import replace
 from memframe.access import Access
 from memframe.errors import PlanError, find_nearest
 from memframe.plan import Plan, plan_changes, plan_of
-from memframe.plan.cells import normalize, read_cell
+from memframe.plan.cells import normalize_field, read_cell
 from memframe.plan.change import FIELDS, Change, Value
 from memframe.plan.current import current_of
 from memframe.plan.edited_frame import label_of
 
-EDITED = "edited in the review"
+EDITED_IN_REVIEW = "edited in the review"
 
 
 def check_fields(fields: Mapping[str, Any]) -> dict[str, Value]:
@@ -32,7 +32,7 @@ def check_fields(fields: Mapping[str, Any]) -> dict[str, Value]:
         if name not in FIELDS:
             raise PlanError(f"there is no field {name!r}: the nearest is {find_nearest(name, FIELDS)!r}")
         read = read_cell(name, cell)
-        value, error, _ = normalize(name, read.value)
+        value, error, _ = normalize_field(name, read.value)
         error = read.error or error
         if name == "content" and not value:
             error = error or "it cannot be emptied: reject the proposal, or accept the delete"
@@ -68,7 +68,7 @@ def correct_plan(
             for name, value in {**own, **fields}.items()
         }
         patch = plan_changes(access, row[["id"]].assign(**cells), on_null="null")
-    reason = "; ".join(filter(None, [known.reason if known else None, EDITED]))
+    reason = "; ".join(filter(None, [known.reason if known else None, EDITED_IN_REVIEW]))
     hidden = () if known is None else known.hidden
     edited = replace(
         patch, records=tuple(replace(change, reason=reason, hidden=hidden) for change in patch.records)

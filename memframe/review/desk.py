@@ -555,8 +555,8 @@ class Review:
                 f"pass rows of review.queue, a mask or ids of proposals, not {type(which).__name__}"
             )
         ids = list(which)
-        if odd := [one for one in ids if not isinstance(one, str)]:
-            raise PlanError(f"{odd[0]!r} is not the id of a proposal; review.queue lists them")
+        if no_ids := [one for one in ids if not isinstance(one, str)]:
+            raise PlanError(f"{no_ids[0]!r} is not the id of a proposal; review.queue lists them")
         return list({(one := self.find(text)).id: one for text in ids}.values())
 
     def _decide(
@@ -697,10 +697,10 @@ class Review:
         plan = plan_cleanup(access, audit, max_share=1.0)  # a person has decided on each
         # of a cluster that was accepted in part, a cleanup may keep another memory than the person was shown
         gone = {item.id for item in taken if item.action in LAST_EFFECTS}
-        odd = [str(one.id) for one in plan.records if one.action == "delete" and one.id not in gone]
-        return (
-            plan.leave_out(odd, reason="would delete a memory whose delete was not accepted") if odd else plan
-        )
+        not_accepted = [str(one.id) for one in plan.records if one.action == "delete" and one.id not in gone]
+        if not_accepted:
+            plan = plan.leave_out(not_accepted, reason="would delete a memory whose delete was not accepted")
+        return plan
 
     def to_html(self, path: str | PathLike[str]) -> None:
         """Write what was decided, by whom, when and why, as one page without scripts and without texts of memories.

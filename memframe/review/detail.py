@@ -20,14 +20,14 @@ from memframe.audit.text import redaction_mark
 from memframe.display import escape_invisible, number_of, printable
 from memframe.plan import Plan
 from memframe.plan.change import Value, mask
-from memframe.report.words import words_of
+from memframe.report.words import check_words_of
 from memframe.review.desk import Review
 from memframe.review.proposals import LAST_EFFECTS, Proposal
 from memframe.secret import MASK
 
 Role = Literal["goes", "stays", "changes", "about"]
 
-MAX_MEMBERS = 20
+MAX_SHOWN_MEMBERS = 20
 """Memories of a group that are shown; a group can be opened and decided one by one."""
 
 MAX_LOSSES = 5
@@ -96,7 +96,7 @@ class Detail(Struct, frozen=True):
 
 def shown_ids(one: Proposal) -> tuple[str, ...]:
     """Return the ids of the memories that are shown: first those that stay."""
-    return (*one.keeps, *one.ids)[:MAX_MEMBERS]
+    return (*one.keeps, *one.ids)[:MAX_SHOWN_MEMBERS]
 
 
 def show_proposal(review: Review, proposal: str, *, reveal: bool = False) -> Detail:
@@ -125,12 +125,14 @@ def show_proposal(review: Review, proposal: str, *, reveal: bool = False) -> Det
     if members is None:
         members = _show_memories(review, one, shown_ids(one), {} if reveal else hidden)
     names = {*one.ids}
-    said = Counter(
+    n_of_sentence = Counter(
         f"{_title_of(review, other.first.check)} ({other.first.kind}): {escape_invisible(other.first.reason)}"
         for other in review.proposals_of(names)
         if other.id != one.id and review.state(other) in ("", "later")
     )
-    others = tuple(sentence if n == 1 else f"{sentence} ({n:,} times)" for sentence, n in said.items())
+    others = tuple(
+        sentence if n == 1 else f"{sentence} ({n:,} times)" for sentence, n in n_of_sentence.items()
+    )
     targets = one.keeps if one.action in LAST_EFFECTS and one.keeps else one.ids
     fields = review.texts.fields_of(targets[0]) if len(targets) == 1 else {}
     return Detail(
@@ -142,7 +144,7 @@ def show_proposal(review: Review, proposal: str, *, reveal: bool = False) -> Det
         decision=found.decision if found else "",
         note=escape_invisible(found.note) if found else "",
         members=tuple(_join_equal(members)),
-        n_more=max(0, len(ids) - MAX_MEMBERS),
+        n_more=max(0, len(ids) - MAX_SHOWN_MEMBERS),
         losses=_list_losses(review.find_losses(one.id)),
         others=others,
         has_secrets=any(hidden.values()),
@@ -151,7 +153,7 @@ def show_proposal(review: Review, proposal: str, *, reveal: bool = False) -> Det
 
 
 def _title_of(review: Review, check: str) -> str:
-    return "Planned" if isinstance(review.origin, Plan) else words_of(check).title
+    return "Planned" if isinstance(review.origin, Plan) else check_words_of(check).title
 
 
 def _list_losses(values: Sequence[str]) -> str:
@@ -216,7 +218,7 @@ def _show_times(created_at: Value, updated_at: Value) -> Iterator[str]:
 
 
 def _show_changes(plan: Plan, one: Proposal, reveal: bool) -> Iterator[ShownMemory]:
-    for item in one.items[:MAX_MEMBERS]:
+    for item in one.items[:MAX_SHOWN_MEMBERS]:
         change = plan.records[item.row] if reveal else mask(plan.records[item.row])
         shown = []
         for name in {**change.before, **change.after}:
@@ -251,13 +253,14 @@ def _compare(text: str, other: str) -> list[Piece]:
     Piece(text='Ben likes tea', kind='moved')
     """
     found = _WORDS.findall(text)
-    mine, theirs = [_fold(word) for word, _ in found], [_fold(word) for word, _ in _WORDS.findall(other)]
-    elsewhere = {tuple(theirs[place : place + _RUN]) for place in range(len(theirs) - _RUN + 1)}
-    kinds: list[Any] = ["removed"] * len(mine)
-    for place in range(len(mine) - _RUN + 1):
-        if tuple(mine[place : place + _RUN]) in elsewhere:
+    folded = [_fold(word) for word, _ in found]
+    other_folded = [_fold(word) for word, _ in _WORDS.findall(other)]
+    elsewhere = {tuple(other_folded[place : place + _RUN]) for place in range(len(other_folded) - _RUN + 1)}
+    kinds: list[Any] = ["removed"] * len(folded)
+    for place in range(len(folded) - _RUN + 1):
+        if tuple(folded[place : place + _RUN]) in elsewhere:
             kinds[place : place + _RUN] = ["moved"] * _RUN
-    matcher = SequenceMatcher(None, mine, theirs, autojunk=len(mine) > 2_000)
+    matcher = SequenceMatcher(None, folded, other_folded, autojunk=len(folded) > 2_000)
     for start, _, n in matcher.get_matching_blocks():
         kinds[start : start + n] = ["same"] * n
     pieces = [Piece(text[: len(text) - len(text.lstrip())])] if text[:1].isspace() else []

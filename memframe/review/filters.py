@@ -16,7 +16,13 @@ from memframe.review.proposals import Proposal
 FACETS = ("decision", "check", "kind", "source", "tag", "year")
 """Properties by whose values proposals are filtered."""
 
-STATES = {"": "open", "accepted": "accepted", "edited": "edited", "rejected": "rejected", "later": "later"}
+STATE_WORDS = {
+    "": "open",
+    "accepted": "accepted",
+    "edited": "edited",
+    "rejected": "rejected",
+    "later": "later",
+}
 """Values of the facet of decisions."""
 
 Chosen = Mapping[str, Sequence[str]]
@@ -96,7 +102,7 @@ class Filters:
                 "tag": {tag for place in places for tag in columns.tag[place]},
                 "year": {columns.year[place] for place in places} - {""},
             }
-        return known | {"decision": {STATES[self._review.state(one)]}}
+        return known | {"decision": {STATE_WORDS[self._review.state(one)]}}
 
     def _has_words(self, one: Proposal, words: Iterable[str]) -> bool:
         texts = [self._columns.searched[place] for place in self._places((*one.ids, *one.keeps))]

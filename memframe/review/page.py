@@ -13,7 +13,7 @@ from memframe.audit.evidence import MASKED
 from memframe.decisions import Decision
 from memframe.display import Markup, format_time, join, number_of, table, tag
 from memframe.files import REPORT_MARK
-from memframe.report.words import words_of
+from memframe.report.words import check_words_of
 from memframe.review.proposals import ORIGIN_PLAN, Proposal
 
 MAX_DECIDED = 2_000
@@ -93,7 +93,7 @@ def _applied(decisions: Sequence[Decision]) -> Markup:
 
 
 def _name(check: str, kind: str) -> str:
-    return f"{'Planned' if check == ORIGIN_PLAN else words_of(check).title} ({kind})"
+    return f"{'Planned' if check == ORIGIN_PLAN else check_words_of(check).title} ({kind})"
 
 
 def _by(decision: Decision) -> Markup:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -122,8 +123,11 @@ class Proposal(Struct, frozen=True):
         ids = tuple(dict.fromkeys(item.id for item in acting if item.id is not None))
         own = {*ids}
         keeps = tuple(dict.fromkeys(item.keeps for item in items if item.keeps and item.keeps not in own))
-        is_merge = bool(keeps) and any(item.action == "merge" for item in items)
-        action = "merge" if is_merge else "delete" if first.action == "merge" else first.action
+        action = first.action
+        if keeps and any(item.action == "merge" for item in items):
+            action = "merge"
+        elif action == "merge":  # nothing is kept
+            action = "delete"
         return Proposal(proposal, tuple(items), ids, keeps, action)
 
     @property
@@ -205,7 +209,9 @@ def make_proposals(
     groups: defaultdict[tuple[object, ...], list[Point]] = defaultdict(list)
     for item in main:
         is_alike = item.action == "rescale"  # a scale is right or wrong for all
-        same: object = "" if is_alike else item.text if item.group is None else item.group
+        same: object = ""
+        if not is_alike:
+            same = item.text if item.group is None else item.group
         alone = item.key if item.key in apart else None
         # kinds of one cluster differ, as they say how a copy differs from its keeper
         kind = item.kind if item.group is None else ""
@@ -231,17 +237,26 @@ def effect_class(item: Point) -> str:
     return f"{item.proposed == 'review'} gone" if item.action in LAST_EFFECTS else item.action
 
 
+_Claim = Literal["goes", "stays", "other"]
+"""Claim of an item about its memory."""
+
+
+def _claim_of(item: Point) -> _Claim:
+    if item.action in LAST_EFFECTS and item.check != ORIGIN_PLAN and item.id is not None:
+        return "goes"
+    if item.action == "none" and effect_of(item.check, item.proposed) != "none":
+        return "stays"
+    return "other"
+
+
 def _join_questions(items: Sequence[Point]) -> tuple[list[Point], Mapping[int, list[Point]]]:
     """Find which item stands for all that say that a memory should go: the one that is right most often."""
     first: dict[str, Point] = {}
     besides: defaultdict[int, list[Point]] = defaultdict(list)
-    main: list[Point] = []
-    gone: list[Point] = []
-    kept: list[Point] = []
+    by_claim: defaultdict[_Claim, list[Point]] = defaultdict(list)
     for item in items:
-        is_gone = item.action in LAST_EFFECTS and item.check != ORIGIN_PLAN and item.id is not None
-        is_kept = item.action == "none" and effect_of(item.check, item.proposed) != "none"
-        (gone if is_gone else kept if is_kept else main).append(item)
+        by_claim[_claim_of(item)].append(item)
+    main, gone, kept = by_claim["other"], by_claim["goes"], by_claim["stays"]
 
     def rank(item: Point) -> tuple[float, str]:
         return -PRECISION.get((item.check, item.proposed), UNMEASURED), item.key
@@ -257,7 +272,7 @@ def _join_questions(items: Sequence[Point]) -> tuple[list[Point], Mapping[int, l
         else:
             besides[found.row].append(item)
     settles = {item.keeps: item.row for item in reversed(main) if item.kind in _REPEATS}
-    for item in kept:
+    for item in kept:  # asked together with a delete of this memory, or of a copy that it keeps
         row = first[item.id].row if item.id in first else settles.get(item.id)
         if row is None:
             main.append(item)

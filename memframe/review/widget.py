@@ -23,20 +23,20 @@ from memframe.display import escape_invisible, number_of, printable
 from memframe.errors import MemframeError, PlanError
 from memframe.plan import Plan
 from memframe.plan.change import FIELDS, Value
-from memframe.report.words import words_of
+from memframe.report.words import check_words_of
 from memframe.review.desk import Review
 from memframe.review.detail import Piece, show_proposal, shown_ids
 from memframe.review.filters import FACETS, Filters
 from memframe.review.proposals import Proposal
 from memframe.review.texts import MAX_QUEUE_CHARS
 
-MAX_CHARS = 5_000
+MAX_FIELD_CHARS = 5_000
 """Characters of a field that are shown before somebody asks for the whole."""
 
 MAX_PIECES = 5_000
 """Pieces of a field that a page draws without delay; the rest follows as one."""
 
-MAX_VALUES = 12
+MAX_FACET_VALUES = 12
 """Values of a facet that are listed, those of the most proposals first."""
 
 N_SEARCHED = 20
@@ -188,7 +188,7 @@ class Desk(AnyWidget):
         place = next(places, None)
         n_total = counts.total()
         n_decided = n_total - counts[""] - counts["later"]
-        said = [
+        by_state = [
             f"{counts[name]:,} {name}" for name in ("accepted", "edited", "rejected", "later") if counts[name]
         ]
         return {
@@ -196,7 +196,8 @@ class Desk(AnyWidget):
             "n_decided": n_decided,
             "n_shown": len(self._lists[view]),
             "place": place,
-            "progress": f"{n_decided:,} of {n_total:,} decided" + (f": {', '.join(said)}" if said else ""),
+            "progress": f"{n_decided:,} of {n_total:,} decided"
+            + (f": {', '.join(by_state)}" if by_state else ""),
             "preview": [self._preview()],
             "facets": self._facets(filter, search),
             **self._bound(None if place is None else self._lists[view][place]),
@@ -227,13 +228,13 @@ class Desk(AnyWidget):
         return {"bound": self._review.explain_bound(one.id), "offer": offer if rest else None}
 
     def _kind_of(self, check: str) -> str:
-        return "Planned" if isinstance(self._review.origin, Plan) else words_of(check).title
+        return "Planned" if isinstance(self._review.origin, Plan) else check_words_of(check).title
 
     def _facets(self, chosen: Mapping[str, list[str]], search: str) -> list[dict[str, Any]]:
         counts = self._filters.count(chosen, search)
         groups = []
         for name in FACETS:
-            most = [value for value, _ in counts[name].most_common(MAX_VALUES)]
+            most = [value for value, _ in counts[name].most_common(MAX_FACET_VALUES)]
             listed = list(dict.fromkeys([*chosen.get(name, ()), *most]))
             rows = [
                 {
@@ -296,7 +297,7 @@ class Desk(AnyWidget):
                     "role": member.role,
                     "facts": member.facts,
                     "fields": [
-                        {"name": field.name, **fold_pieces(field.pieces, None if whole else MAX_CHARS)}
+                        {"name": field.name, **fold_pieces(field.pieces, None if whole else MAX_FIELD_CHARS)}
                         for field in member.fields
                     ],
                 }
@@ -355,7 +356,8 @@ class Desk(AnyWidget):
         n_open = sum(self._review.state(one) in ("", "later") for one in self._lists[view])
         kinds = Counter((one.first.check, one.first.kind) for one in chosen)
         lines = [
-            f"{n:,} of {self._kind_of(check)} ({kind})" for (check, kind), n in kinds.most_common(MAX_VALUES)
+            f"{n:,} of {self._kind_of(check)} ({kind})"
+            for (check, kind), n in kinds.most_common(MAX_FACET_VALUES)
         ]
         if n_left := n_open - len(chosen):
             lines.append(f"{n_left:,} others stay open: {STAY_OPEN}")
@@ -416,7 +418,9 @@ def fold_pieces(pieces: Sequence[Piece], max_chars: int | None) -> dict[str, Any
 
 
 def _write(value: Value) -> str:
-    return "\n".join(value) if isinstance(value, tuple) else "" if value is None else str(value)
+    if value is None:
+        return ""
+    return "\n".join(value) if isinstance(value, tuple) else str(value)
 
 
 def _read(name: str, text: str) -> Value:

@@ -35,7 +35,7 @@ from memframe.service.store.accounts import StoredRequest
 from memframe.service.store.activity import AccessKind
 from memframe.service.store.batching import WakeUps
 from memframe.service.store.listing import MemoryFilter
-from memframe.service.store.memories import RESTORABLE, IdempotentRequest, Memories, wrong_memory_key
+from memframe.service.store.memories import RESTORABLE, IdempotentRequest, Memories, wrong_key_error
 from memframe.service.throttle import BoundedPool, address_of
 from memframe.service.tokens import Bearer, BearerTokens, bad_token, secret_hash
 from memframe.service.validation import check_text, invalid
@@ -108,7 +108,7 @@ def deployment_of(request: ApiRequest) -> Deployment:
     return deployment
 
 
-def decode(kind: type[Body], request: ApiRequest, body: bytes) -> Body:
+def decode_body(kind: type[Body], request: ApiRequest, body: bytes) -> Body:
     """Decode a JSON body with strict types; `InvalidError` says what is wrong and where."""
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().casefold()
     if media_type and media_type != "application/json" and not media_type.endswith("+json"):
@@ -155,7 +155,7 @@ def answer(body: Struct, status: int = 200, *, headers: Mapping[str, str] | None
 def issue_token(request: ApiRequest, body: RawBody) -> Response[bytes]:
     """Exchange an API key for a bearer token."""
     deployment, address = deployment_of(request), address_of(request)
-    asked = decode(wire.TokenRequest, request, body)
+    asked = decode_body(wire.TokenRequest, request, body)
     key_hash = secret_hash(asked.api_key)
     deployment.count_token_call(address, key_hash)
     developer = deployment.store.accounts.developer(api_key_hash=key_hash)
@@ -174,13 +174,13 @@ def create_request(request: ApiRequest, body: RawBody) -> Response[bytes]:
     """Ask a user for access to the memories."""
     call = Call(request)
     developer_id = call.check_account()
-    asked = decode(wire.AccessRequestCreate, request, body)
+    asked = decode_body(wire.AccessRequestCreate, request, body)
     reason = check_text(asked.reason, "reason", max_chars=validation.MAX_REASON_CHARS)
     user_id = call.store.accounts.connected_user(
         developer_id=developer_id, memory_key_hash=secret_hash(asked.memory_key)
     )
     if user_id is None:
-        raise wrong_memory_key()
+        raise wrong_key_error()
     stored = call.store.requests.add(developer_id=developer_id, user_id=user_id, reason=reason)
     return answer(_to_wire(call, stored), status=201)
 
@@ -305,7 +305,7 @@ async def create_memory(request: ApiRequest, body: RawBody) -> Response[bytes]:
     With ``Restores`` it is a deleted one, with its id and times where its tombstone is kept.
     """
     call = Call(request)
-    new = decode(wire.MemoryCreate, request, body)
+    new = decode_body(wire.MemoryCreate, request, body)
     fields, tag_names = validation.check_columns(new), _tag_names(new) or ()
     content = check_text(new.content, "content")
     attempt, restores = _idempotent_request(call, body), request.headers.get(wire.RESTORES)
@@ -324,7 +324,7 @@ async def create_memory(request: ApiRequest, body: RawBody) -> Response[bytes]:
 async def update_memory(request: ApiRequest, memory_id: FromPath[str], body: RawBody) -> Response[bytes]:
     """Change the fields of a memory that are sent."""
     call = Call(request)
-    sent = decode(wire.MemoryPatch, request, body)
+    sent = decode_body(wire.MemoryPatch, request, body)
     fields, tag_names = validation.check_columns(sent), _tag_names(sent)
     content = None if sent.content is UNSET else check_text(sent.content, "content")
     check_text(memory_id, "the memory id")

@@ -22,7 +22,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from memframe.service.http_errors import CLOSED_POLICY, PROBLEM_TYPE, problem_body, protective_headers
 from memframe.service.throttle import group_address
 
-HEAD_BYTES = 65_536
+MAX_REQUEST_HEAD_BYTES = 65_536
 """Most bytes of request line and headers together; also of trailers, and of the extension of a chunk."""
 
 REFUSAL_CODES = {
@@ -48,7 +48,7 @@ ANSWER_TIMEOUT_S = 30
 MIN_ANSWER_BYTES_PER_S = 1000
 """A client that takes less than that for so long is disconnected."""
 
-LOOK_EVERY_S = 5
+CHECK_EVERY_S = 5
 """Between two looks at a connection: one timer for each request would cost more."""
 
 
@@ -111,14 +111,14 @@ class StallWatch:
         self._stalled_s = 0.0
 
     def has_stalled(self, unsent_bytes: int) -> bool:
-        """Compare with the bytes that were unsent `LOOK_EVERY_S` ago; True after `ANSWER_TIMEOUT_S` of hardly any.
+        """Compare with the bytes that were unsent `CHECK_EVERY_S` ago; True after `ANSWER_TIMEOUT_S` of hardly any.
 
         More unsent bytes than before are a sign of a client that takes them, too: a streamed answer is written only
         after most of what was written before has been sent.
         """
         change, self.unsent_bytes = abs(self.unsent_bytes - unsent_bytes), unsent_bytes
-        is_taking = unsent_bytes == 0 or change >= MIN_ANSWER_BYTES_PER_S * LOOK_EVERY_S
-        self._stalled_s = 0.0 if is_taking else self._stalled_s + LOOK_EVERY_S
+        is_taking = unsent_bytes == 0 or change >= MIN_ANSWER_BYTES_PER_S * CHECK_EVERY_S
+        self._stalled_s = 0.0 if is_taking else self._stalled_s + CHECK_EVERY_S
         return self._stalled_s > ANSWER_TIMEOUT_S
 
 
@@ -152,7 +152,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._uncounted_bytes = 0  # received since a header, chunk or body was last complete
         self._stall_watch = StallWatch()
         self._deadline: float | None = self.loop.time() + HEAD_TIMEOUT_S
-        self._timer = self.loop.call_later(LOOK_EVERY_S, self._look)
+        self._timer = self.loop.call_later(CHECK_EVERY_S, self._look)
         self._address = self.client[0] if self.client else ""
         if not self._bounds.open(self._address):
             self._refuse(503, "Your address has too many connections; close some.", b"retry-after: 5\r\n")
@@ -170,7 +170,7 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         self._uncounted_bytes += len(data)
         super().data_received(data)
-        if self._uncounted_bytes > HEAD_BYTES and not self.transport.is_closing():
+        if self._uncounted_bytes > MAX_REQUEST_HEAD_BYTES and not self.transport.is_closing():
             self._refuse_head()
 
     def on_message_begin(self) -> None:
@@ -225,7 +225,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         """Refuse a request at which the parser or a bound stopped."""
-        if self._head_bytes > HEAD_BYTES:
+        if self._head_bytes > MAX_REQUEST_HEAD_BYTES:
             self._refuse_head()
         else:
             self._refuse(400, msg)
@@ -238,11 +238,14 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _count(self, n_bytes: int) -> None:
         self._head_bytes += n_bytes
-        if self._head_bytes > HEAD_BYTES:
+        if self._head_bytes > MAX_REQUEST_HEAD_BYTES:
             raise ValueError  # the parser stops, and asks for `send_400_response`
 
     def _refuse_head(self) -> None:
-        self._refuse(431, f"The request target and headers are longer than {HEAD_BYTES:,} bytes; send fewer.")
+        self._refuse(
+            431,
+            f"The request target and headers are longer than {MAX_REQUEST_HEAD_BYTES:,} bytes; send fewer.",
+        )
 
     def _refuse(self, status: int, message: str, header: bytes = b"") -> None:
         """Answer once, unless an earlier answer is being sent, and close.
@@ -268,7 +271,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _look(self) -> None:
         """Close the connection after its deadline."""
-        self._timer = self.loop.call_later(LOOK_EVERY_S, self._look)
+        self._timer = self.loop.call_later(CHECK_EVERY_S, self._look)
         has_stalled = self._stall_watch.has_stalled(self.transport.get_write_buffer_size())
         if has_stalled or (self._refused and not self._stall_watch.unsent_bytes):
             self.transport.abort()

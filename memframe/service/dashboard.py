@@ -111,7 +111,7 @@ def show_dashboard(visit: NamedDependency[Visit]) -> Response[Any]:
 
 
 @post("/dashboard/requests/{request_id:str}", sync_to_thread=True)
-def decide(visit: NamedDependency[Visit], request_id: FromPath[str], body: RawBody) -> Response[Any]:
+def decide_request(visit: NamedDependency[Visit], request_id: FromPath[str], body: RawBody) -> Response[Any]:
     form, user = visit.read_form(body), visit.require_user()
     try:
         status = msgspec.convert(form.get("status"), RequestStatus)
@@ -241,11 +241,11 @@ def _authorize_address(query: bytes) -> str:
 
 
 def _answer_bad_link(request: WebRequest, refused: InvalidClientLink) -> Response[Any]:
-    return Visit(request).page("bad_link.html", status=400, said=str(refused))
+    return Visit(request).page("bad_link.html", status=400, message=str(refused))
 
 
 ROUTES = [
-    show_start, show_sign_in, sign_in, sign_out, show_dashboard, decide, disconnect, show_password_form,
+    show_start, show_sign_in, sign_in, sign_out, show_dashboard, decide_request, disconnect, show_password_form,
     change_password, serve_file, ask_consent, take_consent, exchange_code, describe_server, *PERSON_ROUTES,
 ]  # fmt: skip
 

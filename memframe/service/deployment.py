@@ -29,7 +29,7 @@ from memframe.files import atomic_folder, is_open_to_others
 from memframe.secret import Secret
 from memframe.service import validation
 from memframe.service.clock import Clock, format_instant, utc_now
-from memframe.service.keys import KEY_FILE, MasterKey, load_next_key
+from memframe.service.keys import MASTER_KEY_FILE, MasterKey, load_next_key
 from memframe.service.logs import log_event
 from memframe.service.store import Store, bind_to_key, is_bound
 from memframe.service.store.accounts import Developer, User
@@ -305,7 +305,7 @@ class Deployment:
             if found != "ok":
                 raise ConfigError(f"the copy of {source} is damaged: {found}; look at the disk")
             if with_key:
-                self.master_key.save(filling / KEY_FILE)
+                self.master_key.save(filling / MASTER_KEY_FILE)
         return sorted(folder.iterdir())
 
     def close(self) -> None:
@@ -329,7 +329,7 @@ class ServiceConfig(NamedTuple):
     @property
     def master_key_file(self) -> Path:
         """Path of the master key file."""
-        return self.key_file or self.folder / KEY_FILE
+        return self.key_file or self.folder / MASTER_KEY_FILE
 
     def open(self, *, may_create: bool = False, **options: Any) -> Deployment:
         """Open the service, and make it if there is none and `may_create`; `options` are those of `Deployment`.

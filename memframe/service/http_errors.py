@@ -103,8 +103,8 @@ class DatabaseErrorLog:
             if self._logged_at is not None and now - self._logged_at < DATABASE_LOG_INTERVAL:
                 return
             n_refused, self._n_refused, self._logged_at = self._n_refused, 0, now
-        said = (self._database, cause_of(error), n_refused)
-        _log.error("%s cannot be used: %s; calls answered 503: %d", *said)
+        log_fields = (self._database, cause_of(error), n_refused)
+        _log.error("%s cannot be used: %s; calls answered 503: %d", *log_fields)
 
 
 def complete_allow(headers: Mapping[str, str] | None) -> dict[str, str]:

@@ -35,7 +35,7 @@ from memframe.wire import MAX_SCORES
 IMPORT_BATCH = 500
 """Rows of a transaction, after which other writers have their turn."""
 
-Moment = Annotated[datetime, Meta(tz=True)]
+ZonedTime = Annotated[datetime, Meta(tz=True)]
 """A time with a zone."""
 
 
@@ -45,8 +45,8 @@ class ForeignRecord(Struct, frozen=True, kw_only=True):
     content: str
     origin_id: str | None = None
     tags: tuple[str, ...] | None = None
-    created_at: Moment | None = None
-    updated_at: Moment | None = None
+    created_at: ZonedTime | None = None
+    updated_at: ZonedTime | None = None
 
 
 ForeignMemory = msgspec.defstruct(
@@ -69,8 +69,8 @@ class ForeignTag(Struct, frozen=True, kw_only=True):
     color: str | None = None
     description: str | None = None
     is_enabled: bool = True
-    created_at: Moment | None = None
-    updated_at: Moment | None = None
+    created_at: ZonedTime | None = None
+    updated_at: ZonedTime | None = None
 
 
 def import_memories(
@@ -81,16 +81,16 @@ def import_memories(
     Fields that `ForeignMemory` and `ForeignTag` have not are ignored, as are ``id`` and ``user_id``. A time that is
     missing is now; what is missing in a frame (None, NaN, NaT, NA) is missing.
     """
-    with deployment.store.transaction_of(user_id) as mine:
+    with deployment.store.transaction_of(user_id) as user_store:
         for name, record in _iter_records(tags, "tag"):
             with _name_errors(name):
                 tag = msgspec.convert(record, ForeignTag, from_attributes=True)
                 (tag_name,) = validation.check_tag_names([tag.name])
                 described = {"color": tag.color or TAG_COLOR, "description": tag.description or ""}
                 times = _format_times(tag, deployment.now())
-                mine.add_tag(name=tag_name, is_enabled=tag.is_enabled, **described, **times)
+                user_store.add_tag(name=tag_name, is_enabled=tag.is_enabled, **described, **times)
         for row in _check_memories(deployment, user_id, _iter_records(memories, "memory")):
-            mine.add({**row.columns, "content": mine.key.envelope.seal(row.content)}, row.tags)
+            user_store.add({**row.columns, "content": user_store.key.envelope.seal(row.content)}, row.tags)
 
 
 class CheckedMemory(NamedTuple):
@@ -203,8 +203,8 @@ def run_import(
     rows = list(_check_memories(deployment, user_id, records))
     digests = "".join(sorted({row.digest for row in rows}))
     file_digest = deployment.master_key.digest("imports", digests.encode())
-    with deployment.store.transaction_of(user_id) as mine:
-        known = {digest for (digest,) in mine.queries.rows(_DIGESTS, user_id=mine.user_id)}
+    with deployment.store.transaction_of(user_id) as user_store:
+        known = {digest for (digest,) in user_store.queries.rows(_DIGESTS, user_id=user_store.user_id)}
         first_of = {row.digest: number for number, row in reversed([*enumerate(rows)])}
         chosen = sorted(number for digest, number in first_of.items() if digest not in known)
         new = [rows[number] for number in chosen]
@@ -221,17 +221,17 @@ def run_import(
         if not (new and applies):
             return preview
         this = {"user_id": user_id, "file_digest": file_digest}
-        if (broken_off := mine.queries.row(_UNFINISHED, **this)) is not None:
+        if (broken_off := user_store.queries.row(_UNFINISHED, **this)) is not None:
             import_id = str(broken_off[0])
         else:
-            import_id, started_at = str(uuid4()), format_instant(mine.now)
-            mine.queries.run(_BEGIN, id=import_id, **this, started_at=started_at, finished_at=None)
+            import_id, started_at = str(uuid4()), format_instant(user_store.now)
+            user_store.queries.run(_BEGIN, id=import_id, **this, started_at=started_at, finished_at=None)
     n_created = 0
     for first in range(0, len(new), IMPORT_BATCH):
-        with deployment.store.transaction_of(user_id) as mine:
-            n_created += _import_batch(mine, import_id, new[first : first + IMPORT_BATCH])
-    with deployment.store.transaction_of(user_id) as mine:
-        mine.queries.run(_FINISH, import_id=import_id, now=format_instant(mine.now))
+        with deployment.store.transaction_of(user_id) as user_store:
+            n_created += _import_batch(user_store, import_id, new[first : first + IMPORT_BATCH])
+    with deployment.store.transaction_of(user_id) as user_store:
+        user_store.queries.run(_FINISH, import_id=import_id, now=format_instant(user_store.now))
     log_event("memories imported", user_id=user_id, import_id=import_id)
     n_meanwhile = len(new) - n_created
     return replace(preview, id=import_id, n_new=n_created, n_known=preview.n_known + n_meanwhile)
@@ -262,15 +262,17 @@ def _count_not_stored(records: Iterable[object]) -> dict[str, int]:
     return dict(counts.most_common())
 
 
-def _import_batch(mine: Memories, import_id: str, batch: Iterable[CheckedMemory]) -> int:
+def _import_batch(user_store: Memories, import_id: str, batch: Iterable[CheckedMemory]) -> int:
     """Create memories; return the number of those that no other process has imported meanwhile."""
     number = 0
     for row in batch:
-        this = {"user_id": mine.user_id, "digest": row.digest}
-        if mine.queries.row(_FIND_ROW, **this) is None:
-            new = mine.add({**row.columns, "content": mine.key.envelope.seal(row.content)}, row.tags)
+        this = {"user_id": user_store.user_id, "digest": row.digest}
+        if user_store.queries.row(_FIND_ROW, **this) is None:
+            new = user_store.add(
+                {**row.columns, "content": user_store.key.envelope.seal(row.content)}, row.tags
+            )
             created = {"memory_id": new.id, "updated_at": str(new.updated_at)}
-            mine.queries.run(_ADD_ROW, **this, **created, import_id=import_id)
+            user_store.queries.run(_ADD_ROW, **this, **created, import_id=import_id)
             number += 1
     return number
 
@@ -294,31 +296,31 @@ def undo_import(deployment: Deployment, run: StoredImport) -> UndoneImport:
     those that are left, and calling it again deletes them.
     """
     this = {"user_id": run.user_id, "import_id": run.id}
-    with deployment.store.snapshot_of(run.user_id) as mine:
-        rows = mine.queries.rows(_ROWS_OF_RUN, **this)
+    with deployment.store.snapshot_of(run.user_id) as user_store:
+        rows = user_store.queries.rows(_ROWS_OF_RUN, **this)
     numbers: Counter[str] = Counter()
     for first in range(0, len(rows), IMPORT_BATCH):
-        with deployment.store.transaction_of(run.user_id) as mine:
-            numbers.update(_undo_row(mine, *row) for row in rows[first : first + IMPORT_BATCH])
-    with deployment.store.transaction_of(run.user_id) as mine:
-        if mine.queries.row(_ROW_OF_RUN, import_id=run.id) is None:
-            mine.queries.run(_FORGET_RUN, import_id=run.id)
+        with deployment.store.transaction_of(run.user_id) as user_store:
+            numbers.update(_undo_row(user_store, *row) for row in rows[first : first + IMPORT_BATCH])
+    with deployment.store.transaction_of(run.user_id) as user_store:
+        if user_store.queries.row(_ROW_OF_RUN, import_id=run.id) is None:
+            user_store.queries.run(_FORGET_RUN, import_id=run.id)
     log_event("import undone", **this)
     return UndoneImport(run.id, *(numbers[name] for name in ("deleted", "changed", "gone")))
 
 
-def _undo_row(mine: Memories, digest: str, memory_id: str, imported_at: str) -> str:
+def _undo_row(user_store: Memories, digest: str, memory_id: str, imported_at: str) -> str:
     """Delete one imported memory unless it was changed, and forget its import; return what became of it."""
     try:
-        is_changed = mine.get(memory_id).updated_at != imported_at
+        is_changed = user_store.get(memory_id).updated_at != imported_at
     except NotFoundError:
         outcome = "gone"
     else:
         if is_changed:
             return "changed"
-        mine.delete(memory_id)
+        user_store.delete(memory_id)
         outcome = "deleted"
-    mine.queries.run(_FORGET_ROW, user_id=mine.user_id, digest=digest)
+    user_store.queries.run(_FORGET_ROW, user_id=user_store.user_id, digest=digest)
     return outcome
 
 

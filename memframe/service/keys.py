@@ -31,7 +31,7 @@ from memframe.files import atomic_file, is_open_to_others
 from memframe.secret import Secret
 from memframe.service.tokens import CURSOR_KEY_BYTES, CursorCipher
 
-KEY_FILE = "master.key"
+MASTER_KEY_FILE = "master.key"
 
 SEALED_SPELLING = re.compile(r"[A-Za-z0-9+/=_:.-]+", re.ASCII)
 """Characters of `KNOWN_LAYOUTS`: a text with any other, such as a blank, is plain for certain."""

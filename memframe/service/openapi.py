@@ -59,7 +59,7 @@ USER_ID = _parameter("user_id", "The user whose memories these are.", **_TEXT, m
 CURSOR = _parameter("cursor", "next_cursor of the previous page.", type="string")
 _SCORES: dict[str, Any] = {"type": "number", "minimum": 0, "maximum": validation.MAX_IMPORTANCE_FILTER}
 _SEARCHED = f"{', '.join(TEXT_FIELDS[:-1])} or {TEXT_FIELDS[-1]}"
-LISTING = (
+LISTING_PARAMETERS = (
     USER_ID,
     _parameter("tags", "Tag names separated by commas; a memory with any of them is listed.", **_TEXT),
     _parameter("searchQuery", f"Text to find in {_SEARCHED}, ignoring case.", **_TEXT),
@@ -87,7 +87,7 @@ CREATE_HEADERS = (
         type="string",
     ),
 )
-RESTORE_DAYS = {
+RESTORE_DAYS_HEADER = {
     wire.RESTORE_DAYS: {
         "description": f"For how many days a deleted memory can be restored, by {wire.RESTORES}. "
         "Not part of the specification.",
@@ -118,8 +118,8 @@ OPERATIONS = list(starmap(ApiOperation, (
     (wire.CREATE_REQUEST, "createAccessRequest", _REQUEST, (*_READ, 409, *_BODY), _ASKED, (), {}, 201),
     (wire.LIST_REQUESTS, "listAccessRequests", wire.AccessRequestList, (400, 401), None, REQUEST_LISTING),
     (wire.GET_REQUEST, "getAccessRequest", _REQUEST, _ONE),
-    (wire.GET_CREDENTIALS, "getCredentials", wire.Credentials, _ONE, None, (), RESTORE_DAYS),
-    (wire.LIST_MEMORIES, "listMemoryBlobs", wire.MemoryPage, (*_READ, 429), None, LISTING),
+    (wire.GET_CREDENTIALS, "getCredentials", wire.Credentials, _ONE, None, (), RESTORE_DAYS_HEADER),
+    (wire.LIST_MEMORIES, "listMemoryBlobs", wire.MemoryPage, (*_READ, 429), None, LISTING_PARAMETERS),
     (wire.GET_MEMORY, "getMemoryBlob", wire.MemoryBlob, _ONE, None, (USER_ID,)),
     (wire.CREATE_MEMORY, "createMemoryBlob", _MEMORY, (*_READ, 409, *_BODY, 422), _NEW, CREATE_HEADERS, {}, 201),
     (wire.UPDATE_MEMORY, "updateMemoryBlob", _MEMORY, (*_ONE, 409, *_BODY), _PATCHED),
@@ -147,7 +147,7 @@ NULLABLE = {"next_cursor", *(field.name for field in MEMORY_FIELDS if field.is_o
 NEVER_SENT = {"type"}
 """Fields of answers that only other services send."""
 
-FORMATS: dict[str, dict[str, str]] = {
+STRING_FORMATS: dict[str, dict[str, str]] = {
     "user_id": {"format": "uuid"},
     **dict.fromkeys(("created_at", "updated_at", "createdAt", "updatedAt", "expires_at"), _TIME),
 }
@@ -238,7 +238,7 @@ def _schemas() -> dict[str, Any]:
             described.pop("default", None)
             if field not in NULLABLE:
                 described.update(next(iter(described.pop("anyOf", [{}]))))
-            described.update(FORMATS.get(field, {}))
+            described.update(STRING_FORMATS.get(field, {}))
         schema["required"] = [field for field in fields if field not in NEVER_SENT]
     return schemas
 

@@ -97,10 +97,10 @@ def harmless(text: str) -> str:
     )
 
 
-def format_time(at: datetime | str) -> Markup:
+def time_html(at: datetime | str) -> Markup:
     """Format a time, or the text of one as it is stored, for people and programs, in UTC.
 
-    >>> print(format_time(datetime(2026, 3, 9, 14, 5, tzinfo=UTC)))
+    >>> print(time_html(datetime(2026, 3, 9, 14, 5, tzinfo=UTC)))
     <time datetime="2026-03-09T14:05:00Z">9 March 2026, 14:05 UTC</time>
     """
     utc = (parse_instant(at) if isinstance(at, str) else at).astimezone(UTC)
@@ -115,7 +115,7 @@ _templates = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_templates.filters |= {"harmless": harmless, "moment": format_time}
+_templates.filters |= {"harmless": harmless, "moment": time_html}
 
 
 def page_headers(*, form_target: str | None = None) -> dict[str, str]:
@@ -271,7 +271,7 @@ class Visit:
     def notice(self, status: int, message: str) -> Response[str]:
         """Render a page that says why something was refused."""
         heading = _HEADINGS.get(status, _HEADINGS[400])
-        return self.page("notice.html", status=status, heading=heading, said=as_sentence(message))
+        return self.page("notice.html", status=status, heading=heading, message=as_sentence(message))
 
     def _cookies(self) -> list[Cookie]:
         return [self._cookie(self.site.cookie_name, self._token.reveal())] if self._is_new else []

@@ -82,8 +82,8 @@ def _label(memory: OwnMemory, fields: Iterable[MemoryField]) -> Iterator[tuple[s
     return ((field.label, getattr(memory, field.name)) for field in fields)
 
 
-def _open(mine: Memories, memories: list[MemoryBlob]) -> list[OwnMemory]:
-    opened = zip(memories, mine.open_contents(memories), strict=True)
+def _open(user_store: Memories, memories: list[MemoryBlob]) -> list[OwnMemory]:
+    opened = zip(memories, user_store.open_contents(memories), strict=True)
     return [OwnMemory(**structs.asdict(memory) | {"content": content}) for memory, content in opened]
 
 
@@ -100,9 +100,9 @@ async def show_memories(visit: NamedDependency[Visit]) -> Response[Any]:
 def _memories_page(visit: Visit, user: User) -> Response[Any]:
     words, tag = (check_text(visit.asked.get(name, ""), "the search").strip() for name in ("q", "tag"))
     chosen = MemoryFilter(user.id, (tag,) if tag else (), words.casefold(), newest_first=True)
-    with visit.store.snapshot_of(user.id) as mine:
-        page = mine.page(chosen, cursor=visit.asked.get("after"), limit=MEMORIES_PER_PAGE)
-        memories, total = _open(mine, page.memory_blobs), mine.count()
+    with visit.store.snapshot_of(user.id) as user_store:
+        page = user_store.page(chosen, cursor=visit.asked.get("after"), limit=MEMORIES_PER_PAGE)
+        memories, total = _open(user_store, page.memory_blobs), user_store.count()
     kept = {name: value for name, value in (("q", words), ("tag", tag)) if value}
     further = urlencode({**kept, "after": page.next_cursor}) if page.next_cursor else None
     return visit.page(
@@ -121,17 +121,19 @@ def _memories_page(visit: Visit, user: User) -> Response[Any]:
 def ask_deletion(visit: NamedDependency[Visit], memory_id: FromPath[str]) -> Response[Any]:
     """Show a memory, and ask whether it shall be deleted."""
     user = visit.require_user(then=MEMORIES_PAGE)
-    with visit.store.snapshot_of(user.id) as mine:
-        (memory,) = _open(mine, [mine.get(check_text(memory_id, "the memory id"))])
+    with visit.store.snapshot_of(user.id) as user_store:
+        (memory,) = _open(user_store, [user_store.get(check_text(memory_id, "the memory id"))])
     return visit.page("delete_memory.html", memory=memory)
 
 
 @post(f"{MEMORIES_PAGE}/{{memory_id:str}}/delete", sync_to_thread=True)
-def delete_memory(visit: NamedDependency[Visit], memory_id: FromPath[str], body: RawBody) -> Response[Any]:
+def delete_own_memory(
+    visit: NamedDependency[Visit], memory_id: FromPath[str], body: RawBody
+) -> Response[Any]:
     _, user = visit.read_form(body), visit.require_user()
     check_text(memory_id, "the memory id")
-    with visit.store.transaction_of(user.id) as mine:
-        mine.delete(memory_id)
+    with visit.store.transaction_of(user.id) as user_store:
+        user_store.delete(memory_id)
     log_event("memory deleted by its user", user_id=user.id, address=visit.address)
     return visit.redirect(MEMORIES_PAGE)
 
@@ -149,10 +151,10 @@ def delete_memories(visit: NamedDependency[Visit], body: RawBody) -> Response[An
     typed = re.sub(r"[\s,.]", "", form.get("number", ""))
     if not (typed.isascii() and typed.isdecimal() and len(typed) < 20):
         return _delete_all_page(visit, "Type the number of your memories.")
-    with visit.store.transaction_of(user.id) as mine:
-        is_right = mine.count() == int(typed)
+    with visit.store.transaction_of(user.id) as user_store:
+        is_right = user_store.count() == int(typed)
         if is_right:
-            mine.delete_all()
+            user_store.delete_all()
     if not is_right:
         refusal = "That is not the number of your memories; it may have changed in the meantime. "
         return _delete_all_page(visit, f"{refusal}Nothing was deleted.")
@@ -165,16 +167,16 @@ def _delete_all_page(visit: Visit, refusal: str | None = None) -> Response[Any]:
 
 
 def _count(visit: Visit, *, then: str) -> int:
-    with visit.store.snapshot_of(visit.require_user(then=then).id) as mine:
-        number: int = mine.count()
+    with visit.store.snapshot_of(visit.require_user(then=then).id) as user_store:
+        number: int = user_store.count()
         return number
 
 
 @get(TAGS_PAGE, sync_to_thread=True)
 def show_tags(visit: NamedDependency[Visit]) -> Response[Any]:
     user, number = visit.require_user(then=TAGS_PAGE), _page_number(visit)
-    with visit.store.snapshot_of(user.id) as mine:
-        tags = mine.all_tags()
+    with visit.store.snapshot_of(user.id) as user_store:
+        tags = user_store.all_tags()
     some = tags[(number - 1) * TAGS_PER_PAGE : number * TAGS_PER_PAGE]
     has_more = len(tags) > number * TAGS_PER_PAGE
     return visit.page("tags.html", tags=some, total=len(tags), number=number, has_more=has_more)
@@ -258,8 +260,8 @@ async def download(visit: NamedDependency[Visit]) -> Response[Any]:
 def export_json(deployment: Deployment, user: User) -> Iterator[bytes]:
     """Yield a JSON document with all memories and tags, a page at a time."""
     head = {"user_id": user.id, "email": user.email, "exported_at": format_instant(deployment.now())}
-    with deployment.store.snapshot_of(user.id) as mine:
-        tags = mine.all_tags()
+    with deployment.store.snapshot_of(user.id) as user_store:
+        tags = user_store.all_tags()
     yield msgspec.json.encode({**head, "tags": tags})[:-1] + b',"memories":['
     separator = b"\n"
     for memories in _pages_of_all(deployment, user.id):
@@ -291,9 +293,11 @@ MEDIA_TYPES = {".json": "application/json", ".md": "text/markdown; charset=utf-8
 def _pages_of_all(deployment: Deployment, user_id: str) -> Iterator[list[OwnMemory]]:
     cursor: str | None = ""  # of the first page
     while cursor is not None:
-        with deployment.store.snapshot_of(user_id) as mine:
-            page = mine.page(MemoryFilter(user_id), cursor=cursor, limit=EXPORT_BATCH, max_bytes=EXPORT_BYTES)
-            memories, cursor = _open(mine, page.memory_blobs), page.next_cursor
+        with deployment.store.snapshot_of(user_id) as user_store:
+            page = user_store.page(
+                MemoryFilter(user_id), cursor=cursor, limit=EXPORT_BATCH, max_bytes=EXPORT_BYTES
+            )
+            memories, cursor = _open(user_store, page.memory_blobs), page.next_cursor
         del page
         if memories:
             yield memories
@@ -328,6 +332,6 @@ def _escape(text: str) -> str:
 
 
 PERSON_ROUTES = [
-    show_memories, download, ask_deletion, delete_memory, ask_deletion_of_all, delete_memories,
+    show_memories, download, ask_deletion, delete_own_memory, ask_deletion_of_all, delete_memories,
     show_tags, show_activity, show_account, ask_erasure, erase_account,
 ]  # fmt: skip

@@ -97,7 +97,7 @@ FailureKind = Literal[
     "fault",
 ]
 
-TEXTS: Mapping[FailureKind, tuple[str, str]] = {
+FAILURE_WORDS: Mapping[FailureKind, tuple[str, str]] = {
     "refused_key": (
         "The service does not accept this API key.",
         "Check it where it was issued, and that it belongs to this address; then try again.",
@@ -197,7 +197,7 @@ def describe_failure(step: SignInStep, error: BaseException, *, memory_key_is_ol
     'The user chose not to allow the connection. Nothing was shared.'
     """
     kind = "refused_memory_key" if memory_key_is_old else _kind_of(step, error)
-    text, next_step = TEXTS.get(kind) or _message_of(error)
+    text, next_step = FAILURE_WORDS.get(kind) or _message_of(error)
     wait_s = getattr(error, "retry_after_s", None)
     if kind == "busy" and wait_s:
         next_step = f"Try again in {wait_s:.0f} s."

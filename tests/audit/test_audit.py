@@ -216,6 +216,22 @@ def test_every_output_gives_the_same_number_of_memories_for_a_check(audit, files
     assert dict(zip(bars, drawn, strict=True)) == n_of
 
 
+def test_a_report_says_and_draws_what_is_to_be_decided_alone(tmp_path):
+    texts = ["Call the vet on Friday.", "Ada lives in Leeds.", "Ada no longer lives in Leeds.", "Likes tea."]
+    days = pd.to_datetime(["2026-03-02", "2026-03-02", "2026-03-05", "2026-03-05"], utc=True)
+    frame = pd.DataFrame({"id": ["a", "b", "c", "d"], "content": texts}, columns=list(MEMORY_KINDS))
+    frame = frame.assign(created_at=days, updated_at=days)
+    audit = mf.audit_memories(frame, now=pd.Timestamp("2026-11-01", tz="UTC"))
+    assert audit.verdict == [
+        "2 memories (50 %) have older or newer versions.",
+        "1 memory (25 %) may be out of date.",
+    ]
+    alone = mf.audit_memories(frame.iloc[:1], now=pd.Timestamp("2026-11-01", tz="UTC"))
+    for one, n_pictures in ((audit, 3), (alone, 1)):
+        one.to_html(tmp_path / f"{n_pictures}.html")
+        assert (tmp_path / f"{n_pictures}.html").read_text("utf-8").count("<svg") == n_pictures
+
+
 def test_severities_count_each_memory_once(audit):
     worst = audit.findings["severity"].map(SEVERITIES.index).groupby(audit.findings["id"]).max()
     expected = ", ".join(

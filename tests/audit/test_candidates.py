@@ -6,7 +6,7 @@ import pytest
 import memframe as mf
 from benchmarks.pairs.corpus import frame_of
 from benchmarks.pairs.updates import updates
-from memframe.audit.candidates import find_candidates, nearest_older
+from memframe.audit.candidates import _order, find_candidates, nearest_older
 from memframe.audit.text import text_column
 from memframe.audit.tokenize import words_of
 
@@ -77,3 +77,9 @@ def test_few_memories_have_no_candidates(texts):
     found = find_candidates(frame_of(texts), embed=embed)
     assert [*found.columns] == ["newer", "older", "rank", "score", "cue"]
     assert found.empty
+
+
+@pytest.mark.parametrize("highest", [3, 2**40])  # two keys of 40 bits have no room in one number
+def test_rows_are_in_the_order_of_their_keys_however_large_these_are(highest):
+    keys = np.random.default_rng(2).integers(0, highest, (2, 500))
+    assert _order(*keys).tolist() == np.lexsort(keys[::-1]).tolist()

@@ -14,7 +14,7 @@ import memframe as mf
 from benchmarks.pairs.corpus import frame_of
 from memframe.audit import Answer, Question
 from memframe.audit.evidence import Masks
-from memframe.audit.judge import BATCH, LEAST_RIGHT, VERDICTS, control_questions
+from memframe.audit.judge import LEAST_RIGHT, QUESTIONS_AT_ONCE, VERDICTS, control_questions
 from memframe.audit.text import with_all_columns
 from tests.audit import corpora
 from tests.canaries import stands
@@ -155,7 +155,7 @@ def test_a_batch_is_of_one_kind_with_numbers_from_one():
     )
     for batch in batches:
         assert len({question.kind for question in batch}) == 1
-        assert len(batch) <= BATCH
+        assert len(batch) <= QUESTIONS_AT_ONCE
         numbers = [number for question in batch for number in question.numbers]
         assert numbers == list(range(1, len(numbers) + 1))
     kinds = Counter(question.kind for batch in batches for question in batch)

@@ -199,6 +199,17 @@ def test_what_a_machine_fills_in_again_and_again_is_one_form():
     assert found["evidence"].str.contains("one of 6 texts of one form.*100% of what cron writes").all()
 
 
+@pytest.mark.parametrize(
+    "form",
+    [
+        "sort-inbox active; the journal of the day shows clean runs through {}:41Z.",
+        "{}:03 期间无新的配置变更",
+    ],
+)
+def test_a_short_text_is_a_form_wherever_its_time_stands_and_in_chinese(form):
+    assert len(form_of([form.format(hour) for hour in range(12, 18)])) == 6
+
+
 FACTS_IN_A_FORM = {
     "allergies": [
         f"I have a severe allergy to {what}, which began in 201{n}"

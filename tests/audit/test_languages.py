@@ -84,6 +84,7 @@ NO_LONGER = {
     "it": ("Ada vive a Torino.", "Ada non vive più a Torino."),
     "ru": ("Ада живёт в Москве.", "Ада больше не живёт в Москве."),
     "zh": ("艾达住在北京。", "艾达不再住在北京。"),
+    "ja": ("エイダは京都に住んでいる。", "エイダはもう京都に住んでいない。"),
 }
 
 
@@ -103,6 +104,7 @@ EXPIRED = {
     "it": "La prossima settimana parte per Roma",
     "ru": "Завтра приём у врача",
     "zh": "下周搬家",
+    "ja": "来週、見積書を送る",
 }
 
 
@@ -120,6 +122,8 @@ def test_a_time_to_come_passes_in_each_language(code):
         "## Update 1:16 AM CST (March 3)\nThe build is green",
         "Thank you for clarifying that I am Friday.",
         "Le mercredi, Ada nage avec Tom",
+        "В пятницу ходила к врачу",
+        "明日の予約を取った",
         "Credenciais salvas (02/03/2026)",
     ],
 )

@@ -236,6 +236,32 @@ def test_one_label_under_titles_that_name_different_things_has_two_values(title,
     assert len(find_versions(frame)) == n_found
 
 
+@pytest.mark.parametrize(("title", "n_found"), [("Agents", 2), ("Rooms", 0), (None, 0)])
+def test_a_label_under_one_heading_is_a_field_whatever_its_texts_say(title, n_found):
+    older, newer = (
+        "**Model:** Sparrow 3 by the cloud",
+        "**Model:** a small local Falcon, Sparrow only for pictures",
+    )
+    frame = memories(older, newer).assign(title=["Agents", title])
+    assert len(find_versions(frame)) == n_found
+
+
+def test_states_of_one_label_are_versions_up_to_eight():
+    state = "Feishu: tables of at most {} rows, plain words, links by {} and never by hand, drafts kept in {}"
+    names = ("amber", "birch", "cedar", "damson", "elder", "fir", "gorse", "hazel", "ivy", "juniper")
+    texts = [state.format(n, name, name) for n, name in enumerate(names, 11)]
+    assert set(find_versions(memories(*texts[:6]))["kind"]) == {"newest", "value"}
+    assert find_versions(memories(*texts)).empty
+
+
+@pytest.mark.parametrize(("title", "kinds"), [("Desk", ["newest", "rewritten"]), ("Feeding", [])])
+def test_under_headings_of_other_things_a_wording_has_to_be_closer(title, kinds):
+    older = "The automatic feeder of the cat Theo runs by the button in the kitchen at noon and evening"
+    newer = "The automatic feeder of the cat Theo runs by the button, pressed at noon through some phone"
+    frame = memories(older, UNRELATED, newer).assign(title=["Desk", "Other", title])
+    assert find_versions(frame)["kind"].tolist() == kinds
+
+
 def test_two_texts_of_one_moment_with_one_label_are_a_list():
     frame = memories("SIP server: call.example.org", "SIP server: **tel.example.org**")
     assert len(find_versions(frame)) == 2

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import memframe as mf
 from benchmarks.pairs import edits, facts, scoring
 from benchmarks.pairs.by_hand import of_one_user_each, pairs_by_hand, verdicts
 from benchmarks.pairs.corpus import corpus, frame_of
@@ -93,6 +94,25 @@ def test_a_text_of_which_all_stands_in_another_one_is_named_for_review_and_never
     assert find_near_duplicates(frame_of([part, denied])).empty
     short = ["Emil is allergic to nuts.", "Emil's teacher is allergic to nuts."]
     assert find_near_duplicates(frame_of(short)).empty
+
+
+OTHER_NAMES = """
+The heartbeat uses glm-4.7-flash since March | The heartbeat uses glm-4.7-flashx since March
+`carbon/readers` | `carbon/reader`
+"""
+
+
+@pytest.mark.parametrize(("one", "other"), rows_of(OTHER_NAMES))
+def test_another_letter_in_an_identifier_is_no_typing_error_that_a_merge_corrects(one, other):
+    audit = mf.audit_memories(frame_of([one, other]), checks=["near_duplicate"])
+    assert set(audit.findings["action"]) <= {"none", "review"}
+
+
+@pytest.mark.parametrize(("only", "action"), [("only ", "review"), ("", "merge")])
+def test_what_is_said_of_a_list_alone_is_not_the_beginning_of_a_longer_one(only, action):
+    whole = f"The nightly job moves {only}new invoices to the archive folder and the shared drive"
+    found = find_near_duplicates(frame_of([whole.partition(" and")[0], whole]))
+    assert found.set_index("id")["action"]["m0"] == action
 
 
 CHANGED = """

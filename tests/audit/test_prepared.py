@@ -12,7 +12,7 @@ import pytest
 from benchmarks.pairs.corpus import corpus
 from memframe import audit_memories
 from memframe.audit.secrets import keys, prose
-from memframe.audit.text import MemoryTexts
+from memframe.audit.text import MemoryTexts, text_column
 from memframe.audit.tokenize import contents_of, normalize, words_of
 
 STORE = corpus(400, seed=4).memories
@@ -38,6 +38,14 @@ def test_an_audit_splits_the_contents_of_a_store_into_words_once():
     n_texts = len(set(TEXTS))
     run = lambda: audit_memories(STORE, now=datetime(2026, 5, 1, tzinfo=UTC))  # noqa: E731 - called in the count
     assert count_calls(normalize, run, of=lambda frame: len(frame.f_locals["texts"]) > n_texts / 2) == 1
+
+
+@pytest.mark.parametrize("name", ["content", "title", "summary", "source"])
+def test_an_audit_converts_each_column_of_texts_once(name):
+    whole = STORE.assign(title=STORE["content"].str[:20], source="chat")
+    run = lambda: audit_memories(whole, now=datetime(2026, 5, 1, tzinfo=UTC))  # noqa: E731 - called in the count
+    is_whole = lambda frame: frame.f_locals["name"] == name and len(frame.f_locals["memories"]) > 1  # noqa: E731 - as above
+    assert count_calls(text_column, run, of=is_whole) == 1
 
 
 def same(words, others):

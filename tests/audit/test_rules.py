@@ -125,13 +125,13 @@ def test_what_is_shown_to_contributors_works(capsys):
 
 # ---- no text makes a pattern slow
 
-LENGTH = 500
+LENGTH = 250
 """Characters of the short text."""
 
 N_TIMES = 8
 """How many times a short text the long one is."""
 
-CHEAP_S = 0.00075
+CHEAP_S = 0.0002
 """CPU seconds of a search of the long text that need no further look: a quadratic one would take longer."""
 
 MOST_TIMES = N_TIMES**1.5

@@ -5,7 +5,7 @@ import pytest
 
 from memframe import audit_memories
 from memframe.audit import find_sealed, find_secrets
-from memframe.audit.secrets import _ACTIONS, LANGUAGES
+from memframe.audit.secrets import _ACTIONS, SECRET_LANGUAGES
 from memframe.audit.secrets.prose import ENOUGH, describe_evidence
 from tests.audit.corpora import marked
 from tests.audit.figures import frame_of
@@ -121,7 +121,7 @@ def test_what_only_stands_where_a_secret_may_is_none(text):
     assert spans(text) == []
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", SECRET_LANGUAGES)
 def test_told_passwords_are_found_in_each_language_that_is_named(language):
     text = TOLD[language].format("hunter2boat")
     start = text.index("hunter2boat")
@@ -136,8 +136,8 @@ def test_pins_and_codes_of_doors_are_found_in_other_scripts(line):
 
 def test_the_languages_are_said_to_be_all():
     (said,) = (line for line in audit_memories(store("tea")).not_checked if "Passwords" in line)
-    assert all(language in said for language in LANGUAGES)
-    assert {*TOLD} == {*LANGUAGES}
+    assert all(language in said for language in SECRET_LANGUAGES)
+    assert {*TOLD} == {*SECRET_LANGUAGES}
 
 
 def test_very_long_keys_are_found_whole():

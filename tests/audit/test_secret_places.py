@@ -3,7 +3,7 @@
 import pytest
 
 from memframe.audit import find_secrets
-from memframe.audit.secrets.keys import COMMANDS, PAIRS, PLACES
+from memframe.audit.secrets.keys import COMMAND_RULES, PAIRS, PLACES
 from tests.audit.corpora import marked
 from tests.audit.figures import frame_of
 
@@ -193,7 +193,7 @@ def lines(text):
     return text.strip().splitlines()
 
 
-EXAMPLES = [(rule, text) for rule in (*PLACES, *PAIRS, *COMMANDS) for text in rule.finds]
+EXAMPLES = [(rule, text) for rule in (*PLACES, *PAIRS, *COMMAND_RULES) for text in rule.finds]
 
 
 @pytest.mark.parametrize(("rule", "text"), EXAMPLES, ids=lambda value: getattr(value, "group", None))
@@ -213,6 +213,6 @@ def test_the_whole_secret_is_found(line):
 
 def test_nothing_else_is():
     texts = lines(NO_PLACES) + lines(NOT_SPELLED) + lines(NOTES)
-    texts += [text for rule in (*PLACES, *PAIRS, *COMMANDS) for text in rule.misses]
+    texts += [text for rule in (*PLACES, *PAIRS, *COMMAND_RULES) for text in rule.misses]
     found = find_secrets(frame_of(texts))
     assert [texts[int(number)] for number in found["id"]] == []

@@ -169,8 +169,8 @@ security question |what is your first pet |curl -u a:|user: a, pass: |1.1.1.1 |0
 @pytest.mark.parametrize("find", [find_secrets, find_personal_data, find_junk])
 def test_twice_as_long_a_text_takes_twice_as_long(find):
     for piece in (*PIECES.split("|"), "the pin is " + " " * 60):
-        short, long = (frame_of([(piece * n)[:n]]) for n in (10_000, 20_000))
-        assert grows_with(find, short, long, most=2.8), piece
+        short, long = (frame_of([(piece * n)[:n]]) for n in (5_000, 10_000))
+        assert grows_with(find, short, long, most=2.8, floor_s=0.01), piece
 
 
 def test_of_a_long_text_the_beginning_is_read_and_the_rest_is_said_to_be_unread():

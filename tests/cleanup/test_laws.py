@@ -9,14 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.pairs.corpus import corpus
-from memframe.audit import find_secrets
+from memframe.audit import audit_memories, find_secrets
 from memframe.audit.duplicates import find_exact_duplicates, find_near_duplicates
 from memframe.audit.merge import Copy, Merging, StatementsByKey, WordCounts, find_lost
 from memframe.audit.secrets.repeats import find_memories_showing
+from memframe.audit.spelling import find_rewritten
 from memframe.audit.text import redaction_mark
 from memframe.cleanup.redact import Stretch, cut, redact_memories, search_memories
 from memframe.plan.change import FIELDS
 from tests.audit import corpora
+from tests.audit.corpora import rows_of
 from tests.rows import memories_of
 from tests.timing import grows_with
 
@@ -321,6 +323,56 @@ def test_half_a_word_at_the_end_of_a_text_that_broke_off_is_no_loss():
     assert find_lost(doomed, kept, store, breaks_off=True) == []
 
 
+WRITTEN_OTHERWISE = """
+Ada eats meat at family dinners | Ada eats meat at family dinners?
+Ada住在里昂 | Ada住在里昂?
+Ada eats meat at family dinners | ~~Ada eats meat at family dinners~~
+Ada eats meat at family dinners | ¬Ada eats meat at family dinners
+Ada eats meat at family dinners :) | Ada eats meat at family dinners :(
+Rating of the film for Ada: ★★★ | Rating of the film for Ada: ★★
+The threshold is x < 5 for Ada | The threshold is x > 5 for Ada
+The threshold is x = 5 for Ada | The threshold is x != 5 for Ada
+Ada writes in C# every day | Ada writes in C every day
+Ada plays in B♭ | Ada plays in B
+Ada's blood group is A | Ada's blood group is A+
+Ada's note is at https://x.example/a?b=1 | Ada's note is at https://x.example/a?b=1#c
+Ada's page is https://x.example/Ab | Ada's page is https://x.example/aB
+Ana quiere mucho a su papa | Ana quiere mucho a su papá
+Ada: ぱん | Ada: はん
+Анна: все пришли | Анна: всё пришли
+Ada trinkt in Maßen Bier | Ada trinkt in Massen Bier
+Ada's key ends with aB3x | Ada's key ends with Ab3X
+Ada lives in the US and works | Ada lives in the us and works
+Ada drives 5 mW lamps | Ada drives 5 MW lamps
+Ada's house number is 5² in the game | Ada's house number is 52 in the game
+Ada has 1,500 litres of milk | Ada has 1.500 litres of milk
+Ada meets Tom on 10/11/2026 | Ada meets Tom on 10-11-2026
+The flag is -v for Ada | The flag is --v for Ada
+"""
+
+
+@pytest.mark.parametrize(("one", "other"), rows_of(WRITTEN_OTHERWISE))
+def test_what_a_sign_an_accent_or_a_capital_may_change_is_never_deleted_by_itself(one, other):
+    for contents in ([one, other], [other, one]):
+        memories = memories_of([{"id": f"m{n}", "content": text} for n, text in enumerate(contents)])
+        findings = audit_memories(memories, checks=["near_duplicate"]).findings
+        assert not {"merge", "delete"} & {*findings["action"]}, findings[["kind", "id", "evidence"]]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("- Ada likes **green** tea!", "Ada likes green tea."),
+        ("ADA LIKES GREEN TEA IN THE US", "Ada likes green tea in the US"),
+        ("Ada’s café isn't open – yet…", "Ada's café isnt open - yet"),
+        ("The rent of Ada is $1,250 a month", "the rent of Ada is 1250 dollars a month"),
+        ("| Ada likes «green» tea |", '> "Ada likes green tea"'),
+    ],
+)
+def test_ornaments_around_words_keep_no_copy(one, other):
+    assert find_rewritten(one, other) == []
+
+
 HOSTILE = {
     "other words": lambda n: (" ".join(f"w{i}x" for i in range(n)), " ".join(f"v{i}y" for i in range(n))),
     "slips": lambda n: tuple(
@@ -328,6 +380,8 @@ HOSTILE = {
     ),
     "one long word": lambda n: (" ".join(["a"] * n) + " x", "a" * n + "b"),
     "capitals": lambda n: (" ".join(f"A{'bcdefg'[i % 6]}{'hijkl' * (i % 9)}" for i in range(n)), '"' * n),
+    "one number": lambda n: ("1", " ".join(f"{'0' * (i % 9)}1{'.' * i}1" for i in range(n // 40))),
+    "marks": lambda n: ("- # " * n, "> ? " * n),
 }
 
 
@@ -337,10 +391,11 @@ def test_what_a_merge_would_lose_takes_time_in_proportion_to_the_texts(name):
         doomed, kept = HOSTILE[name](n)
         texts = StatementsByKey({1: doomed, 2: kept})
         store = WordCounts(pd.DataFrame({"content": [doomed, kept]}))
-        return texts.statements(1), texts.statements(2), store, store.n_times, store.common
+        return texts.statements(1), texts.statements(2), store, doomed, kept, store.n_times, store.common
 
     def lose(said):
         find_lost(*said[:3], breaks_off=True)
+        find_rewritten(*said[3:5], breaks_off=True)
 
     lose(said(500))
     assert grows_with(lose, said(2_000), said(16_000), most=4 * 8, floor_s=0.06)

@@ -139,6 +139,23 @@ def test_python_cleans_a_file_as_the_command_does(notes, folder):
     assert notes.read_text() == NOTES
 
 
+@pytest.mark.parametrize("other", ["[{t!r}]", '["{t} again"]'])
+def test_a_redacted_text_that_stands_beside_the_memories_is_named(folder, other):
+    note = other.format(t="Xk%9wQe!mvSG42").replace("'", '"')
+    (folder / "a.jsonl").write_text(
+        '{"content": "Likes tea"}\n{"content": "VM password: Xk%9wQe!mvSG42", "notes": ' + note + "}\n"
+    )
+    said = invoke("clean", "a.jsonl").stdout
+    assert "1 redacted text still stands in another place, such as line 2 of a.jsonl" in said
+    audit = mf.audit_memories(mf.read_memories(folder / "a.jsonl"))
+    assert "Columns that are no fields of a memory: notes." in audit.not_checked
+    assert "Xk%9" not in said
+
+
+def test_nothing_else_is_named_once_all_is_redacted(notes, folder):
+    assert "still stands" not in invoke("clean", "MEMORY.md").stdout
+
+
 def test_an_export_that_nothing_reads_again_gets_a_list_of_changes(call, folder):
     blocks = [
         {"id": f"block-{n}", "label": "human", "value": text} for n, text in enumerate(["PIN 4711", "Rows"])

@@ -23,7 +23,7 @@ from memframe.keystore import KEY_FILE as DATA_KEY  # noqa: E402
 from memframe.keystore import state_folder  # noqa: E402
 from memframe.secret import Secret  # noqa: E402
 from memframe.service.deployment import DATABASE_FILE  # noqa: E402
-from memframe.service.keys import KEY_FILE, MasterKey  # noqa: E402
+from memframe.service.keys import MASTER_KEY_FILE, MasterKey  # noqa: E402
 
 NOW = datetime(2026, 11, 24, 2, 0, 0, 123456, tzinfo=UTC)
 KEY = "0f" * 32
@@ -47,7 +47,7 @@ data, state = Path(mkdtemp()), state_folder()
 state.mkdir(parents=True, mode=0o700)
 (state / DATA_KEY).write_text(KEY)
 (state / DATA_KEY).chmod(0o600)
-MasterKey(Secret(KEY)).save(data / KEY_FILE)
+MasterKey(Secret(KEY)).save(data / MASTER_KEY_FILE)
 
 with mf.service.run_local(data, now=lambda: NOW) as local:
     user_id = local.add_user("ada@example.org", "a long password")

@@ -15,7 +15,7 @@ from memframe.keystore import open_local_cipher
 from memframe.plan import LeftOut, Plan, find_stale_fields
 from memframe.plan.change import CHANGE_ACTIONS, FIELDS, Change
 from memframe.plan.current import CurrentMemory
-from memframe.plan.plan import MARK, MARKS, SEALED_FOR
+from memframe.plan.plan import PLAN_CONTEXT, PLAN_MAGIC, READABLE_MAGICS
 from memframe.wire import MemoryBlob
 
 MADE_AT = datetime(2026, 11, 21, 14, 2, tzinfo=UTC)
@@ -195,8 +195,8 @@ def test_a_plan_of_another_machine_does_not_load(tmp_path, monkeypatch):
 def test_a_plan_of_another_version_is_told_as_such(tmp_path):
     path = tmp_path / "plan"
     plan_with(CHANGE).save(path)
-    mark, whole = path.read_bytes()[: len(MARK)], path.read_bytes()
-    other = open_local_cipher().seal(b'{"records": ["canary-of-a-record"]}', associated_data=SEALED_FOR)
+    mark, whole = path.read_bytes()[: len(PLAN_MAGIC)], path.read_bytes()
+    other = open_local_cipher().seal(b'{"records": ["canary-of-a-record"]}', associated_data=PLAN_CONTEXT)
     for stored_bytes in (mark + other, whole.replace(mark, b"memframe plan 99\n")):
         path.write_bytes(stored_bytes)
         with pytest.raises(PlanError, match=r"saved by another version of memframe.*plan again") as caught:
@@ -206,12 +206,12 @@ def test_a_plan_of_another_version_is_told_as_such(tmp_path):
     assert mf.Plan.load(path) == plan_with(CHANGE)
 
 
-@pytest.mark.parametrize("mark", MARKS)
+@pytest.mark.parametrize("mark", READABLE_MAGICS)
 def test_a_plan_of_an_earlier_version_loads(tmp_path, mark):
     saved = b"""{"records": [{"action": "patch", "row": 7, "id": "m1", "before": {"title": "tea"}, "after": {"title":
         "Tea"}}], "base_url": "https://m/api/v1", "user_id": "u1", "key_version": 1,
         "created_at": "2026-11-21T14:02:00Z"}"""
-    (tmp_path / "plan").write_bytes(mark + open_local_cipher().seal(saved, associated_data=SEALED_FOR))
+    (tmp_path / "plan").write_bytes(mark + open_local_cipher().seal(saved, associated_data=PLAN_CONTEXT))
     assert mf.Plan.load(tmp_path / "plan") == plan_with(CHANGE)
 
 

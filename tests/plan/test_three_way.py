@@ -204,6 +204,16 @@ def test_a_row_that_was_not_loaded_and_is_older_conflicts_where_it_differs(write
     assert conflict.after == {"title": "Mine", "summary": None}
 
 
+def test_rows_of_several_kinds_keep_their_own_times(writers):
+    writers.theirs(0, summary="theirs")
+    memories = writers.load().iloc[:2]
+    writers.theirs(1, title="Theirs")
+    stranger = writers.stranger()
+    mf.load_memory(stranger, writers.ids[1])  # row a was not loaded, row b is of a state before that one
+    edited = with_cells(memories, "a", title="Mine")
+    assert sent(mf.plan_changes(stranger, edited, on_conflict="theirs")) == {"a": {"title": "Mine"}}
+
+
 def test_a_table_of_ids_and_texts_is_a_change_against_this_moment(writers):
     table = pd.DataFrame(
         {

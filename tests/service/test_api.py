@@ -177,7 +177,7 @@ def test_pages_neither_skip_nor_repeat_what_was_there_throughout(grant, search):
 
 
 def test_a_search_looks_through_more_than_one_batch(grant, monkeypatch):
-    monkeypatch.setattr("memframe.service.store.memories.BATCH", 4)
+    monkeypatch.setattr("memframe.service.store.memories.MEMORIES_PER_QUERY", 4)
     ids = [grant.create("needle" if n % 6 == 5 else "hay")["id"] for n in range(13)]
     assert grant.ids(searchQuery="needle") == [ids[5], ids[11]]
 

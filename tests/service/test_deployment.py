@@ -20,7 +20,7 @@ from sqlalchemy.exc import DBAPIError
 from memframe.errors import ConfigError
 from memframe.service import run_local
 from memframe.service.deployment import DATABASE_FILE, open_deployment
-from memframe.service.keys import KEY_FILE, MasterKey, is_open_to_others
+from memframe.service.keys import MASTER_KEY_FILE, MasterKey, is_open_to_others
 from memframe.service.local import serving_in_thread
 from memframe.service.logs import JsonLines
 from memframe.service.server import listen
@@ -43,7 +43,7 @@ def test_new_files_and_folders_are_closed_to_others_wherever_they_are(tmp_path):
         deployment.add_developer("Notes")
         files = [*folder.iterdir(), *elsewhere.iterdir()]
         assert {file.name: stat.S_IMODE(file.stat().st_mode) for file in files} == dict.fromkeys(
-            [KEY_FILE, DATABASE_FILE, "notes.db", "notes.db-wal", "notes.db-shm"], 0o600
+            [MASTER_KEY_FILE, DATABASE_FILE, "notes.db", "notes.db-wal", "notes.db-shm"], 0o600
         )
 
 
@@ -78,7 +78,7 @@ def test_an_empty_folder_is_closed_and_a_full_one_refused(tmp_path):
 @pytest.mark.asvs("13.3.2")
 def test_a_master_key_file_that_others_can_read_or_that_is_damaged_is_refused(tmp_path):
     open_deployment(tmp_path).close()
-    file = tmp_path / KEY_FILE
+    file = tmp_path / MASTER_KEY_FILE
     file.chmod(0o640)
     with pytest.raises(ConfigError, match="chmod 600"):
         open_deployment(tmp_path)
@@ -92,15 +92,15 @@ def test_a_master_key_file_that_others_can_read_or_that_is_damaged_is_refused(tm
 
 def test_data_whose_key_is_gone_is_refused_and_stays_as_it_was(tmp_path):
     open_deployment(tmp_path).close()
-    key = (tmp_path / KEY_FILE).read_text()
-    (tmp_path / KEY_FILE).unlink()
+    key = (tmp_path / MASTER_KEY_FILE).read_text()
+    (tmp_path / MASTER_KEY_FILE).unlink()
     with pytest.raises(ConfigError, match=r"master key file .*master\.key is missing; restore it"):
         open_deployment(tmp_path)
-    assert not (tmp_path / KEY_FILE).exists()
-    MasterKey.generate().save(tmp_path / KEY_FILE)
+    assert not (tmp_path / MASTER_KEY_FILE).exists()
+    MasterKey.generate().save(tmp_path / MASTER_KEY_FILE)
     with pytest.raises(ConfigError, match="belongs to another master key"):
         open_deployment(tmp_path)
-    (tmp_path / KEY_FILE).write_text(key)
+    (tmp_path / MASTER_KEY_FILE).write_text(key)
     open_deployment(tmp_path).close()
 
 
@@ -110,7 +110,7 @@ def test_of_many_who_start_at_the_same_moment_all_have_one_key(tmp_path):
     assert len({deployment.master_key.fingerprint() for deployment in deployments}) == 1
     for deployment in deployments:
         deployment.close()
-    assert {file.name for file in tmp_path.iterdir()} == {KEY_FILE, DATABASE_FILE}
+    assert {file.name for file in tmp_path.iterdir()} == {MASTER_KEY_FILE, DATABASE_FILE}
 
 
 def test_a_database_that_cannot_be_opened_is_named_without_its_password(tmp_path, monkeypatch):
@@ -220,10 +220,10 @@ def test_no_secret_and_no_plaintext_is_in_the_data_or_the_logs(tmp_path, caplog)
         secrets = [
             password, content, local.api_key, local.client_secret, grant.call.token, grant.memory_key,
             grant.memory_key.removeprefix("mk_"), grant.credentials()["encryption_key"],
-            (tmp_path / KEY_FILE).read_text().strip(), browser.session.cookies["memframe"], code,
+            (tmp_path / MASTER_KEY_FILE).read_text().strip(), browser.session.cookies["memframe"], code,
             tokens["access_token"], tokens["refresh_token"],
         ]  # fmt: skip
-        stored = {file.name: file.read_bytes() for file in tmp_path.iterdir() if file.name != KEY_FILE}
+        stored = {file.name: file.read_bytes() for file in tmp_path.iterdir() if file.name != MASTER_KEY_FILE}
     stored["after the end"] = (tmp_path / DATABASE_FILE).read_bytes()
     stored["logs"] = caplog.text.encode()
     binary = [bytes.fromhex(secret) for secret in secrets if re.fullmatch("[0-9a-f]{64}", secret)]

@@ -212,7 +212,7 @@ def test_a_rotation_goes_on_over_many_batches_of_one_user(service, call, grant, 
     other = Grant(service, call)
     other.create("Likes tea")
     before = (other.credentials(), contents(other))
-    monkeypatch.setattr("memframe.service.store.memories.BATCH", 2)
+    monkeypatch.setattr("memframe.service.store.memories.MEMORIES_PER_QUERY", 2)
     for number in range(5):
         grant.create(f"memory {number}")
     assert service._deployment.rotate_key(grant.user_id).n_sealed == 5
@@ -228,7 +228,7 @@ def test_a_rotation_that_is_broken_off_has_not_happened(service, grant, monkeypa
     for number in range(4):
         grant.create(f"memory {number}")
     before = (grant.credentials(), contents(grant))
-    monkeypatch.setattr("memframe.service.store.memories.BATCH", 2)
+    monkeypatch.setattr("memframe.service.store.memories.MEMORIES_PER_QUERY", 2)
     reseal, seen = Rekeying.reseal, []
 
     def fail_at_the_third(self, sealed):

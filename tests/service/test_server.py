@@ -42,7 +42,7 @@ MIB = b"x" * 1_048_576
 def local():
     """A service on SQLite: connections do not depend on the database."""
     with pytest.MonkeyPatch.context() as monkeypatch, serving_tests() as local:
-        monkeypatch.setattr(bounds, "LOOK_EVERY_S", 0.2)
+        monkeypatch.setattr(bounds, "CHECK_EVERY_S", 0.2)
         yield local
 
 
@@ -130,7 +130,7 @@ POST = b"POST /api/v1/auth/token HTTP/1.1\r\nHost: localhost\r\nContent-Type: ap
 def impatient(monkeypatch):
     """A service that waits for tenths of what it usually does."""
     for name, seconds in {
-        "LOOK_EVERY_S": 0.02, "HEAD_TIMEOUT_S": 0.6, "REQUEST_TIMEOUT_S": 1.0, "KEEP_ALIVE_S": 0.2,
+        "CHECK_EVERY_S": 0.02, "HEAD_TIMEOUT_S": 0.6, "REQUEST_TIMEOUT_S": 1.0, "KEEP_ALIVE_S": 0.2,
     }.items():  # fmt: skip
         monkeypatch.setattr(bounds, name, seconds)
     with serving_tests() as local:
@@ -221,7 +221,7 @@ def test_who_does_not_read_the_answer_is_let_go(monkeypatch, impatient):
     ],
 )
 def test_who_takes_an_answer_has_not_stalled(monkeypatch, unsent, has_stalled):
-    monkeypatch.setattr(bounds, "LOOK_EVERY_S", 5)  # which the service of this module shortens
+    monkeypatch.setattr(bounds, "CHECK_EVERY_S", 5)  # which the service of this module shortens
     watch = bounds.StallWatch()
     assert any(watch.has_stalled(n_bytes) for n_bytes in unsent) == has_stalled
 

@@ -8,7 +8,7 @@ import pytest
 import memframe as mf
 from memframe.client import Client
 from memframe.secret import Secret
-from memframe.signin.state import TEXTS, FailureKind, SignInStep, describe_failure
+from memframe.signin.state import FAILURE_WORDS, FailureKind, SignInStep, describe_failure
 from memframe.wire import (
     CREATE_REQUEST,
     GET_CREDENTIALS,
@@ -199,8 +199,8 @@ def test_a_secret_is_in_no_failure(sign_in):
 
 def test_every_kind_has_words():
     own_words = {"unreachable", "no_access", "other", "fault"}
-    assert set(TEXTS) | own_words == set(get_args(FailureKind))
-    assert not set(TEXTS) & own_words
+    assert set(FAILURE_WORDS) | own_words == set(get_args(FailureKind))
+    assert not set(FAILURE_WORDS) & own_words
     for step in get_args(SignInStep):
         assert describe_failure(step, mf.ConfigError("a is missing")).text == "A is missing."
         assert describe_failure(step, mf.ConfigError("base_url is missing")).text == "base_url is missing."

@@ -22,7 +22,7 @@ def naive_retry():
     with (
         patch.object(decisions, "DECISIONS", table),
         patch.object(decisions, "state_unsent", lambda ambiguous: "planned"),
-        patch.object(write, "_cut_short", forget),
+        patch.object(write, "_mark_unknown", forget),
     ):
         yield
 

@@ -91,7 +91,7 @@ class Stage:
 
         Memories are read one after the other, so that a scenario plays the same way each time.
         """
-        with patch.object(current, "N_READERS", 1):
+        with patch.object(current, "N_PARALLEL_READS", 1):
             return self._play(world, plan, settle_s, options)
 
     def _play(self, world, plan, settle_s, options):

@@ -44,14 +44,15 @@ _BEFORE, _BEHIND = 60, 24
 _MEDIUM = frozenset({"one_time_code"})
 """Kinds that are of no use for long."""
 
-LANGUAGES = (
+SECRET_LANGUAGES = (
     "Arabic", "Chinese", "Dutch", "English", "French", "German", "Hebrew", "Hindi", "Italian", "Japanese", "Korean",
     "Persian", "Polish", "Portuguese", "Russian", "Spanish", "Thai", "Turkish", "Ukrainian",
 )  # fmt: skip
 """Languages in which the words for a password, a PIN and the code of a door are known."""
 
 _OTHER_LANGUAGES = (
-    f"Passwords, PINs and codes told in a language other than {', '.join(LANGUAGES[:-1])} and {LANGUAGES[-1]}; whole "
+    f"Passwords, PINs and codes told in a language other than {', '.join(SECRET_LANGUAGES[:-1])} and "
+    f"{SECRET_LANGUAGES[-1]}; whole "
     "sentences about them are understood in English alone, and some in German, French and Spanish."
 )
 
@@ -65,7 +66,7 @@ _PASSES = (
     Pass(prefilter_of(keys.TOKEN_MARK), keys.find_tokens),
     *(
         Pass(prefilter_of(*(rule.regex for rule in rules)), partial(keys.find_in_places, rules=rules))
-        for rules in (keys.PLACES, keys.PAIRS, keys.COMMANDS)
+        for rules in (keys.PLACES, keys.PAIRS, keys.COMMAND_RULES)
     ),
     Pass(keys.ASSIGNED_PREFILTER, keys.find_assigned),
     Pass(keys.PHRASE_PREFILTER, keys.find_seed_phrases),
@@ -80,7 +81,7 @@ def find_secrets(memories: Memories) -> pd.DataFrame:
     Finds tokens of some hundred makers by their shape, private keys, seed phrases, values that are assigned to names
     such as ``DB_PASSWORD`` and look like a secret, passwords in addresses, connection strings, commands and the files
     that programs keep them in; and what people tell in a sentence, in English and, less well, in the other
-    languages of `LANGUAGES`: passwords, PINs, codes of doors and
+    languages of `SECRET_LANGUAGES`: passwords, PINs, codes of doors and
     safes, recovery codes, security answers, codes for one sign-in.
 
     A secret is also looked for in the other texts, sources and tags of all memories, if it can hardly stand there by

@@ -86,7 +86,7 @@ def find_private_keys(text: str) -> Iterator[Span]:
 
 _RULES = load_rules("secret_places")
 PLACES = _RULES.only("connection", "wallet", "option", "record").rules
-PAIRS, COMMANDS = _RULES.only("pair").rules, _RULES.only("command").rules
+PAIRS, COMMAND_RULES = _RULES.only("pair").rules, _RULES.only("command").rules
 _QUOTED = re.compile(r"[\"'][^\s\"'=]{0,64}\Z")
 """Text before a value that a quotation mark closes: the mark, and the name of a user at most."""
 
@@ -107,7 +107,7 @@ def find_in_places(text: str, rules: Sequence[Rule] = PLACES) -> Iterator[Span]:
     """Find passwords and keys in addresses, connection strings, command lines, records and beside a user's name.
 
     >>> text = "psql postgres://app:hunter2@db/prod; docker login -u bot -p plum-tree"
-    >>> [text[span.start : span.end] for rules in (PLACES, COMMANDS) for span in find_in_places(text, rules)]
+    >>> [text[span.start : span.end] for rules in (PLACES, COMMAND_RULES) for span in find_in_places(text, rules)]
     ['hunter2', 'plum-tree']
     """
     for rule in rules:

@@ -152,10 +152,10 @@ def _links_after(small: str, keyword: Keyword) -> Iterator[tuple[Link, int, str]
     """Yield the links after a keyword, each with the place where its value begins and the purpose before it."""
     end, limit = keyword.end, min(len(small), keyword.end + _CHARS_TO_LINK)
     before = small[max(0, keyword.start - _CHARS_BEFORE) : keyword.start]
-    beside = PATTERN["right_beside"].match(small, end, limit)
+    next_to = PATTERN["right_beside"].match(small, end, limit)
     closes_quote = small[end : end + 1] in ("'", '"', "`") and before.count(small[end]) % 2 == 1
-    if beside and not closes_quote:
-        yield "beside", beside.end(), ""
+    if next_to and not closes_quote:
+        yield "beside", next_to.end(), ""
     begin = end
     for _ in range(_MAX_LINKS):
         match = PATTERN["link"].search(small, begin, limit)
@@ -166,7 +166,7 @@ def _links_after(small: str, keyword: Keyword) -> Iterator[tuple[Link, int, str]
             yield link, match.end(), purpose
         if match.end() - match.start() == 1:
             return  # the next search would begin with this very sign, and find it again
-        begin = match.end() - 1
+        begin = match.end() - 1  # the sign that ends one link may begin the next
 
 
 _MAY_BE_DESCRIBED = frozenset({"password", "pin", "code"})
@@ -302,13 +302,14 @@ _OF_DIGITS = frozenset(
 _OF_WORDS = frozenset({"password", "foreign", "login", "address", "network", "recovery"})
 """Groups of keywords that announce digits, and words with digits and signs."""
 
-_FAR = 60
+_CHARS_FAR = 60
 """Characters between a value and its keyword that count against it."""
 
 _LONG_NUMBER = 6
 """A number of at least so many digits may be a password."""
 
 _SCORE = 0.7
+"""Score of what is found by evidence alone, the lowest that a value after a link has."""
 
 
 class _Place(NamedTuple):
@@ -378,7 +379,7 @@ def _weigh_places(
 ) -> Iterator[tuple[_Place, list[Evidence], str]]:
     """Yield what has the shape of a secret in the sentence of a keyword, with the evidence and the kind.
 
-    The keyword with the most evidence counts. What stands before the secret of a keyword is the name of its user.
+    The keyword with the most evidence counts.
     """
     if not keywords:
         return
@@ -393,7 +394,9 @@ def _weigh_places(
         for place in places:
             best: tuple[list[Evidence], str] | None = None
             for word in near:
-                if found_at.get(word, 0) > place.start:
+                if (
+                    found_at.get(word, 0) > place.start
+                ):  # the name of its user, which stands before the secret
                     continue
                 collected = _collect_evidence(word, near, small, place)
                 if not collected:
@@ -444,6 +447,7 @@ def _collect_evidence(
     """Collect what speaks for a keyword announcing what stands at a place; None if it announces no such thing."""
     if not _may_announce(word, place, small):
         return None
+    # the keyword may stand before or after the value
     between = small[min(word.end, place.end) : max(word.start, place.start)]
     groups = {other.group for other in keywords}
     is_supported = bool(groups - {word.group, "code", "lock", "key"}) or (
@@ -459,7 +463,7 @@ def _collect_evidence(
     if is_supported:
         evidence.append(EVIDENCE["supported"])
     evidence.append(EVIDENCE[link])
-    if len(between) > _FAR:
+    if len(between) > _CHARS_FAR:
         evidence.append(EVIDENCE["far"])
     return evidence
 

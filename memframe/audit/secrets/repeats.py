@@ -107,9 +107,9 @@ def _repeat(first: Span, match: re.Match[str], sure: frozenset[str]) -> Span | N
     What is a secret by its sentence alone may be the name of somebody, and is none as a part of a longer name.
     """
     start, end = match.span()
-    beside = match.string[max(0, start - 1) : start] + match.string[end : end + 1]
-    is_alone, is_drawn = not any(sign.isalnum() or sign == "_" for sign in beside), looks_drawn(match[0])
-    if first.basis not in sure and not is_drawn and not (is_alone and _JOINTS.isdisjoint(beside)):
+    neighbours = match.string[max(0, start - 1) : start] + match.string[end : end + 1]
+    is_alone, is_drawn = not any(sign.isalnum() or sign == "_" for sign in neighbours), looks_drawn(match[0])
+    if first.basis not in sure and not is_drawn and not (is_alone and _JOINTS.isdisjoint(neighbours)):
         return None
     is_sure = first.basis in sure and (is_alone or is_drawn)
     return first._replace(start=start, end=end, basis="repeat" if is_sure else "sentence")

@@ -302,6 +302,7 @@ def _end_of_phrase(rest: str, *, is_named: bool) -> int:
 
 
 def _match_spelled(candidate: Candidate) -> re.Match[str] | None:
+    """Match digits in words; directly after a keyword only if it is "PIN" or "PUK" («PIN four seven one one»)."""
     is_loose = candidate.link in _LOOSE and not (
         candidate.link == "beside" and candidate.keyword.startswith("p")
     )

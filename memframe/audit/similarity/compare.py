@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise, product
@@ -22,7 +22,6 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from rapidfuzz.distance import Levenshtein
 
 from memframe.audit.lexicon import (
@@ -46,8 +45,6 @@ from memframe.audit.tokenize import Letters, Words
 
 Relation = Literal["near", "repeats", "changed", "apart"]
 """Relation of two texts: they say the same; a person may find so; they differ in one value; they say other things."""
-
-Tokens = NDArray[np.int32]
 
 _LIGHT_WEIGHT = 0.25
 """Weight of a word that carries no value; one that does has 1."""
@@ -75,8 +72,8 @@ _WORD = re.compile(r"[^\W_]+")
 _NO_VALUES, _LIGHT_OR_DENYING = EMPTY | WEAK, LIGHT | NEGATIONS
 
 _WORDS = load_words("lexicon")
-_JOINING, _DETERMINERS, _UNFINISHED, _TELLING = (
-    _WORDS[name] for name in ("joining", "determiners", "unfinished", "telling")
+_JOINING, _DETERMINERS, _UNFINISHED, _TELLING, _ONLY = (
+    _WORDS[name] for name in ("joining", "determiners", "unfinished", "telling", "only")
 )
 
 
@@ -222,10 +219,11 @@ def _align(a: str, b: str, words: Sequence[str], others: Sequence[str]) -> _Alig
         left, right = "".join([a[i:j] for i, j, _, _ in runs]), "".join([b[k:m] for _, _, k, m in runs])
     _, end, _, other_end = runs[-1]
     is_end, is_other_end = end == len(a), other_end == len(b)
+    moved = set(left).intersection(right)
     return _Aligned(
         places,
-        _loose(before, left, right),
-        _loose(after, right, left),
+        _loose(before, left, right, moved) if moved else before,
+        _loose(after, right, left, moved) if moved else after,
         (len(before), len(after)),
         min(len(a), len(b)),
         (before[-1] if is_end and before else "", after[-1] if is_other_end and after else ""),
@@ -235,7 +233,8 @@ def _align(a: str, b: str, words: Sequence[str], others: Sequence[str]) -> _Alig
 
 def _is_promising(rest: _Rest) -> bool:
     """Return True if the texts differ in few enough words to be compared."""
-    n_heavy = min(len(side) - _count_light(side) for side in (rest.left, rest.right))
+    # the side with fewer words with a value: the other one may go on for long
+    n_heavy = min(len(rest.left) - _count_light(rest.left), len(rest.right) - _count_light(rest.right))
     allowed = _MAX_SLIPS + rest.shared / 4  # longer texts may hold more typing errors
     return n_heavy <= allowed and len(rest.left) * len(rest.right) <= _MAX_LOOSE_PAIRS
 
@@ -280,7 +279,7 @@ def _drop_slips(aligned: _Aligned, rest: _Rest, n_times: Mapping[str, int]) -> N
     """
     for careless in (False, True):
         for before, after in aligned.places:
-            near = after[: len(before) + 2]
+            near = after[: len(before) + 2]  # a typing error stays where its word is
             if not near:
                 continue
             for word in sorted(before, key=lambda word: word in LIGHT):  # words with a value first
@@ -301,6 +300,7 @@ def _is_same_word(word: str, other: str, n_times: Mapping[str, int], *, careless
     if abs(len(word) - len(other)) > 2:
         return False
     n, n_other = n_times[word], n_times[other]
+    # a typing error is rare beside the word itself: of two that are both frequent, neither is one
     return min(n, n_other) <= 1 + max(n, n_other) // 20 and is_slip(
         word, n, other, n_other, careless=careless
     )
@@ -311,7 +311,7 @@ def _loose_places(aligned: _Aligned, rest: _Rest) -> list[Place]:
     if (len(rest.left), len(rest.right)) == aligned.n_placed:
         return aligned.places
     left, right = Counter(rest.left), Counter(rest.right)
-    return [(_take(left, before), _take(right, after)) for before, after in aligned.places]
+    return [(_take(left, before, before), _take(right, after, after)) for before, after in aligned.places]
 
 
 def _decide(aligned: _Aligned, rest: _Rest, places: Sequence[Place]) -> Difference | None:
@@ -336,8 +336,14 @@ def _decide(aligned: _Aligned, rest: _Rest, places: Sequence[Place]) -> Differen
         score = rest.score()
         if score <= _MIN_SCORE and not rest.is_cut:
             return APART
-        kind = "typing" if rest.n_slips else "order" if aligned.n_moved else "spelling"
-        return Difference("near", "truncated" if rest.is_cut else kind, score)
+        kind = "spelling"
+        if rest.is_cut:
+            kind = "truncated"
+        elif rest.n_slips:
+            kind = "typing"
+        elif aligned.n_moved:
+            kind = "order"
+        return Difference("near", kind, score)
     exchanged = [place for place in valued if all(place)]
     opposite = _polarity(rest)
     if len(valued) == len(exchanged) == 1:
@@ -360,7 +366,12 @@ def _decide_part(aligned: _Aligned, rest: _Rest, places: Sequence[Place], part: 
     share = rest.shared / (rest.shared + _weigh(more))
     breaks_off = part.rstrip().endswith(_CUT_ENDINGS) or not _UNFINISHED.isdisjoint(ends)
     if not (rest.is_cut or breaks_off) and (
-        aligned.n_words < _LONG or share < _MIN_SHARE_IF_WHOLE or not (_TELLING | NEGATIONS).isdisjoint(more)
+        aligned.n_words < _LONG
+        or share < _MIN_SHARE_IF_WHOLE
+        or not (_TELLING | NEGATIONS).isdisjoint(more)
+        or not _ONLY.isdisjoint(
+            (*_WORD.findall(part.lower()), *part)
+        )  # more of a list is more than that alone
     ):
         return _shortened(rest)
     return (
@@ -392,19 +403,23 @@ def _polarity(rest: _Rest) -> Difference | None:
 
 
 def _changed(rest: _Rest, before: list[str], after: list[str]) -> Difference:
-    """Return that one value was exchanged for another one of its kind."""
+    """Return that one value was exchanged for another one of its kind.
+
+    A value has few words: a date four at most («3 May 2026, Sunday»), a number two («640 euros»), others three. More
+    words are another sentence.
+    """
     words = (*before, *after)
     are_dates = any(map(is_date, before)) and any(map(is_date, after))
     are_numbers = any(map(is_number, before)) and any(map(is_number, after))
     if are_dates and all(is_date(word) or is_number(word) for word in words):
-        kind, most = "date", 4
+        kind, max_words = "date", 4
     elif are_numbers and all(is_number(word) or word in UNITS for word in words):
-        kind, most = "number", 2
+        kind, max_words = "number", 2
     elif are_numbers:
         return APART  # numbers with other words around them
     else:
-        kind, most = "word", 3
-    if max(len(before), len(after)) > most or rest.shared < 1 or not STRONG.isdisjoint(words):
+        kind, max_words = "word", 3
+    if max(len(before), len(after)) > max_words or rest.shared < 1 or not STRONG.isdisjoint(words):
         return APART
     score = rest.shared / (rest.shared + 1)
     return Difference("changed", kind, score, int(rest.shared), tuple(before), tuple(after))
@@ -426,11 +441,8 @@ def _runs(a: str, b: str) -> list[tuple[int, int, int, int]]:
     return runs
 
 
-def _loose(words: Sequence[str], classes: str, others: str) -> list[str]:
+def _loose(words: Sequence[str], classes: str, others: str, shared: Iterable[str]) -> list[str]:
     """Choose words, in order, of which the other side has too few; of equal ones the last."""
-    shared = set(classes).intersection(others)
-    if not shared:
-        return list(words)
     too_many = {name: classes.count(name) - others.count(name) for name in shared}
     chosen = []
     for word, name in zip(reversed(words), reversed(classes), strict=True):
@@ -442,12 +454,13 @@ def _loose(words: Sequence[str], classes: str, others: str) -> list[str]:
     return chosen[::-1]
 
 
-def _take(left: Counter[str], words: Iterable[str], name: Callable[[str], str] = str) -> list[str]:
-    """Choose words as often as they are left, by name, and count them down."""
+def _take(left: Counter[str], words: Iterable[str], names: Iterable[str]) -> list[str]:
+    """Choose words as often as their names are left, and count these down."""
     taken = []
-    for word in words:
-        if left[name(word)] > 0:
-            left[name(word)] -= 1
+    for word, name in zip(words, names, strict=True):
+        n_left = left.get(name, 0)  # by an index, a missing name costs three times as much
+        if n_left > 0:
+            left[name] = n_left - 1
             taken.append(word)
     return taken
 
@@ -476,8 +489,9 @@ def _order_matters(words: Sequence[str], others: Sequence[str]) -> bool:
     >>> _order_matters("likes hiking and chess".split(), "likes chess and hiking".split())
     False
     """
-    shared = Counter(map(class_of, words)) & Counter(map(class_of, others))
-    words, others = (_take(Counter(shared), some, class_of) for some in (words, others))
+    classes, other_classes = list(map(class_of, words)), list(map(class_of, others))
+    shared = Counter(classes) & Counter(other_classes)
+    words, others = _take(shared.copy(), words, classes), _take(shared, others, other_classes)
     if _values_changed_places(words, others):
         return True
     if not NEGATIONS.isdisjoint(words):

@@ -80,14 +80,14 @@ def _band_keys(words: Words, hashes: Hashes) -> Iterator[Hashes]:
     for band in range(_BANDS):
         key = np.zeros(int(filled.sum()), np.uint64)
         for number in range(band * _ROWS_A_BAND, (band + 1) * _ROWS_A_BAND):
-            # each word waits for its turn, exponentially, so that the first of a text is drawn by weight
+            # each word waits for a random time, exponentially, so that the first of a text is drawn by weight
             seed = np.uint64((number + 1) * _GOLDEN % 2**64)
             uniform = (_mix(hashes + seed) >> np.uint64(40)).astype(np.float32)
             waits = -np.log((uniform + np.float32(0.5)) * np.float32(2.0**-24)) / rate
             first = np.minimum.reduceat(waits[class_ids], ends[:-1][filled]) if len(key) else waits[:0]
             key = _mix(key ^ first.view(np.uint32))
         keys = np.zeros(len(filled), np.uint64)
-        keys[filled] = key | np.uint64(1)
+        keys[filled] = key | np.uint64(1)  # no key of a text with words is zero
         yield keys
 
 

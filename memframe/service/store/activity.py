@@ -51,11 +51,12 @@ class ActivityLog(Records):
 
     def __init__(self, engine: Engine, *, now: Clock) -> None:
         super().__init__(engine, now=now)
-        self._counts: dict[
-            tuple[str, int, str], dict[AccessKind, int]
-        ] = {}  # by the ordinal of the day (UTC)
+        self._counts: dict[tuple[str, int, str], dict[AccessKind, int]] = {}
+        """Counts that are not stored yet, by user, ordinal of the day (UTC) and developer."""
         self._lock = Lock()
+        """Guards the counts; held for no longer than a count, as each request waits for it."""
         self._flush_lock = Lock()
+        """Held while counts are stored, so that two threads never store at once."""
         self._closing = Event()
         self._thread: Thread | None = None
 

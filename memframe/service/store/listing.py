@@ -94,8 +94,8 @@ class _PageShape(NamedTuple):
 
         page = f"SELECT seq, {columns} FROM memories WHERE "
         if not self.n_tags:
-            mine = behind("user_id", ":user_id", "seq") + important
-            return f"{page}{mine} ORDER BY user_id {order}, seq {order} LIMIT :limit"
+            condition = behind("user_id", ":user_id", "seq") + important
+            return f"{page}{condition} ORDER BY user_id {order}, seq {order} LIMIT :limit"
         join = f"JOIN memories ON seq = memory_seq AND user_id = :user_id{important}" if important else ""
         tagged = " UNION ".join(  # SQLite allows no LIMIT in an arm of a union
             f"SELECT memory_seq FROM (SELECT memory_seq FROM memory_tags {join} "

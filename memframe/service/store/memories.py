@@ -51,7 +51,7 @@ IDEMPOTENT = timedelta(hours=24)
 TAG_COLOR = "#6b7280"
 """Colour of tags that a write has created: a neutral grey."""
 
-BATCH = 1000
+MEMORIES_PER_QUERY = 1000
 """Memories that one query reads where all of a user are needed."""
 
 # -- Statements
@@ -210,7 +210,7 @@ class Memories:
         """Raise `AccessError` unless this is the developer's memory key for the user."""
         pair = {"developer_id": self._developer_id, "user_id": self.user_id}
         if self._master_key.memory_key(**pair, generation=self._key_generation) != sent:
-            raise wrong_memory_key()
+            raise wrong_key_error()
 
     @cached_property
     def key(self) -> UserKey:
@@ -301,7 +301,7 @@ class Memories:
         found: list[Row] = []
         n_bytes, has_more = 0, True
         while has_more:
-            batch, has_more = self._list((*_SEARCHED_COLUMNS, "content"), chosen, after, BATCH)
+            batch, has_more = self._list((*_SEARCHED_COLUMNS, "content"), chosen, after, MEMORIES_PER_QUERY)
             contents = self.key.envelope.open_many([content for *_, content in batch]).plain
             for (seq, *texts, sealed), content in zip(batch, contents, strict=True):
                 in_content = content and _holds(content, chosen.search)
@@ -335,7 +335,7 @@ class Memories:
         """Yield seq and sealed content of all memories, in batches."""
         after, has_more = 0, True
         while has_more:
-            batch, has_more = self._list(("content",), MemoryFilter(self.user_id), after, BATCH)
+            batch, has_more = self._list(("content",), MemoryFilter(self.user_id), after, MEMORIES_PER_QUERY)
             if batch:
                 yield batch
                 after = batch[-1][0]
@@ -581,7 +581,7 @@ class Memories:
         return {name: known[name] for name in names}
 
 
-def wrong_memory_key() -> AccessError:
+def wrong_key_error() -> AccessError:
     """Make the refusal of a memory key that is not this developer's for this user."""
     message = "the memory key was not issued to you for this user"
     return AccessError(message, status=403, code="wrong_memory_key")
