@@ -71,7 +71,7 @@ def main():
             decided.append(perf_counter() - start)
             start = perf_counter()
             one, *others = map(desk.find, ids[number + 1 : number + 1 + N_SEARCHED])
-            desk.hidden_of(shown_ids(one), following=(i for other in others for i in shown_ids(other)))
+            desk.texts.hidden_of(shown_ids(one), following=(i for other in others for i in shown_ids(other)))
             show_proposal(desk, ids[number + 1])
             shown.append(perf_counter() - start)
             start = perf_counter()

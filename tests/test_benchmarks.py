@@ -13,6 +13,7 @@ SMALL = {
     "write": "--rounds 1",
     "calls": "",
     "review": "--findings 400",
+    "losses": "--plans 2",
     "scale": "--memories 60000 --rounds 1",
     "fleet": "--rounds 1",
     "nights": "--users 5 --nights 2 --memories 8 --changed 0.4",

@@ -39,7 +39,7 @@ from memframe.plan import Plan
 from memframe.readers import read_memories
 from memframe.review import Review, review
 from memframe.review.detail import Detail, Piece, show_proposal, shown_ids
-from memframe.review.progress import MIN_OWN, THRESHOLD
+from memframe.review.filters import Filters
 
 if sys.platform != "win32":
     import termios
@@ -52,6 +52,9 @@ KEYS = {
     "a": "accept all that remain of this kind, because so few were wrong",
     "g": "open the group, to decide on its memories one by one",
     "s": "show the secrets of this proposal",
+    "/": "ask only about proposals with certain words",
+    "A": "accept all that it would ask about and of which few can be wrong",
+    "R": "reject all that it would ask about",
     "u": "undo the last decision",
     "q": "quit; what you decided so far counts",
     "?": "explain the keys",
@@ -68,8 +71,17 @@ COLORS = {
 
 MAX_WIDTH, INDENT = 120, "    "
 
+N_SORTED = 20
+"""Proposals that are asked about in the order of the queue; then a person's decisions may have changed it."""
+
+N_ALIKE = 3
+"""Equal memories that are listed; the others are counted."""
+
 MAX_PARAGRAPH = 2_000
 """Characters of what is printed about a memory beside its texts, such as its tags."""
+
+NEW_LIST = ("q", "g", "a", "A", "R", "/", "u")
+"""Keys after which the queue is listed anew."""
 
 ROLE_WORDS = {"goes": "goes", "stays": "stays", "changes": "changes", "about": "is about"}
 
@@ -240,74 +252,108 @@ def decide_all(desk: Review) -> None:
     """
     if desk.decisions.path is None:
         remark("Your decisions are not kept for the next time: to keep them, add --decisions FILE.")
+    filters, words = Filters(desk), ""
     asked: list[str] = []
     answer = ""
-    while answer != "q" and (queue := [one for one in desk.proposals if not desk.state(one)]):
-        n_left = len(queue)
-        ids = [one.id for one in queue]
-        desk.hidden_of(i for one in queue[:MIN_OWN] for i in shown_ids(one))
+    while answer != "q":
+        listed = filters.find({"decision": ["open"]}, words)
+        if not listed and not words:
+            if not answer or not _undo_last(desk):
+                return
+            continue
+        if not listed:
+            click.echo("There is no open proposal with these words; all are asked about again.")
+            words = ""
+            continue
+        ids = [one.id for one in listed]
+        desk.texts.hidden_of(i for one in listed[:N_SORTED] for i in shown_ids(one))
         last = asked.pop() if answer == "u" and asked else None
-        due = [one for one in reversed(ids[:MIN_OWN]) if one != last] + ([last] if last in ids else [])
-        offers = _find_offers(desk, due)
-        answer = ""
-        while due and answer not in ("q", "g", "a", "u"):
+        due = [one for one in reversed(ids[:N_SORTED]) if one != last] + ([last] if last in ids else [])
+        kinds = {(one.first.check, one.first.kind) for one in map(desk.find, due)}
+        offers = {kind: desk.remaining(*kind) for kind in kinds}
+        n_left, answer = len(ids), ""
+        while due and answer not in NEW_LIST:
             one = due.pop()
-            shown = show_proposal(desk, one)
-            click.echo(f"\n{number_of(n_left, 'proposal', 'proposals')} left")
+            where = f" with {printable(words, 60)!r}" if words else ""
+            click.echo(f"\n{number_of(n_left, 'proposal', 'proposals')} left{where}")
             if asked:
                 _echo(f"The plan so far: {desk.count_effects()}")
             kind = desk.find(one).first
-            answer = _ask(desk, shown, offers.get((kind.check, kind.kind), ()))
-            asked += [] if answer in ("u", "g", "a") else [one]
+            answer = _ask(desk, show_proposal(desk, one), offers[kind.check, kind.kind], ids)
+            if answer == "/":
+                words = click.prompt(
+                    "Words, such as stale/expired or a source; nothing for all",
+                    default="",
+                    show_default=False,
+                )
+            asked += [] if answer in NEW_LIST else [one]
             n_left -= 1
 
 
-def _find_offers(desk: Review, due: Iterable[str]) -> dict[tuple[str, str], list[str]]:
-    """Find what may be accepted at once of the kinds that are asked about."""
-    kinds = {(one.first.check, one.first.kind) for one in map(desk.find, due)}
-    bounds = desk.progress.set_index(["check", "kind"])["bound"]
-    return {kind: desk.remaining(*kind) for kind in kinds if bounds.get(kind, 1.0) <= THRESHOLD}
+def _undo_last(desk: Review) -> bool:
+    """Ask if the decision after which nothing was left is to be undone."""
+    click.echo("\nNothing is left. u: undo the last decision")
+    is_undone = _read_key(["u", "q"]) == "u"
+    if is_undone:
+        desk.undo()
+    return is_undone
 
 
-def _ask(desk: Review, shown: Detail, remaining: Sequence[str]) -> str:
+def _ask(desk: Review, shown: Detail, remaining: Sequence[str], listed: Sequence[str]) -> str:
     """Show a proposal, and ask until it is decided; return the key."""
     _print(shown)
+    if bound := desk.explain_bound(shown.id):
+        _echo(bound)
     if remaining:
         n = number_of(len(remaining), "remaining one", "remaining ones")
-        click.echo(
-            f"At most {THRESHOLD:.0%} of this kind are wrong (95 % confidence); that bounds their share, not their "
-            f"harm. a: {n}"
-        )
+        _echo(f"a: accept the {n}. The bound is of their share, not of their harm.")
+    idle = {*_idle_keys(shown), *([] if remaining else ["a"])}
+    keys = [key for key in KEYS if key not in idle]
     while True:
-        idle = {*_idle_keys(shown), *([] if remaining else ["a"])}
-        keys = [key for key in KEYS if key not in idle]
-        _drop_typed_ahead()
-        try:
-            answer = click.prompt(
-                click.style(f"[{','.join(keys)}]", bold=True),
-                prompt_suffix=" ",
-                default="?",
-                show_default=False,
-            )
-        except click.Abort:
-            if sys.stdin.isatty():
-                raise
-            return "q"  # the end of piped keys
-        key = str(answer).strip()[:1].lower()
+        key = _read_key(keys)
         try:
             if key == "s" and "s" in keys:
                 _print(show_proposal(desk, shown.id, reveal=True))
-            elif key == "a" and "a" in keys:
-                desk.accept(remaining)
-                return key
+            elif key in ("A", "R"):
+                if _decide_listed(desk, key, listed):
+                    return key
             elif key in keys and key != "?":
-                _act(desk, shown, key)
+                _act(desk, shown, key, remaining)
                 return key
             else:
                 for name in keys:
                     click.echo(f"{name}  {KEYS[name]}")
         except PlanError as error:
             click.echo(click.style(escape_invisible(error.for_shell()), fg="red"), err=True)
+
+
+def _read_key(keys: Sequence[str]) -> str:
+    _drop_typed_ahead()
+    question = click.style(f"[{','.join(keys)}]", bold=True)
+    try:
+        answer = click.prompt(question, prompt_suffix=" ", default="?", show_default=False)
+    except click.Abort:
+        if sys.stdin.isatty():
+            raise
+        return "q"  # the end of piped keys
+    key = str(answer).strip()[:1]
+    return key if key in keys else key.lower()
+
+
+def _decide_listed(desk: Review, key: str, listed: Sequence[str]) -> bool:
+    """Accept or reject all that would be asked about, once the person has confirmed their number; return True if so."""
+    open_ones = [one.id for one in map(desk.find, listed) if not desk.state(one)]
+    chosen = desk.find_acceptable(open_ones) if key == "A" else open_ones
+    if not chosen:
+        click.echo("None of them can be accepted at once.")
+        return False
+    verb = "Accept" if key == "A" else "Reject"
+    left = f"; {len(open_ones) - len(chosen):,} stay open" if len(chosen) < len(open_ones) else ""
+    _drop_typed_ahead()
+    if not click.confirm(f"{verb} {number_of(len(chosen), 'proposal', 'proposals')}{left}?", default=False):
+        return False
+    (desk.accept if key == "A" else desk.reject)(chosen)
+    return True
 
 
 def _drop_typed_ahead() -> None:
@@ -328,7 +374,7 @@ def _idle_keys(shown: Detail) -> Iterator[str]:
         yield "g"
 
 
-def _act(desk: Review, shown: Detail, key: str) -> None:
+def _act(desk: Review, shown: Detail, key: str, remaining: Sequence[str]) -> None:
     if key == "e":
         text = click.edit(str(shown.editable["content"]), extension=".txt")
         if text is None:
@@ -336,6 +382,8 @@ def _act(desk: Review, shown: Detail, key: str) -> None:
         desk.edit(shown.id, content=text.rstrip("\n"))
     elif key == "g":
         desk.split(shown.id)
+    elif key == "a":
+        desk.accept(remaining)
     elif key == "u":
         desk.undo()
     elif call := {"y": desk.accept, "n": desk.reject, "l": desk.later}.get(key):
@@ -351,7 +399,16 @@ def _print(shown: Detail) -> None:
     _echo(f"{shown.heading}  {shown.id}", bold=True)
     _echo(shown.reason)
     for member in shown.members:
-        _echo(f"{ROLE_WORDS[member.role]}: {' · '.join(member.facts)}", "  ", dim=True)
+        n = len(member.facts)
+        _echo(
+            f"{ROLE_WORDS[member.role]}{f' ({n} with this text)' if n > 1 else ''}: {member.facts[0]}",
+            "  ",
+            dim=True,
+        )
+        for facts in member.facts[1:N_ALIKE]:
+            _echo(facts, INDENT * 2, dim=True)
+        if n > N_ALIKE:
+            _echo(f"and {n - N_ALIKE:,} more of these", INDENT * 2, dim=True)
         for field in member.fields:
             for line in _wrap(field.pieces, _width() - len(INDENT)):
                 click.echo(INDENT + line)
@@ -360,9 +417,11 @@ def _print(shown: Detail) -> None:
     for sentence in shown.others:
         _echo(f"also: {sentence}", "  ")
     _echo(shown.accepting)
+    if shown.losses:
+        _echo(shown.losses, fg="red")
 
 
-def _echo(text: str, indent: str = "", **style: bool) -> None:
+def _echo(text: str, indent: str = "", **style: Any) -> None:
     """Print a paragraph, its invisible characters spelled out, in lines of the terminal's width."""
     for line in _wrap([Piece(printable(text, MAX_PARAGRAPH))], _width() - len(indent)):
         click.echo(indent + click.style(line, **style))

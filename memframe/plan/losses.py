@@ -93,7 +93,7 @@ _STARTING = "|".join(
         r"\u00ab[^\u00bb\n]{2,80}\u00bb|(?<!\w)['\u2018](?=\w)[^'\u2019\n]{2,60}['\u2019](?!\w))",
         r"(?P<date>\b\d{4}-\d{1,2}(?:-\d{1,2})?(?!\d)|\b\d{1,2}(?P<sep>[./-])\d{1,2}(?P=sep)\d{2,4}\b",
         rf"\b{_DAY} (?:of |de )?{_MONTH}{_YEAR}?|\b{_MONTH} {_DAY}{_YEAR}?|\b{_MONTH}{_YEAR})",
-        r"(?P<time>(?<![\d:])\d{1,2}:\d\d(?::\d\d)?(?:\s?[ap]\.?m\b\.?)?|\b\d{1,2}\s?[ap]\.?m\b\.?)",
+        r"(?P<time>(?<![\d:])\d{1,2}:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:\s?[ap]\.?m\b\.?)?|\b\d{1,2}\s?[ap]\.?m\b\.?)",
         rf"(?P<amount>[$\u20ac\u00a3\u00a5]\s?{_NUMBER}(?:(?:k|m|bn)\b)?",
         rf"{_NUMBER}\s?(?:[%\u20ac\u00a3$\u00a5]|{_UNIT}))",
         rf"(?P<number>{_NUMBER})",

@@ -18,6 +18,7 @@ const DETAILS_KEPT = 200; // proposals that can be gone back to without asking
 const DECISIONS = { accepted: "✓", edited: "✎", rejected: "✗", later: "◷", sent: "…" };
 const SAID = { accepted: "You have accepted this.", edited: "You have edited this.", rejected: "You have rejected this.", later: "Put off." };
 const DONE = { accept: "Accepted.", reject: "Rejected.", later: "Put off.", reset: "Open again." };
+const DECIDE = { accept: "Accept", reject: "Reject" };
 const STATES = { accept: "accepted", reject: "rejected", later: "later", reset: "" }; // after each of these
 const ROLES = { goes: "goes", stays: "stays", changes: "changes", about: "is about" };
 
@@ -34,8 +35,12 @@ const KEYS = [
   ["j", "Next", "next"],
   ["k", "Previous", "previous"],
   ["/", "Search", "search"],
+  ["A", "Accept all listed", "accept_all"],
+  ["R", "Reject all listed", "reject_all"],
   ["?", "Keys", "help"],
 ];
+
+const ARROWS = { ArrowDown: "next", ArrowUp: "previous" };
 
 /** Make an element: properties, then children; a text child is set as text. */
 function make(name, properties = {}, ...children) {
@@ -367,11 +372,12 @@ function render({ model, el }) {
       make("h3", {}, shown.heading),
       make("p", { class: "mf-reason" }, shown.reason),
       make("p", { class: "mf-accepting" }, shown.accepting),
+      ...(shown.losses ? [make("p", { class: "mf-failed" }, shown.losses)] : []),
+      bound,
       ...(SAID[shown.decision] ? [make("p", { class: "mf-decision" }, SAID[shown.decision])] : []),
       ...(state.failed.has(shown.id) ? [make("p", { class: "mf-failed" }, `Not decided: ${state.failed.get(shown.id)}`)] : []),
       ...shown.members.map((member) => makeMember(shown, member)),
       ...shown.others.map((sentence) => make("p", { class: "mf-other" }, sentence)),
-      bound,
     );
     proposal.scrollTop = 0;
     const useless = {
@@ -385,13 +391,18 @@ function render({ model, el }) {
   }
 
   function makeMember(shown, member) {
-    const take = make("button", { type: "button", class: "mf-take", title: "Decide on this memory apart from the others" }, "Take out");
-    take.addEventListener("click", () => attempt(() => regroup("split", { ...about(shown), memory: member.id })));
+    const makeTake = (memory) => {
+      const take = make("button", { type: "button", class: "mf-take", title: "Decide on this memory apart from the others" }, "Take out");
+      take.addEventListener("click", () => attempt(() => regroup("split", { ...about(shown), memory })));
+      return shown.can_split && member.role !== "stays" ? take : null;
+    };
+    const n = member.ids.length;
+    const [first, ...more] = member.facts.map((facts, number) => make("div", { class: "mf-facts" }, make("small", {}, facts), makeTake(member.ids[number])));
     return make(
       "article",
       { class: `mf-member mf-${member.role}` },
-      make("header", {}, make("b", {}, ROLES[member.role] ?? member.role), " ",
-        make("small", {}, member.facts.join(" · ")), shown.can_split && member.role !== "stays" ? take : null),
+      make("header", {}, make("b", {}, `${ROLES[member.role] ?? member.role}${n > 1 ? ` (${n} with this text)` : ""}`), first,
+        more.length ? make("details", {}, make("summary", {}, make("small", {}, `${more.length} more`)), ...more) : null),
       ...member.fields.map(({ name, pieces, n_more }) =>
         make("div", { class: "mf-field", dir: "auto" }, make("small", {}, name), make("div", { class: "mf-text" }, ...showPieces(pieces),
           n_more ? make("small", {}, ` … ${n_more.toLocaleString("en")} more characters (key w)`) : null))),
@@ -455,6 +466,30 @@ function render({ model, el }) {
     }
   }
 
+  /** Ask if all that is listed and open is to be decided at once; nothing is decided before somebody says yes. */
+  async function decideAll(what) {
+    const { list } = state;
+    const asked = await line.ask("weigh_all", { what });
+    if (list !== state.list) return;
+    if (!asked.n) return say(`Nothing that is listed can be ${STATES[what]} at once. ${asked.lines.join(" ")}`);
+    const yes = make("button", { type: "button", class: `mf-${what}` }, `${DECIDE[what]} ${asked.n.toLocaleString("en")}`);
+    const cancel = make("button", { type: "button" }, "Cancel");
+    const finish = async () => {
+      state.editing = null;
+      await regroup("decide_all", { what, note: note.value, seen: asked.seen }).catch((error) => show(state.at, error.message));
+    };
+    yes.addEventListener("click", () => attempt(finish));
+    cancel.addEventListener("click", () => show(state.at));
+    state.editing = { save: () => attempt(finish) };
+    proposal.replaceChildren(
+      make("h3", {}, asked.heading),
+      ...asked.lines.map((sentence) => make("p", {}, sentence)),
+      make("div", {}, yes, " ", cancel),
+    );
+    yes.focus();
+    say(`${asked.heading} Enter says yes, Escape cancels.`);
+  }
+
   async function edit() {
     const { shown } = state;
     if (!shown.can_edit) return say("This proposal has no text to edit: open the group, and edit one of its memories.");
@@ -500,6 +535,8 @@ function render({ model, el }) {
     later: () => decide("later"),
     reset: () => decide("reset"),
     undo: () => regroup("undo", {}, state.pending),
+    accept_all: () => decideAll("accept"),
+    reject_all: () => decideAll("reject"),
     group: () => (state.shown.can_split ? regroup("split", about(state.shown)) : say("This proposal is about one memory, or holds together.")),
     edit,
     reveal: () => (state.shown.has_secrets ? showMore({ reveal: true }, "Shown until you go on.") : say("Nothing is masked here.")),
@@ -515,7 +552,7 @@ function render({ model, el }) {
   function act(action, event) {
     if (event.repeat && !["next", "previous"].includes(action)) return say("Press the key once for each proposal.");
     if (!ANY_TIME.includes(action)) {
-      if (state.editing) return say("Save or cancel the edit first.");
+      if (state.editing) return say("Save or cancel first.");
       if (!state.shown || event.timeStamp < state.seenAt) {
         state.dropped = "Nothing was done: a key came before the proposal was on the screen.";
         return say(state.dropped);
@@ -534,7 +571,7 @@ function render({ model, el }) {
     } else if (state.editing && event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
       state.editing.save();
     } else if (!isTyping && !event.ctrlKey && !event.metaKey && !event.altKey) {
-      const bound = KEYS.find(([key]) => key === event.key) ?? { ArrowDown: KEYS[8], ArrowUp: KEYS[9] }[event.key];
+      const bound = KEYS.find(([key]) => key === event.key) ?? KEYS.find(([, , action]) => action === ARROWS[event.key]);
       if (event.target.tagName === "BUTTON" && [" ", "Enter"].includes(event.key) && event.repeat) return event.preventDefault();
       if (!bound) return;
       event.preventDefault();

@@ -9,35 +9,29 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from functools import cache, cached_property
-from itertools import chain
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from msgspec import Struct
 from msgspec.structs import replace
 
 from memframe.access import Access
 from memframe.audit import Audit
-from memframe.audit.merge import join_fields
 from memframe.audit.policy import Policy
-from memframe.audit.text import redaction_mark
 from memframe.cleanup import plan_cleanup
-from memframe.cleanup.redact import search_memories
 from memframe.decisions import Decision, Decisions, Verdict, read_until, read_user_name
 from memframe.display import html_card, number_of, printable
 from memframe.errors import FrameError, PlanError, check_kind
-from memframe.fields import TEXT_FIELDS
 from memframe.files import write_own_file
 from memframe.frames import gc_paused
 from memframe.plan import Plan
-from memframe.plan.change import FIELDS, Change, Value, list_some, mask
-from memframe.plan.losses import Loss, MemoryValues, find_losses
+from memframe.plan.change import list_some
 from memframe.plan.permitted import keep_policy
 from memframe.review.corrections import check_fields, correct_plan
+from memframe.review.effects import Edited, Effects, Taken, find_added_losses, find_taken_losses
 from memframe.review.page import review_html
-from memframe.review.progress import THRESHOLD, bound_wrong_share, share_right
+from memframe.review.progress import ALONE, N_ALONE, THRESHOLD, bound_wrong_share, share_right
 from memframe.review.proposals import (
     COSMETIC,
     LAST_EFFECTS,
@@ -47,7 +41,7 @@ from memframe.review.proposals import (
     items_of_plan,
     make_proposals,
 )
-from memframe.secret import MASK
+from memframe.review.texts import Texts
 
 QUEUE = {
     "proposal": "str",
@@ -74,47 +68,15 @@ PROGRESS = (
 _PLACE: Mapping[str, int] = {"": 0, "later": 1, "accepted": 2, "edited": 2, "rejected": 3}
 """Order of the queue by decision."""
 
-MAX_QUEUE_CHARS = 200
-"""Characters of a text that the queue shows; `memframe.review.detail` has all of it."""
+
+MAX_SHOWN_BOUND = 0.2
+"""Largest bound of a share that is worth a line; after fewer than 14 decisions it says nothing."""
 
 
 def has_kernel() -> bool:
     """Return True in a notebook: a terminal has IPython at most."""
     shell = sys.modules.get("IPython")
     return getattr(shell.get_ipython() if shell else None, "kernel", None) is not None
-
-
-class Edited(Struct, frozen=True):
-    """Fields that a person wrote in place of a proposal."""
-
-    id: str
-    fields: dict[str, Value]
-
-
-class Taken(NamedTuple):
-    """Accepted points, those after which a memory is gone and the others, and edits."""
-
-    gone: list[Point]
-    changed: list[Point]
-    edits: list[Edited]
-
-
-class Effects(NamedTuple):
-    """Counts of what a plan would do; ``n_memories`` is 0 where it is not known how many there are.
-
-    >>> str(Effects(n_memories=389, n_deleted=38, n_changed=12, n_lost=0))
-    '389 to 351 memories, 12 changed, losses 0'
-    """
-
-    n_memories: int
-    n_deleted: int
-    n_changed: int
-    n_lost: int
-
-    def __str__(self) -> str:
-        left = f"{self.n_memories:,} to {self.n_memories - self.n_deleted:,} memories"
-        first = left if self.n_memories else f"{self.n_deleted:,} deleted"
-        return f"{first}, {self.n_changed:,} changed, losses {self.n_lost:,}"
 
 
 def _is_by_wording(one: Proposal) -> bool:
@@ -153,11 +115,11 @@ class Review:
         self._calls: list[dict[str, tuple[Decision | None, Decision]]] = []
         self._desk: Any = None
         self._opened: dict[str, Edited] = {}
-        self._searched: dict[str, frozenset[str]] = {}
         self._followers: list[Callable[[], None]] = []
         is_plan = isinstance(origin, Plan)
         with gc_paused():
             self._items = items_of_plan(origin, decisions) if is_plan else items_of_audit(origin, decisions)  # type: ignore[arg-type]  # it is told apart
+        self.texts = Texts(origin, self._items)
         self._proposals: dict[str, Proposal] = {}
         self._sorted: list[str] = []
         self._group()
@@ -268,6 +230,15 @@ class Review:
             "memframe review --list)"
         )
 
+    def proposals_of(self, ids: Iterable[str]) -> list[Proposal]:
+        """Return the proposals about memories."""
+        if self._by_memory is None:
+            self._by_memory = defaultdict(list)
+            for one in self._proposals.values():
+                for memory_id in one.ids:
+                    self._by_memory[memory_id].append(one)
+        return list({one.id: one for memory_id in ids for one in self._by_memory.get(memory_id, ())}.values())
+
     def state(self, proposal: Proposal) -> str:
         """Return what was decided about a proposal, and holds; empty if it is open."""
         last = self.decisions.last
@@ -295,16 +266,15 @@ class Review:
             return self._queue()
 
     def _queue(self) -> pd.DataFrame:
-        memories = self._memories
-        places = self._place_of
+        memories, place_of = self.texts.memories, self.texts.place_of
         sources = memories["source"].tolist() if "source" in memories.columns else []
         rows = []
         for one in self.proposals:
             found = self.decision(one)
             item = one.items[0]
-            held = [sources[places[i]] for i in one.ids if i in places] if sources else []
+            held = [sources[place] for i in one.ids if (place := place_of(i)) is not None] if sources else []
             names = (source for source in dict.fromkeys(held) if isinstance(source, str))
-            before, after = self.sides(one)
+            before, after = self.texts.sides(one)
             rows.append(
                 (one.id, item.check, item.kind, one.n_members, tuple(names), one.action, before, after, one.keeps,
                  item.reason, found.decision if found else "", found.note if found else "")
@@ -341,24 +311,37 @@ class Review:
         )
 
     def remaining(self, check: str, kind: str, *, threshold: float = THRESHOLD) -> list[str]:
-        """Return the open proposals of a kind that may be accepted at once; none while too many can be wrong.
+        """Return the open proposals of a kind that may be accepted at once, as `find_acceptable` finds them."""
+        return self._find_acceptable(
+            (
+                one
+                for one in map(self._proposals.__getitem__, self._sorted)
+                if (one.first.check, one.first.kind) == (check, kind)
+            ),
+            threshold,
+        )
 
-        They are of a single memory each, like those that the bound is of. What the policy protects is never among
+    def find_acceptable(self, which: Any, *, threshold: float = THRESHOLD) -> list[str]:
+        """Return those of some proposals that may be accepted at once: open ones, of which few can be wrong.
+
+        These are copies that a cleanup deletes or merges without being asked, as long as none of their kind was
+        rejected or edited, and proposals of a kind whose ``bound`` is at most the threshold (see `progress`); the
+        latter are of a single memory each, like those that the bound is of. What the policy protects is never among
         them, nor what holds a value that no memory would hold any more if all of them were accepted (see
-        `Plan.losses`). Deletes by wording alone are among them up to the ``delete_share`` of the policy; without
-        one, none is.
+        `Plan.losses`). Deletes by wording alone are among them up to the ``delete_share`` of the policy; without one,
+        none is.
         """
-        progress = self.progress
-        row = progress[(progress["check"] == check) & (progress["kind"] == kind)]
-        if not len(row) or not float(row["bound"].iloc[0]) <= threshold:
-            return []
+        return self._find_acceptable(self._select(which), threshold)
+
+    def _find_acceptable(self, proposals: Iterable[Proposal], threshold: float) -> list[str]:
+        due = [one for one in proposals if one.action != "none" and not self.state(one)]
+        bounds = self._bounds_of(due)
         chosen = [
             one
-            for one in map(self._proposals.__getitem__, self._sorted)
-            if (one.first.check, one.first.kind) == (check, kind)
-            and one.n_members == 1
-            and one.action != "none"
-            and not self.state(one)
+            for one in due
+            if any(
+                bound <= threshold for bound in (bounds[one.id] if one.n_members == 1 else bounds[one.id][:1])
+            )
             and not self._is_protected(one)
         ]
         by_wording = [one for one in chosen if _is_by_wording(one)]
@@ -367,16 +350,51 @@ class Review:
         lossy = self._find_lossy(chosen)
         return [one.id for one in chosen if not lossy.intersection(one.ids)]
 
+    def explain_bound(self, proposal: str) -> str:
+        """Say how many of the proposals like this one can be wrong; empty if nothing is known yet."""
+        one = self.find(proposal)
+        alone, own = self._bounds_of([one])[one.id]
+        if alone < 1 and not own < alone:  # own is not a number before the first decision
+            return (
+                f"A cleanup does this without being asked: of {N_ALONE} in other stores none was wrong, so at most "
+                f"{100 * alone:.1f} % are (95 % confidence)."
+            )
+        if not own <= MAX_SHOWN_BOUND:
+            return ""
+        return (
+            f"By your decisions so far, at most {100 * own:.1f} % of this kind are wrong (95 % confidence)."
+        )
+
+    def _bounds_of(self, proposals: Iterable[Proposal]) -> dict[str, tuple[float, float]]:
+        """Return upper bounds of the wrong share: by other stores, as long as none was wrong here, and by this one."""
+        frame = self.progress
+        n_wrong = frame["rejected"] + frame["edited"]
+        known = dict(
+            zip(
+                zip(frame["check"], frame["kind"], strict=True),
+                zip(n_wrong.tolist(), frame["bound"].tolist(), strict=True),
+                strict=True,
+            )
+        )
+        bounds = {}
+        for one in proposals:
+            item = one.first
+            wrong, own = known[item.check, item.kind]
+            own_items = (each for each in one.items if each.check == item.check and each.action != "none")
+            is_alone = not wrong and all((each.check, each.proposed) in ALONE for each in own_items)
+            bounds[one.id] = (bound_wrong_share(N_ALONE) if is_alone else 1.0, own)
+        return bounds
+
     def _is_protected(self, one: Proposal) -> bool:
         protect = self.policy.protect if self.policy else None
-        return protect is not None and any(protect.find_reason(i, self.fields_of(i)) for i in one.ids)
+        return protect is not None and any(protect.find_reason(i, self.texts.fields_of(i)) for i in one.ids)
 
     def _count_free_deletes(self) -> int:
         """Count the deletes by wording that the policy still has room for."""
         share = self.policy.limits.delete_share if self.policy else None
         accepted = (one for one in self._proposals.values() if self.state(one) == "accepted")
         n_taken = sum(one.n_members for one in accepted if _is_by_wording(one))
-        return max(0, int((share or 0) * len(self._memories)) - n_taken)
+        return max(0, int((share or 0) * len(self.texts.memories)) - n_taken)
 
     def _find_lossy(self, chosen: Sequence[Proposal]) -> set[str]:
         """Find memories that hold what no other one would, if proposals were accepted beside those that are already."""
@@ -384,58 +402,21 @@ class Review:
             return {*self._planned_losses}
         points = [item for one in chosen for item in one.items if item.action in LAST_EFFECTS]
         taken = self._take()
-        return {loss.id for loss in self._find_losses([*taken.gone, *points], taken.edits)}
+        together = taken._replace(gone=[*taken.gone, *points])
+        return {loss.id for loss in find_taken_losses(together, self.texts)}
 
-    def _find_losses(self, gone: Sequence[Point], edits: Sequence[Edited]) -> tuple[Loss, ...]:
-        """Find what no memory would hold any more after deletes, merges and edits."""
-        ids = {item.id for item in gone if item.id is not None}
-        touched = {*ids, *(edit.id for edit in edits)}
-        changed = {self._place_of[memory_id] for memory_id in touched if memory_id in self._place_of}
-        keys = self._values.keys_of(touched)
-        n_left = {
-            key: len(self._values.holders(key) - changed) for key in {*chain.from_iterable(keys.values())}
-        }
-        lossy = [item for item in gone if not all(n_left[key] for key in keys.get(item.id or "", ()))]
-        if not lossy and not edits:
-            return ()
-        texts_of = self._values.texts_of
-        hidden = self.hidden_of(filter(None, chain.from_iterable((item.id, item.keeps) for item in lossy)))
-        records = {
-            str(item.id): Change(
-                action="delete",
-                id=item.id,
-                before=texts_of(str(item.id)),
-                keeps={item.keeps: str(texts_of(item.keeps).get("content"))} if item.keeps else {},
-                hidden=tuple(hidden[str(item.id)].union(hidden.get(item.keeps or "", ()))),
-            )
-            for item in lossy
-        }
-        takes = defaultdict(list)
-        for item in lossy:
-            if item.action == "merge" and item.keeps:
-                takes[item.keeps].append(self.fields_of(str(item.id)))
-        patches = [
-            Change(action="patch", id=keeper, after=join_fields(self.fields_of(keeper), copies))
-            for keeper, copies in takes.items()
-        ]
-        for edit in edits:
-            before = texts_of(edit.id)
-            after = {name: value for name, value in edit.fields.items() if name in TEXT_FIELDS}
-            patches += [
-                Change(
-                    action="patch", id=edit.id, before={name: before.get(name) for name in after}, after=after
-                ),
-                Change(action="patch", id=edit.id, after={**before, **after}),
-            ]  # the second holds what the edit leaves alone
-        return find_losses([*records.values(), *patches], n_left)
+    def find_losses(self, proposal: str) -> list[str]:
+        """Return the values that no memory would hold any more if a proposal was accepted beside those that are."""
+        one = self.find(proposal)
+        if isinstance(self.origin, Plan):
+            lost = self.origin.losses
+            return lost["value"][lost["id"].isin(one.ids)].tolist()
+        points = [item for item in one.items if item.action in LAST_EFFECTS]
+        return [loss.value for loss in find_added_losses(points, self._take(), self.texts)]
 
     @cached_property
     def _planned_losses(self) -> Counter[str]:
         return Counter(self.origin.losses["id"].tolist() if isinstance(self.origin, Plan) else ())
-
-    @cached_property
-    def _values(self) -> MemoryValues:
-        return MemoryValues(self._memories)
 
     # ---- decisions
 
@@ -543,10 +524,8 @@ class Review:
             last = self.decisions.last[key]
             if last != own:
                 continue
-            # an earlier decision is written again: the last line of a key counts
-            lines.append(
-                replace(decision, at=now) if decision else replace(last, decision="open", at=now, edited=None)
-            )
+            # an earlier decision is written again as it was, so that the call that made it can be undone as well
+            lines.append(decision or replace(last, decision="open", at=now, edited=None))
         self.decisions.write(lines)
         self._calls.pop()
         self._tell()
@@ -638,11 +617,11 @@ class Review:
         for edited in taken.edits:
             if access is None and plan.file is None:
                 raise PlanError("an edited proposal needs the access: review.plan(access)")
-            plan = correct_plan(plan, access, self._memories, edited.id, edited.fields)
+            plan = correct_plan(plan, access, self.texts.memories, edited.id, edited.fields)
         if self.policy is not None:
             if access is None and plan.file is None:
                 raise PlanError("the policy needs what the service holds now: review.plan(access)")
-            plan = keep_policy(self._memories if access is None else access, plan, self.policy)
+            plan = keep_policy(self.texts.memories if access is None else access, plan, self.policy)
         note = self._describe_left()
         return replace(plan, notes=(*plan.notes, note)) if note else plan
 
@@ -694,8 +673,8 @@ class Review:
             n_lost = sum(n for one, n in self._planned_losses.items() if one in taken_ids)
             n_memories = self.origin.n_compared
         else:
-            n_lost = len(self._find_losses(taken.gone, taken.edits))
-            n_memories = len(self._memories)
+            n_lost = len(find_taken_losses(taken, self.texts))
+            n_memories = len(self.texts.memories)
         return Effects(n_memories, len(gone), len(changed - gone), n_lost)
 
     def _plan_of(self, taken: Sequence[Point], access: Access | None) -> Plan:
@@ -743,112 +722,3 @@ class Review:
         ]
         page = review_html(decided, applied, self.progress, self.now())
         write_own_file(path, page.encode(), "report", error=FrameError)
-
-    # ---- texts
-
-    @property
-    def judged(self) -> pd.DataFrame:
-        """The audited memories; none of the review of a plan."""
-        return self._memories
-
-    def place_of(self, memory_id: str) -> int | None:
-        """Return the row of a memory among those that were judged."""
-        return self._place_of.get(memory_id)
-
-    @property
-    def _memories(self) -> pd.DataFrame:
-        return self.origin.memories if isinstance(self.origin, Audit) else pd.DataFrame({"id": []})
-
-    @property
-    def _place_of(self) -> dict[str, int]:
-        if not hasattr(self, "_places"):
-            self._places = dict(zip(ids := self._memories["id"].tolist(), range(len(ids)), strict=True))
-            self._contents: list[Any] = (
-                self._memories["content"].tolist() if "content" in self._memories.columns else []
-            )
-            self._hidden: defaultdict[str, set[str]] = defaultdict(set)
-            for item in self._items:
-                if item.id and (
-                    item.check == "secret" or (item.check == "personal_data" and item.severity == "high")
-                ):
-                    self._hidden[item.id].add(item.text)
-        return self._places
-
-    def sides(self, one: Proposal) -> tuple[str, str]:
-        """Return the first memory's text before and after, shortened and masked."""
-        if isinstance(self.origin, Plan):
-            change = mask(self.origin.records[one.first.row])
-            return tuple(
-                printable("; ".join(map(str, side.values())), MAX_QUEUE_CHARS)
-                for side in (change.before, change.after)
-            )  # type: ignore[return-value]  # two
-        places = self._place_of
-        memory_id = one.first.id or ""
-        text = self._contents[places[memory_id]] if self._contents and memory_id in places else None
-        if not isinstance(text, str):
-            return "", ""
-        shown = self._mask(memory_id, text)
-        if one.action in LAST_EFFECTS:
-            return printable(shown, MAX_QUEUE_CHARS), ""
-        if one.action != "redact":
-            return printable(shown, MAX_QUEUE_CHARS), printable(one.first.reason, MAX_QUEUE_CHARS)
-        clean = text.replace(one.first.text, redaction_mark(one.first.kind)) if one.first.text else text
-        return printable(shown, MAX_QUEUE_CHARS), printable(self._mask(memory_id, clean), MAX_QUEUE_CHARS)
-
-    def fields_of(self, memory_id: str) -> dict[str, Value]:
-        """Return the fields and times of a memory as they were judged, without those that are empty."""
-        place = self._place_of.get(memory_id)
-        if place is None:
-            return {}
-        fields: dict[str, Value] = {}
-        for name in (*FIELDS, "created_at", "updated_at"):
-            if name in self._memories.columns:
-                cell = self._memories[name].iloc[place]
-                if isinstance(cell, tuple | list | np.ndarray):
-                    fields[name] = tuple(map(str, cell))
-                elif not pd.isna(cell):
-                    plain = cell.item() if isinstance(cell, np.generic) else cell
-                    fields[name] = str(cell) if name.endswith("_at") else plain
-        return fields
-
-    def hidden_of(self, ids: Iterable[str], *, following: Iterable[str] = ()) -> dict[str, frozenset[str]]:
-        """Return the secrets in memories: those that were found, and those that a search of the texts finds now.
-
-        If there is anything to search, those that are asked for next are searched with it, as it takes no longer.
-        """
-        self._place_of  # noqa: B018 - reads the findings
-        chosen = list(dict.fromkeys(ids))
-        if self._searched.keys() >= {*chosen}:
-            return {memory_id: self._searched[memory_id] for memory_id in chosen}
-        fields = {
-            memory_id: dict.fromkeys(FIELDS) | self.fields_of(memory_id)
-            for memory_id in dict.fromkeys([*chosen, *following])
-            if memory_id not in self._searched
-        }
-        found = search_memories(fields)
-        found = found[
-            ((found["action"] == "redact") | (found["severity"] == "high")) & found["start"].notna()
-        ]
-        hidden = {memory_id: {*self._hidden.get(memory_id, ())} for memory_id in fields}
-        for memory_id, field, start, end in zip(
-            *(found[name] for name in ("id", "field", "start", "end")), strict=True
-        ):
-            hidden[memory_id].add(str(fields[memory_id][field])[int(start) : int(end)])
-        self._searched |= {memory_id: frozenset(filter(None, texts)) for memory_id, texts in hidden.items()}
-        return {memory_id: self._searched[memory_id] for memory_id in chosen}
-
-    def proposals_of(self, ids: Iterable[str]) -> list[Proposal]:
-        """Return the proposals about memories."""
-        if self._by_memory is None:
-            self._by_memory = defaultdict(list)
-            for one in self._proposals.values():
-                for memory_id in one.ids:
-                    self._by_memory[memory_id].append(one)
-        return list({one.id: one for memory_id in ids for one in self._by_memory.get(memory_id, ())}.values())
-
-    def _mask(self, memory_id: str, text: str) -> str:
-        if memory_id not in self._hidden:
-            return text
-        for value in sorted(filter(None, self._hidden[memory_id]), key=len, reverse=True):
-            text = text.replace(value, MASK)
-        return text

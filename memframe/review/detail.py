@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from itertools import groupby
 from operator import itemgetter
@@ -17,7 +17,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from memframe.audit.text import redaction_mark
-from memframe.display import escape_invisible, number_of
+from memframe.display import escape_invisible, number_of, printable
 from memframe.plan import Plan
 from memframe.plan.change import Value, mask
 from memframe.report.words import check_words_of
@@ -30,9 +30,12 @@ Role = Literal["goes", "stays", "changes", "about"]
 MAX_SHOWN_MEMBERS = 20
 """Memories of a group that are shown; a group can be opened and decided one by one."""
 
+MAX_LOSSES = 5
+"""Values that would be lost, by themselves; the others are counted."""
+
 ACCEPTING = {
     "delete": "Accepting deletes {n}.",
-    "merge": "Accepting merges {n} into the one that stays, and deletes the rest.",
+    "merge": "Accepting merges {n} into what stays, and deletes them.",
     "redact": "Accepting replaces the value by a mark in {n}.",
     "strip": "Accepting removes characters that nobody sees from {n}.",
     "retag": "Accepting changes tags of {n}.",
@@ -61,12 +64,12 @@ class ShownField(Struct, frozen=True):
 
 
 class ShownMemory(Struct, frozen=True):
-    """One memory of a proposal."""
+    """Memories of a proposal with the same texts, which are shown once."""
 
-    id: str
+    ids: tuple[str, ...]
     role: Role
     facts: tuple[str, ...]
-    """Source, times and tags."""
+    """Id, source, times and tags of each."""
     fields: tuple[ShownField, ...]
 
 
@@ -82,6 +85,8 @@ class Detail(Struct, frozen=True):
     note: str
     members: tuple[ShownMemory, ...]
     n_more: int
+    losses: str
+    """The values that no memory would hold any more; empty if there are none."""
     others: tuple[str, ...]
     """Other open proposals about the same memories."""
     has_secrets: bool
@@ -112,24 +117,24 @@ def show_proposal(review: Review, proposal: str, *, reveal: bool = False) -> Det
     found = review.decision(one)
     item = one.first
     n = number_of(one.n_members, "memory", "memories")
-    title = check_words_of(item.check).title if not isinstance(review.origin, Plan) else "Planned"
+    title = _title_of(review, item.check)
     members = _show_changes(review.origin, one, reveal) if isinstance(review.origin, Plan) else None
     ids = [*one.keeps, *one.ids]
-    found_in = {} if members is not None else review.hidden_of(shown_ids(one))
+    found_in = {} if members is not None else review.texts.hidden_of(shown_ids(one))
     hidden = dict.fromkeys(found_in, frozenset[str]().union(*found_in.values()))
     if members is None:
         members = _show_memories(review, one, shown_ids(one), {} if reveal else hidden)
     names = {*one.ids}
     n_of_sentence = Counter(
-        f"{other.first.check} ({other.first.kind}): {escape_invisible(other.first.reason)}"
+        f"{_title_of(review, other.first.check)} ({other.first.kind}): {escape_invisible(other.first.reason)}"
         for other in review.proposals_of(names)
-        if other.id != one.id
+        if other.id != one.id and review.state(other) in ("", "later")
     )
     others = tuple(
         sentence if n == 1 else f"{sentence} ({n:,} times)" for sentence, n in n_of_sentence.items()
     )
     targets = one.keeps if one.action in LAST_EFFECTS and one.keeps else one.ids
-    fields = review.fields_of(targets[0]) if len(targets) == 1 else {}
+    fields = review.texts.fields_of(targets[0]) if len(targets) == 1 else {}
     return Detail(
         id=one.id,
         heading=escape_invisible(f"{title} ({item.kind}), {n}"),
@@ -138,28 +143,53 @@ def show_proposal(review: Review, proposal: str, *, reveal: bool = False) -> Det
         reason=escape_invisible(item.reason),
         decision=found.decision if found else "",
         note=escape_invisible(found.note) if found else "",
-        members=tuple(members),
+        members=tuple(_join_equal(members)),
         n_more=max(0, len(ids) - MAX_SHOWN_MEMBERS),
+        losses=_list_losses(review.find_losses(one.id)),
         others=others,
         has_secrets=any(hidden.values()),
         editable=fields,
     )
 
 
+def _title_of(review: Review, check: str) -> str:
+    return "Planned" if isinstance(review.origin, Plan) else check_words_of(check).title
+
+
+def _list_losses(values: Sequence[str]) -> str:
+    """Name the values that would be lost, the first ones by themselves.
+
+    >>> _list_losses(["Leipzig", "3 May"])
+    'No other memory holds: Leipzig; 3 May'
+    """
+    shown = [printable(value, 60) for value in dict.fromkeys(values)]
+    more = [f"and {len(shown) - MAX_LOSSES:,} more"] if len(shown) > MAX_LOSSES else []
+    return f"No other memory holds: {'; '.join([*shown[:MAX_LOSSES], *more])}" if shown else ""
+
+
+def _join_equal(members: Iterable[ShownMemory]) -> Iterator[ShownMemory]:
+    """Join neighbours that show the same."""
+    for (role, fields), alike in groupby(members, key=lambda one: (one.role, one.fields)):
+        some = list(alike)
+        ids = tuple(memory_id for one in some for memory_id in one.ids)
+        yield ShownMemory(ids, role, tuple(fact for one in some for fact in one.facts), fields)
+
+
 def _show_memories(
     review: Review, one: Proposal, ids: Sequence[str], hidden: Mapping[str, frozenset[str]]
 ) -> Iterator[ShownMemory]:
-    keeper = review.fields_of(one.keeps[0]) if len(one.keeps) == 1 else {}
+    keeper_of = {
+        item.id: item.keeps if item.keeps in one.keeps else one.keeps[0] for item in one.items if one.keeps
+    }
     is_last = one.action in LAST_EFFECTS
     for memory_id in ids:
-        fields = review.fields_of(memory_id)
-        role: Role = "stays"
-        if memory_id in one.ids:
-            role = "goes" if is_last else "changes"
+        fields = review.texts.fields_of(memory_id)
+        role: Role = "stays" if memory_id not in one.ids else "goes" if is_last else "changes"
         values = {
             item.text: item.kind for item in one.items if item.id == memory_id and one.action == "redact"
         }
         shown = []
+        keeper = review.texts.fields_of(keeper_of.get(memory_id) or "")
         for name in ("title", "summary", "content"):
             text = fields.get(name)
             if not isinstance(text, str) or not text:
@@ -175,7 +205,7 @@ def _show_memories(
             *_show_times(fields.get("created_at"), fields.get("updated_at")),
             *([f"tags: {', '.join(map(str, tags))}"] if isinstance(tags, tuple) and tags else []),
         ]
-        yield ShownMemory(memory_id, role, tuple(map(escape_invisible, facts)), tuple(shown))
+        yield ShownMemory((memory_id,), role, (escape_invisible(" · ".join(facts)),), tuple(shown))
 
 
 def _show_times(created_at: Value, updated_at: Value) -> Iterator[str]:
@@ -196,10 +226,10 @@ def _show_changes(plan: Plan, one: Proposal, reveal: bool) -> Iterator[ShownMemo
             pieces = [Piece(str(value), kind) for value, kind in sides if value not in (None, ())]  # type: ignore[arg-type]  # kinds of pieces
             shown.append(ShownField(name, tuple(_spell_out(pieces, ()))))
         role: Role = "goes" if change.action == "delete" else "changes"
-        yield ShownMemory(change.id or "", role, (change.label,), tuple(shown))
+        yield ShownMemory((change.id or "",), role, (change.label,), tuple(shown))
         for memory_id, text in change.keeps.items():
             yield ShownMemory(
-                memory_id,
+                (memory_id,),
                 "stays",
                 (memory_id,),
                 (ShownField("content", tuple(_spell_out([Piece(text)], ()))),),

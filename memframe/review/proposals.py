@@ -217,9 +217,13 @@ def make_proposals(
         kind = item.kind if item.group is None else ""
         groups[item.check, kind, effect_class(item), same, alone, states.get(item.key, "")].append(item)
     by_key: defaultdict[str, list[Point]] = defaultdict(list)  # equal texts of a file have equal keys
-    for group in groups.values():
-        key = min(item.key for item in group) if len(group) > 1 else group[0].key
-        by_key[key] += [one for item in group for one in (item, *besides.get(item.row, ()))]
+    owners = {item.key: min(each.key for each in group) for group in groups.values() for item in group}
+    for item in main:
+        by_key[owners[item.key]].append(item)
+    for item in main:
+        for one in besides.get(item.row, ()):
+            # where the text that stays has the same finding, accepting the copy must not delete that, too
+            by_key[owners.setdefault(one.key, owners[item.key])].append(one)
     length = MIN_ID
     while len({key[:length] for key in by_key}) < len(by_key):
         length += 2

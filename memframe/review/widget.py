@@ -9,28 +9,26 @@ what it consisted of: one that was grouped anew since then is not decided on uns
 from __future__ import annotations
 
 import logging
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from threading import RLock
 from typing import Any
 from weakref import WeakSet
 
-import pandas as pd
 from anywidget import AnyWidget
-from msgspec import Struct
 
 from memframe.display import escape_invisible, number_of, printable
 from memframe.errors import MemframeError, PlanError
 from memframe.plan import Plan
 from memframe.plan.change import FIELDS, Value
 from memframe.report.words import check_words_of
-from memframe.review.desk import MAX_QUEUE_CHARS, Review
+from memframe.review.desk import Review
 from memframe.review.detail import Piece, show_proposal, shown_ids
-from memframe.review.progress import THRESHOLD
-from memframe.review.proposals import Point, Proposal
+from memframe.review.filters import FACETS, Filters
+from memframe.review.proposals import Proposal
+from memframe.review.texts import MAX_QUEUE_CHARS
 
 MAX_FIELD_CHARS = 5_000
 """Characters of a field that are shown before somebody asks for the whole."""
@@ -47,20 +45,17 @@ N_SEARCHED = 20
 MAX_VIEWS = 20
 """Pages that are remembered: each reload is a new one."""
 
-ASKS_OF_LIST = ("settle", "summary", "page", "show", "undo", "accept_rest")
+ASKS_OF_LIST = ("settle", "summary", "page", "show", "undo", "accept_rest", "weigh_all", "decide_all")
 """Requests about the list of a page: each is a method of the desk."""
 
 ASKS_OF_PROPOSAL = ("describe", "fields", "accept", "reject", "later", "reset", "edit", "split")
 """Requests about the proposal on the screen: likewise."""
 
-STATE_WORDS = {
-    "": "open",
-    "accepted": "accepted",
-    "edited": "edited",
-    "rejected": "rejected",
-    "later": "later",
-}
-"""Values of the facet of decisions."""
+STAY_OPEN = (
+    "too few of their kind were decided one by one, the policy protects them, accepting does nothing, or a memory "
+    "holds what no other does."
+)
+"""Reasons for which proposals are not accepted with all others."""
 
 _logger = logging.getLogger(__name__)
 
@@ -80,15 +75,6 @@ class _Lists(dict[str, list[Proposal]]):
         raise PlanError("this page is not known any more: reload it")
 
 
-class _FilterColumns(Struct):
-    """Columns of the audited memories by which proposals are filtered."""
-
-    source: list[Any]
-    tag: list[tuple[str, ...]]
-    year: list[str]
-    searched: list[str]
-
-
 class Desk(AnyWidget):
     """The desk of a review, as a widget.
 
@@ -105,7 +91,7 @@ class Desk(AnyWidget):
         self._review = review
         self._lists = _Lists()
         self._grouped = review.proposals_by_id
-        self._known: dict[str, dict[str, set[str]]] = {}
+        self._filters = Filters(review)
         self._asked_by = ""
         self._lock = RLock()  # some kernels handle messages in threads of their own
         review.on_change(self._follow)
@@ -168,7 +154,6 @@ class Desk(AnyWidget):
             proposals = self._review.proposals_by_id
             if proposals is not self._grouped:
                 self._grouped = proposals
-                self._known.clear()
                 owners = {key: one for one in proposals.values() for key in one.keys}
                 for listed in self._lists.values():
                     listed[:] = {(own := owners[i.key]).id: own for one in listed for i in one.items}.values()
@@ -179,19 +164,13 @@ class Desk(AnyWidget):
                 other.catch_up()
 
     def _tell(self) -> None:
-        self.__dict__.pop("_progress", None)
         self.send({"changed": self._asked_by or "elsewhere"})
 
     # ---- the list
 
     def _settle(self, view: str, filter: Mapping[str, list[str]], search: str) -> dict[str, Any]:  # noqa: A002 - a word of the page
         """List the proposals anew, in the order of the queue as it is now."""
-        words = search.casefold().split()
-        listed = [
-            one
-            for one in self._review.proposals
-            if not self._misses(one, filter) and (not words or self._has_words(one, words))
-        ]
+        listed = self._filters.find(filter, search)
         self._lists.pop(view, None)
         self._lists[view] = listed
         return self._summary(view, filter, search, listed[0].id if listed else "")
@@ -220,8 +199,8 @@ class Desk(AnyWidget):
             "progress": f"{n_decided:,} of {n_total:,} decided"
             + (f": {', '.join(by_state)}" if by_state else ""),
             "preview": [self._preview()],
-            "facets": self._count_values(filter, search.casefold().split()),
-            **self._bound(None if place is None else self._lists[view][place].first),
+            "facets": self._facets(filter, search),
+            **self._bound(None if place is None else self._lists[view][place]),
         }
 
     def _preview(self) -> str:
@@ -233,24 +212,12 @@ class Desk(AnyWidget):
             return "The plan would change nothing yet."
         return f"The plan so far: {effects}."
 
-    @cached_property
-    def _progress(self) -> dict[tuple[str, str], float]:
-        frame = self._review.progress
-        return {
-            (check, kind): bound
-            for check, kind, bound in zip(frame["check"], frame["kind"], frame["bound"], strict=True)
-            if not pd.isna(bound)
-        }
-
-    def _bound(self, item: Point | None) -> dict[str, Any]:
+    def _bound(self, one: Proposal | None) -> dict[str, Any]:
         """Tell how many of the kind of a proposal can be wrong, and offer the rest of it once these are few."""
-        bound = self._progress.get((item.check, item.kind)) if item else None
-        if item is None or bound is None:
+        if one is None:
             return {"bound": "", "offer": None}
-        sentence = (
-            f"By your decisions so far, at most {100 * bound:.1f} % of this kind are wrong (95 % confidence)."
-        )
-        rest = self._review.remaining(item.check, item.kind) if bound <= THRESHOLD else []
+        item = one.first
+        rest = self._review.remaining(item.check, item.kind)
         offer = {
             "check": item.check,
             "kind": item.kind,
@@ -258,72 +225,15 @@ class Desk(AnyWidget):
             "label": f"Accept the remaining {len(rest):,} of {self._kind_of(item.check)} ({item.kind})",
             "warning": "This limits how many are wrong, not how much harm one does.",
         }
-        return {"bound": sentence, "offer": offer if rest else None}
+        return {"bound": self._review.explain_bound(one.id), "offer": offer if rest else None}
 
     def _kind_of(self, check: str) -> str:
         return "Planned" if isinstance(self._review.origin, Plan) else check_words_of(check).title
 
-    # ---- filters
-
-    @cached_property
-    def _texts(self) -> _FilterColumns:
-        frame = self._review.judged
-
-        def column(name: str) -> list[Any]:
-            return frame[name].tolist() if name in frame.columns else [None] * len(frame)
-
-        times = (str(time)[:4] if not pd.isna(time) else "" for time in column("created_at"))
-        texts = zip(*(column(name) for name in ("title", "summary", "content")), strict=True)
-        return _FilterColumns(
-            [source if isinstance(source, str) else "" for source in column("source")],
-            [tuple(map(str, tags)) if isinstance(tags, Sequence) and not isinstance(tags, str) else ()
-             for tags in column("tags")],
-            list(times),
-            [" ".join(text for text in row if isinstance(text, str)).casefold() for row in texts],
-        )  # fmt: skip
-
-    def _values(self, one: Proposal) -> dict[str, set[str]]:
-        """Return the values by which a proposal is filtered, by facet."""
-        known = self._known.get(one.id)
-        if known is None:
-            places = [place for i in one.ids if (place := self._review.place_of(i)) is not None]
-            texts = self._texts
-            known = self._known[one.id] = {
-                "check": {one.first.check},
-                "kind": {one.first.kind},
-                "source": {texts.source[place] for place in places} - {""},
-                "tag": {tag for place in places for tag in texts.tag[place]},
-                "year": {texts.year[place] for place in places} - {""},
-            }
-        return known | {"decision": {STATE_WORDS[self._review.state(one)]}}
-
-    def _misses(self, one: Proposal, chosen: Mapping[str, list[str]]) -> list[str]:
-        """Return the facets by which a proposal is left out."""
-        if not chosen:
-            return []
-        values = self._values(one)
-        return [name for name, wanted in chosen.items() if values[name].isdisjoint(wanted)]
-
-    def _has_words(self, one: Proposal, words: Iterable[str]) -> bool:
-        texts = [
-            self._texts.searched[place]
-            for i in (*one.ids, *one.keeps)
-            if (place := self._review.place_of(i)) is not None
-        ] or [" ".join(self._review.sides(one)).casefold()]
-        return all(any(word in text for text in texts) for word in words)
-
-    def _count_values(self, chosen: Mapping[str, list[str]], words: list[str]) -> list[dict[str, Any]]:
-        """Count proposals by value: of each facet, among those that the other facets let through."""
-        counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
-        for one in self._review.proposals_by_id.values():
-            values = self._values(one)
-            missed = [name for name, wanted in chosen.items() if values[name].isdisjoint(wanted)]
-            if len(missed) > 1 or (words and not self._has_words(one, words)):
-                continue
-            for name in missed or values:
-                counts[name].update(values[name])
+    def _facets(self, chosen: Mapping[str, list[str]], search: str) -> list[dict[str, Any]]:
+        counts = self._filters.count(chosen, search)
         groups = []
-        for name in ("decision", "check", "kind", "source", "tag", "year"):
+        for name in FACETS:
             most = [value for value, _ in counts[name].most_common(MAX_FACET_VALUES)]
             listed = list(dict.fromkeys([*chosen.get(name, ()), *most]))
             rows = [
@@ -346,7 +256,7 @@ class Desk(AnyWidget):
         return {"rows": [self._row(one) for one in self._lists[view][start : start + n]]}
 
     def _row(self, one: Proposal) -> dict[str, str]:
-        before, after = self._review.sides(one)
+        before, after = self._review.texts.sides(one)
         n = number_of(one.n_members, "memory", "memories")
         label = f"{self._kind_of(one.first.check)} ({one.first.kind}), {n}"
         return {
@@ -360,7 +270,7 @@ class Desk(AnyWidget):
         listed = self._lists[view]
         one = listed[place]
         following = (i for each in listed[place : place + N_SEARCHED] for i in shown_ids(each))
-        self._review.hidden_of(shown_ids(one), following=following)
+        self._review.texts.hidden_of(shown_ids(one), following=following)
         return self._describe(one)
 
     def _describe(self, one: Proposal, *, reveal: bool = False, whole: bool = False) -> dict[str, Any]:
@@ -372,6 +282,7 @@ class Desk(AnyWidget):
             "heading": shown.heading,
             "reason": shown.reason,
             "accepting": shown.accepting,
+            "losses": shown.losses,
             "decision": shown.decision,
             "note": shown.note,
             "others": [*([f"And {shown.n_more:,} more memories."] if shown.n_more else []),
@@ -382,7 +293,7 @@ class Desk(AnyWidget):
             "can_split": len(one.ids) > 1 and not is_bound,
             "members": [
                 {
-                    "id": member.id,
+                    "ids": member.ids,
                     "role": member.role,
                     "facts": member.facts,
                     "fields": [
@@ -439,6 +350,40 @@ class Desk(AnyWidget):
         self._review.accept(rest, note)
         return self._regrouped(view, f"Accepted {len(rest):,}.")
 
+    def _weigh_all(self, view: str, what: str) -> dict[str, Any]:
+        """Ask if all that the list shows and that is open is to be accepted or rejected at once."""
+        chosen = self._choose_all(view, what)
+        n_open = sum(self._review.state(one) in ("", "later") for one in self._lists[view])
+        kinds = Counter((one.first.check, one.first.kind) for one in chosen)
+        lines = [
+            f"{n:,} of {self._kind_of(check)} ({kind})"
+            for (check, kind), n in kinds.most_common(MAX_FACET_VALUES)
+        ]
+        if n_left := n_open - len(chosen):
+            lines.append(f"{n_left:,} others stay open: {STAY_OPEN}")
+        n_memories = number_of(len({i for one in chosen for i in one.ids}), "memory", "memories")
+        n = number_of(len(chosen), "proposal", "proposals")
+        return {
+            "n": len(chosen),
+            "seen": _digest_all(chosen),
+            "heading": f"{what.capitalize()} {n} about {n_memories}?",
+            "lines": [escape_invisible(line) for line in lines],
+        }
+
+    def _decide_all(self, view: str, what: str, note: str, seen: str) -> dict[str, Any]:
+        chosen = self._choose_all(view, what)
+        if _digest_all(chosen) != seen:
+            raise PlanError("what would be decided has changed since you were asked: ask again")
+        (self._review.accept if what == "accept" else self._review.reject)([one.id for one in chosen], note)
+        done = "Accepted" if what == "accept" else "Rejected"
+        return self._regrouped(view, f"{done} {len(chosen):,}; u undoes it.")
+
+    def _choose_all(self, view: str, what: str) -> list[Proposal]:
+        listed = self._lists[view]
+        if what == "accept":
+            return [self._review.find(i) for i in self._review.find_acceptable([one.id for one in listed])]
+        return [one for one in listed if self._review.state(one) in ("", "later")]
+
     def _regrouped(self, view: str, sentence: str) -> dict[str, Any]:
         return {"sentence": sentence, "n": len(self._lists[view])}
 
@@ -446,6 +391,10 @@ class Desk(AnyWidget):
 def _digest(one: Proposal) -> str:
     """Name what a proposal consists of, and what accepting does."""
     return sha256(" ".join([one.action, *one.keeps, *sorted(one.keys)]).encode()).hexdigest()[:32]
+
+
+def _digest_all(chosen: Iterable[Proposal]) -> str:
+    return sha256(" ".join(map(_digest, chosen)).encode()).hexdigest()[:32]
 
 
 def fold_pieces(pieces: Sequence[Piece], max_chars: int | None) -> dict[str, Any]:

@@ -119,6 +119,22 @@ def test_a_text_is_edited_and_a_search_takes_letters(notebook, open_desk):
     expect(desk.proposal).to_contain_text("Nothing here")
 
 
+def test_all_that_is_listed_is_rejected_after_a_yes_and_undone_by_one_key(notebook, open_desk):
+    desk = open_desk()
+    desk.press("a", "Accepted. 2 of 6")
+    desk.press("R", "Reject 5 proposals about 5 memories?")
+    desk.press("Escape", "2 of 6")
+    desk.press("R", "Reject 5 proposals about 5 memories?")
+    desk.press("Enter", "Rejected 5; u undoes it. 2 of 6")
+    assert sorted(told(notebook, "review.queue.decision.tolist()")) == ["accepted", *["rejected"] * 5]
+    desk.box.focus()
+    desk.press("u", "Undone")
+    assert sorted(told(notebook, "review.queue.decision.tolist()")) == [*[""] * 5, "accepted"]
+    expect(desk.status).to_contain_text("of 6")
+    desk.box.focus()
+    desk.press("A", "Nothing that is listed can be accepted at once.")
+
+
 def test_texts_are_in_no_saved_file_and_without_a_kernel_one_line_says_so(notebook, open_desk):
     desk = open_desk()
     expect(desk.proposal).to_contain_text("Kanarie")
@@ -179,7 +195,7 @@ def test_it_reads_well_in_light_and_dark_and_narrow(notebook, open_desk):
     desk = open_desk()
     desk.press("a", "Accepted.")
     snapshot = desk.box.aria_snapshot()
-    assert desk.box.get_by_role("button", name="Accept").count() == 1
+    assert desk.box.get_by_role("button", name="Accept", exact=True).count() == 1
     for line in (
         'application "Review desk"',
         'listbox "Proposals"',

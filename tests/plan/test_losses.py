@@ -46,6 +46,7 @@ def test_each_value_of_a_memory_that_goes_is_named_with_its_kind_and_its_memory(
     [
         ("It weighs 3410 g.", "The weight: 3,410 grams"),
         ("Up at 3:26", "up at 03:26 a.m."),
+        ("Sync at 2026-02-05T18:48:01.799Z done", "Sync at 2026-02-05T18:48:01.799Z done"),
         ("Moved on 5 May 2024", "moved 2024-05-05"),
         ("Pays $1,250", "pays 1250 dollars"),
         ("Lives with José Núñez", "Jose Nunez, with whom she lives"),

@@ -6,7 +6,7 @@ from ipywidgets import Widget
 
 import memframe as mf
 from memframe.cleanup.proposals import PLANNED
-from memframe.review.detail import ACCEPTING
+from memframe.review.detail import ACCEPTING, show_proposal
 from memframe.review.widget import Desk
 
 CANARY = "Canary 81"
@@ -31,7 +31,7 @@ def ask(review):
     sent = []
     desk.send = sent.append
 
-    def make(what, **details):
+    def make(what, /, **details):
         desk._receive(desk, {"ask": what, "view": "v", "to": 1, **details}, [])
         (back,) = (each for each in sent if each.get("to") == 1)
         sent.clear()
@@ -82,6 +82,40 @@ def test_secrets_are_masked_until_they_are_asked_for_and_texts_are_no_state(ask)
     assert "2580" not in str(ask("show", place=0))
     assert "2580" in str(ask.about("describe", reveal=True))
     assert CANARY not in str(ask.desk.get_state())
+
+
+def test_all_that_a_filter_shows_is_decided_once_somebody_says_yes_and_undone_by_one_call(review, ask):
+    review.reject(review.queue[review.queue.check == "personal_data"])
+    ask("settle", filter={"decision": ["open"]}, search="")
+    asked = ask("weigh_all", what="reject")
+    assert (asked["n"], asked["heading"]) == (2, "Reject 2 proposals about 3 memories?")
+    assert ask("decide_all", what="reject", note="", seen="0") == (
+        "what would be decided has changed since you were asked: ask again"
+    )
+    assert sorted(review.queue.decision) == ["", "", "rejected"]
+    assert "Rejected 2" in ask("decide_all", what="reject", note="noise", seen=asked["seen"])["sentence"]
+    assert review.queue.decision.tolist() == ["rejected"] * 3
+    assert ask("weigh_all", what="reject")["n"] == 0
+    ask("undo")
+    assert sorted(review.queue.decision) == ["", "", "rejected"]
+    asked = ask("weigh_all", what="accept")
+    assert asked["lines"][0] == "1 of Exact duplicates (copy)"
+    assert asked["lines"][1].startswith("1 others stay open")
+    ask("decide_all", what="accept", note="", seen=asked["seen"])
+    assert review.queue[review.queue.decision == "accepted"].check.tolist() == ["exact_duplicate"]
+
+
+def test_equal_texts_are_shown_once_and_what_would_be_lost_is_named(review, ask):
+    ask("settle", filter={"check": ["exact_duplicate"]}, search="")
+    stays, goes = ask("show", place=0)["members"]
+    assert (len(stays["ids"]), len(goes["ids"])) == (1, 2)
+    assert ask("show", place=0)["losses"] == ""
+    memories = pd.DataFrame(
+        {"id": ["a"], "content": ["The parcel 4711 arrives on 5 August."], "created_at": "2023-08-01"}
+    )
+    memories["created_at"] = pd.to_datetime(memories["created_at"], utc=True)
+    other = mf.review(mf.audit_memories(memories))
+    assert show_proposal(other, other.queue.proposal[0]).losses == "No other memory holds: 4711; 5 August."
 
 
 def test_errors_are_sentences(ask):

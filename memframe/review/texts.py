@@ -1,0 +1,132 @@
+"""The texts that a review is about: those of memories as they were judged, or of a plan's changes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from memframe.audit import Audit
+from memframe.audit.text import redaction_mark
+from memframe.cleanup.redact import search_memories
+from memframe.display import printable
+from memframe.plan import Plan
+from memframe.plan.change import FIELDS, Value, mask
+from memframe.plan.losses import MemoryValues
+from memframe.review.proposals import LAST_EFFECTS, Point, Proposal
+from memframe.secret import MASK
+
+MAX_QUEUE_CHARS = 200
+"""Characters of a text that the queue shows; `memframe.review.detail` has all of it."""
+
+
+class Texts:
+    """The texts of an audit or of a plan, and which parts of them are secrets.
+
+    Attributes
+    ----------
+    memories : DataFrame
+        The audited memories; none of a plan.
+    """
+
+    def __init__(self, origin: Audit | Plan, items: Sequence[Point]) -> None:
+        self._origin = origin
+        self.memories = origin.memories if isinstance(origin, Audit) else pd.DataFrame({"id": []})
+        self._items = items
+        self._searched: dict[str, frozenset[str]] = {}
+
+    @cached_property
+    def _place_of(self) -> dict[str, int]:
+        ids = self.memories["id"].tolist()
+        return dict(zip(ids, range(len(ids)), strict=True))
+
+    @cached_property
+    def _contents(self) -> list[object]:
+        return self.memories["content"].tolist() if "content" in self.memories.columns else []
+
+    @cached_property
+    def _found(self) -> defaultdict[str, set[str]]:
+        """The secrets that the audit has found, by memory."""
+        found: defaultdict[str, set[str]] = defaultdict(set)
+        for item in self._items:
+            is_secret = item.check == "secret" or (item.check == "personal_data" and item.severity == "high")
+            if item.id and is_secret:
+                found[item.id].add(item.text)
+        return found
+
+    @cached_property
+    def values(self) -> MemoryValues:
+        """The values of the memories, by which losses are found."""
+        return MemoryValues(self.memories)
+
+    def place_of(self, memory_id: str) -> int | None:
+        """Return the row of a memory among those that were judged."""
+        return self._place_of.get(memory_id)
+
+    def fields_of(self, memory_id: str) -> dict[str, Value]:
+        """Return the fields and times of a memory as they were judged, without those that are empty."""
+        place = self.place_of(memory_id)
+        if place is None:
+            return {}
+        fields: dict[str, Value] = {}
+        for name in (*FIELDS, "created_at", "updated_at"):
+            if name in self.memories.columns:
+                cell = self.memories[name].iloc[place]
+                if isinstance(cell, tuple | list | np.ndarray):
+                    fields[name] = tuple(map(str, cell))
+                elif not pd.isna(cell):
+                    plain = cell.item() if isinstance(cell, np.generic) else cell
+                    fields[name] = str(cell) if name.endswith("_at") else plain
+        return fields
+
+    def hidden_of(self, ids: Iterable[str], *, following: Iterable[str] = ()) -> dict[str, frozenset[str]]:
+        """Return the secrets in memories: those that were found, and those that a search of the texts finds now.
+
+        If there is anything to search, those that are asked for next are searched with it, as it takes no longer.
+        """
+        chosen = list(dict.fromkeys(ids))
+        if self._searched.keys() >= {*chosen}:
+            return {memory_id: self._searched[memory_id] for memory_id in chosen}
+        fields = {
+            memory_id: dict.fromkeys(FIELDS) | self.fields_of(memory_id)
+            for memory_id in dict.fromkeys([*chosen, *following])
+            if memory_id not in self._searched
+        }
+        found = search_memories(fields)
+        found = found[
+            ((found["action"] == "redact") | (found["severity"] == "high")) & found["start"].notna()
+        ]
+        hidden = {memory_id: {*self._found.get(memory_id, ())} for memory_id in fields}
+        for memory_id, field, start, end in zip(
+            *(found[name] for name in ("id", "field", "start", "end")), strict=True
+        ):
+            hidden[memory_id].add(str(fields[memory_id][field])[int(start) : int(end)])
+        self._searched |= {memory_id: frozenset(filter(None, texts)) for memory_id, texts in hidden.items()}
+        return {memory_id: self._searched[memory_id] for memory_id in chosen}
+
+    def sides(self, one: Proposal) -> tuple[str, str]:
+        """Return the first memory's text before and after, shortened and masked."""
+        if isinstance(self._origin, Plan):
+            change = mask(self._origin.records[one.first.row])
+            before, after = ("; ".join(map(str, side.values())) for side in (change.before, change.after))
+            return printable(before, MAX_QUEUE_CHARS), printable(after, MAX_QUEUE_CHARS)
+        memory_id = one.first.id or ""
+        place = self.place_of(memory_id)
+        text = self._contents[place] if self._contents and place is not None else None
+        if not isinstance(text, str):
+            return "", ""
+        shown = printable(self._mask(memory_id, text), MAX_QUEUE_CHARS)
+        if one.action in LAST_EFFECTS:
+            return shown, ""
+        if one.action != "redact":
+            return shown, printable(one.first.reason, MAX_QUEUE_CHARS)
+        clean = text.replace(one.first.text, redaction_mark(one.first.kind)) if one.first.text else text
+        return shown, printable(self._mask(memory_id, clean), MAX_QUEUE_CHARS)
+
+    def _mask(self, memory_id: str, text: str) -> str:
+        for value in sorted(filter(None, self._found.get(memory_id, ())), key=len, reverse=True):
+            text = text.replace(value, MASK)
+        return text
