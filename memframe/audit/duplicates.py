@@ -141,7 +141,7 @@ def find_near_duplicates(memories: Memories, *, pairs: SimilarPairs | None = Non
     errors, wrappers («The user said that»), the order of clauses or words, or fillers, and copies that break off. Two
     texts are never merged if one has an additional word that may be a value, even in its middle, or if they differ in
     «he» and «she», «and» and «or», or «starts», «started» and «may start»: leaving two copies is better than merging
-    two facts. An audit leaves those for review in which a sign, an accent or a capital may be a fact: `find_rewritten`.
+    two facts. An audit leaves those for review in which a sign, an accent or a capital may be a fact: `find_respelled`.
 
     It misses paraphrases, for which `memframe.audit.candidates` ranks candidates; synonyms that are not in its short
     list; typing errors that make another word («house», «hose») or change a name; and copies that are cut to less than

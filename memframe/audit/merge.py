@@ -26,7 +26,7 @@ from memframe.audit.lexicon import CALENDAR, CLASSES, LIGHT, class_of, is_number
 from memframe.audit.planted import with_hidden
 from memframe.audit.rules import load_rules
 from memframe.audit.similarity.cluster import Clusters
-from memframe.audit.spelling import find_rewritten
+from memframe.audit.spelling import find_respelled
 from memframe.audit.text import Memories, MemoryTexts, with_all_columns
 from memframe.audit.tokenize import contents_of, words_of
 from memframe.fields import MEMORY_FIELDS, TEXT_FIELDS
@@ -48,7 +48,7 @@ _KEEP_BOTH, _JOINED, _TAKE_HIGHEST = (
 
 _LETTERS = re.compile(r"[^\W\d_]+")
 _IDENTIFIER = re.compile(r"`[^`\n]{1,100}`|(?<!\S)(?=\S*\d)\S*[^\W_][-./_:@][^\W_]\S*")
-"""What stands in a span of code, and words with a digit of which signs join the parts."""
+"""Spans of code, and words with a digit of which signs join the parts."""
 _CAPITALISED = re.compile(r"(?<![^\W\d_])[^\W\d_a-z][^\W\d_]*")
 """Words of letters that do not begin with one of the small ones that are most frequent."""
 _STARTS_SENTENCE = re.compile(r"(?:^|[.!?:;\n\u2026\u2013\u2014-]\s*|[\"'\u201c\u00ab(\[*#>]\s*)$")
@@ -415,7 +415,7 @@ class Merging:
         if any(values.get(name) not in (None, grown[name]) for name in TEXT_FIELDS):
             breaks_off = copy is not None and copy.kind == "truncated"
             if any(
-                find_rewritten(str(values.get(name) or ""), str(grown[name] or ""), breaks_off=breaks_off)
+                find_respelled(str(values.get(name) or ""), str(grown[name] or ""), breaks_off=breaks_off)
                 for name in TEXT_FIELDS
             ):
                 return (

@@ -36,6 +36,8 @@ _RATINGS = {
     "name": Rating("info", "none"),
     "url": Rating("info", "none"),
 }
+"""Severity and proposal of each kind. The scores of spans decide which of two that overlap is kept; they are estimates,
+not measured."""
 _ANY_TEXT = "."
 _WITHOUT_NAMES = (
     "Names and postal addresses of people: they need a language model, and none was used to look for them."

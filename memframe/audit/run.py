@@ -398,10 +398,10 @@ def _describe_columns(memories: pd.DataFrame) -> Iterator[str]:
     absent = [name for name in (*TEXT_FIELDS, "tags", "source", "created_at") if name not in memories.columns]
     if absent:
         yield f"Columns that the frame does not have: {', '.join(absent)}."
-    if beside := [
+    if unknown := [
         name for name in memories.columns if name not in _KNOWN_COLUMNS and _has_texts(memories[name])
     ]:
-        yield f"Columns that are no fields of a memory: {', '.join(printable(str(name)) for name in beside)}."
+        yield f"Columns that are no fields of a memory: {', '.join(printable(str(name)) for name in unknown)}."
 
 
 def _has_texts(column: pd.Series[Any]) -> bool:

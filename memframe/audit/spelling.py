@@ -34,15 +34,15 @@ _UNIT_LETTERS = 3
 _ADDRESS = frozenset("/@\\.")
 
 
-def find_rewritten(removed: str, kept: str, *, breaks_off: bool = False) -> list[str]:
-    """Find what one text writes otherwise than another one so that it may say something else.
+def find_respelled(removed: str, kept: str, *, breaks_off: bool = False) -> list[str]:
+    """Find words that one text spells otherwise than another one, so that they may say something else.
 
     Words that one of them does not have are none of it, nor are capitals at the beginning of a word; of a text that has
     no capitals or nothing else, neither are others. A removed text that `breaks_off` is the beginning of the kept one.
 
-    >>> find_rewritten("Quiere a su papa", "Quiere a su papá"), find_rewritten("- Likes tea", "likes tea.")
+    >>> find_respelled("Quiere a su papa", "Quiere a su papá"), find_respelled("- Likes tea", "likes tea.")
     (['papa'], [])
-    >>> find_rewritten("Likes tea?", "Likes tea"), find_rewritten("x < 5", "x > 5")
+    >>> find_respelled("Likes tea?", "Likes tea"), find_respelled("x < 5", "x > 5")
     (['tea?'], ['<', '>'])
     """
     if removed == kept:

@@ -92,18 +92,24 @@ class Collector:
         self._columns: dict[str, list[Any]] = {name: [] for name in _FIRST}
         self.places: list[Position] = []
         """Position of each row."""
-        self._n_rows = self._n_days = self._n_unreadable = self.n_tags_cut = self._max_chars = 0
+        self._n_rows = self._n_days = self._n_unreadable = self.n_tags_cut = 0
+        self._chars_left = 0
+        """Characters that further rows may hold."""
         self._units: Counter[str] = Counter()
+        """Times that came as numbers, by their unit."""
         self._vectors: Counter[str] = Counter()
+        """Vectors, which are not kept, by their key."""
         self.left_out: Counter[str] = Counter()
+        """Entries that are no row, by the reason."""
         self._first_place: dict[str, str] = {}
+        """Place of the first entry with each reason."""
 
     def take(self, items: Iterable[tuple[str, Item | Damage]], n_chars: int) -> int:
         """Collect what a reader yields, with its places, and return the number of entries.
 
         ``n_chars`` is the size of the files: what a reader repeats in each row must not grow much beyond it.
         """
-        self._max_chars = max(TABLE_BYTES, MAX_RATIO * n_chars)
+        self._chars_left = max(TABLE_BYTES, MAX_RATIO * n_chars)
         n_entries = 0
         for place, item in items:
             if isinstance(item, Damage):
@@ -139,8 +145,8 @@ class Collector:
             cells[name] is None and bool(given & {*TIME_NAMES[name]}) for name in TIME_FIELDS
         )
         cells = {key: value for key, value in cells.items() if value is not None}
-        self._max_chars -= sum(len(value) for value in cells.values() if isinstance(value, str))
-        if self._max_chars < 0:
+        self._chars_left -= sum(len(value) for value in cells.values() if isinstance(value, str))
+        if self._chars_left < 0:
             raise FrameError(
                 f"The memories up to {place} repeat a long text, such as the name of an entity, in each row: they take "
                 f"more than {MAX_RATIO} times the size of the file. Shorten it."

@@ -13,7 +13,7 @@ from memframe.audit import audit_memories, find_secrets
 from memframe.audit.duplicates import find_exact_duplicates, find_near_duplicates
 from memframe.audit.merge import Copy, Merging, StatementsByKey, WordCounts, find_lost
 from memframe.audit.secrets.repeats import find_memories_showing
-from memframe.audit.spelling import find_rewritten
+from memframe.audit.spelling import find_respelled
 from memframe.audit.text import redaction_mark
 from memframe.cleanup.redact import Stretch, cut, redact_memories, search_memories
 from memframe.plan.change import FIELDS
@@ -370,7 +370,7 @@ def test_what_a_sign_an_accent_or_a_capital_may_change_is_never_deleted_by_itsel
     ],
 )
 def test_ornaments_around_words_keep_no_copy(one, other):
-    assert find_rewritten(one, other) == []
+    assert find_respelled(one, other) == []
 
 
 HOSTILE = {
@@ -395,7 +395,7 @@ def test_what_a_merge_would_lose_takes_time_in_proportion_to_the_texts(name):
 
     def lose(said):
         find_lost(*said[:3], breaks_off=True)
-        find_rewritten(*said[3:5], breaks_off=True)
+        find_respelled(*said[3:5], breaks_off=True)
 
     lose(said(500))
     assert grows_with(lose, said(2_000), said(16_000), most=4 * 8, floor_s=0.06)
