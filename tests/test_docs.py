@@ -121,7 +121,7 @@ TEXTS = sorted({*PAGES, *ROOT.glob("*.md")})
 
 
 def headings(page):
-    """The anchors of a page, as hosts and the site make them of its headings."""
+    """Return the anchors of a page, as hosts and the site make them of its headings."""
     titles = re.findall(r"^#+ (.+)$", page.read_text("utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
 
