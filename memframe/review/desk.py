@@ -41,7 +41,7 @@ from memframe.review.proposals import (
     items_of_plan,
     make_proposals,
 )
-from memframe.review.texts import Texts
+from memframe.review.texts import ReviewTexts
 
 QUEUE = {
     "proposal": "str",
@@ -119,7 +119,7 @@ class Review:
         is_plan = isinstance(origin, Plan)
         with gc_paused():
             self._items = items_of_plan(origin, decisions) if is_plan else items_of_audit(origin, decisions)  # type: ignore[arg-type]  # it is told apart
-        self.texts = Texts(origin, self._items)
+        self.texts = ReviewTexts(origin, self._items)
         self._proposals: dict[str, Proposal] = {}
         self._sorted: list[str] = []
         self._group()
@@ -259,7 +259,7 @@ class Review:
     def queue(self) -> pd.DataFrame:
         """One row for each proposal, the next one to decide on first; decided ones are last.
 
-        Columns ``proposal check kind n_memories sources action before after keeps reason decision note``. Texts are
+        Columns ``proposal check kind n_memories sources action before after keeps reason decision note``. ReviewTexts are
         shortened, and secrets in them masked. ``action`` is what accepting does.
         """
         with gc_paused():
