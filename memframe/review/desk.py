@@ -259,7 +259,7 @@ class Review:
     def queue(self) -> pd.DataFrame:
         """One row for each proposal, the next one to decide on first; decided ones are last.
 
-        Columns ``proposal check kind n_memories sources action before after keeps reason decision note``. ReviewTexts are
+        Columns ``proposal check kind n_memories sources action before after keeps reason decision note``. Texts are
         shortened, and secrets in them masked. ``action`` is what accepting does.
         """
         with gc_paused():
