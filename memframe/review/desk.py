@@ -41,7 +41,7 @@ from memframe.review.proposals import (
     items_of_plan,
     make_proposals,
 )
-from memframe.review.texts import Texts
+from memframe.review.texts import ReviewTexts
 
 QUEUE = {
     "proposal": "str",
@@ -119,7 +119,7 @@ class Review:
         is_plan = isinstance(origin, Plan)
         with gc_paused():
             self._items = items_of_plan(origin, decisions) if is_plan else items_of_audit(origin, decisions)  # type: ignore[arg-type]  # it is told apart
-        self.texts = Texts(origin, self._items)
+        self.texts = ReviewTexts(origin, self._items)
         self._proposals: dict[str, Proposal] = {}
         self._sorted: list[str] = []
         self._group()

@@ -184,7 +184,9 @@ def _show_memories(
     is_last = one.action in LAST_EFFECTS
     for memory_id in ids:
         fields = review.texts.fields_of(memory_id)
-        role: Role = "stays" if memory_id not in one.ids else "goes" if is_last else "changes"
+        role: Role = "stays"
+        if memory_id in one.ids:
+            role = "goes" if is_last else "changes"
         values = {
             item.text: item.kind for item in one.items if item.id == memory_id and one.action == "redact"
         }

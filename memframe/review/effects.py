@@ -14,7 +14,7 @@ from memframe.fields import TEXT_FIELDS
 from memframe.plan.change import Change, Value
 from memframe.plan.losses import Loss, find_losses
 from memframe.review.proposals import Point
-from memframe.review.texts import Texts
+from memframe.review.texts import ReviewTexts
 
 
 class Edited(Struct, frozen=True):
@@ -50,7 +50,7 @@ class Effects(NamedTuple):
         return f"{first}, {self.n_changed:,} changed, losses {self.n_lost:,}"
 
 
-def find_taken_losses(taken: Taken, texts: Texts) -> tuple[Loss, ...]:
+def find_taken_losses(taken: Taken, texts: ReviewTexts) -> tuple[Loss, ...]:
     """Find what no memory would hold any more after deletes, merges and edits of an audit's memories."""
     ids = {item.id for item in taken.gone if item.id is not None}
     touched = {*ids, *(edit.id for edit in taken.edits)}
@@ -63,7 +63,7 @@ def find_taken_losses(taken: Taken, texts: Texts) -> tuple[Loss, ...]:
     return find_losses([*_deletes_of(lossy, texts), *_patches_of(lossy, taken.edits, texts)], n_left)
 
 
-def find_added_losses(points: Sequence[Point], taken: Taken, texts: Texts) -> list[Loss]:
+def find_added_losses(points: Sequence[Point], taken: Taken, texts: ReviewTexts) -> list[Loss]:
     """Find what deletes and merges would lose beside what is lost by those that were taken.
 
     Of these, only the ones with a value in common matter, so that it takes as long whatever their number.
@@ -78,7 +78,7 @@ def find_added_losses(points: Sequence[Point], taken: Taken, texts: Texts) -> li
     return [loss for loss in lost if loss not in known]
 
 
-def _deletes_of(lossy: Sequence[Point], texts: Texts) -> list[Change]:
+def _deletes_of(lossy: Sequence[Point], texts: ReviewTexts) -> list[Change]:
     texts_of = texts.values.texts_of
     hidden = texts.hidden_of(filter(None, chain.from_iterable((item.id, item.keeps) for item in lossy)))
     records = {
@@ -94,7 +94,7 @@ def _deletes_of(lossy: Sequence[Point], texts: Texts) -> list[Change]:
     return list(records.values())
 
 
-def _patches_of(lossy: Sequence[Point], edits: Sequence[Edited], texts: Texts) -> list[Change]:
+def _patches_of(lossy: Sequence[Point], edits: Sequence[Edited], texts: ReviewTexts) -> list[Change]:
     """Return what merges write to the memories that stay, and what edits write."""
     takes = defaultdict(list)
     for item in lossy:

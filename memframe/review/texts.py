@@ -23,7 +23,7 @@ MAX_QUEUE_CHARS = 200
 """Characters of a text that the queue shows; `memframe.review.detail` has all of it."""
 
 
-class Texts:
+class ReviewTexts:
     """The texts of an audit or of a plan, and which parts of them are secrets.
 
     Attributes
