@@ -91,10 +91,10 @@ def describe_difference(words: Sequence[str], others: Sequence[str]) -> str:
     speak of secrets.
 
     >>> describe_difference("ada likes green tea".split(), "ada likes black tea and chess".split())
-    '; there alone: «black chess»; here alone: «green»'
+    '; only the other has «black chess»; only this one has «green»'
     """
     described = ""
-    for where, some, compared_with in (("there", others, words), ("here", words, others)):
+    for owner, some, compared_with in (("the other", others, words), ("this one", words, others)):
         alone = [
             word
             for word in dict.fromkeys(some)
@@ -103,7 +103,7 @@ def describe_difference(words: Sequence[str], others: Sequence[str]) -> str:
         if alone:
             quoted = quote_words(alone[:_MOST_QUOTED], sensitive=False)
             more = " …" * (len(alone) > _MOST_QUOTED)
-            described += f"; {where} alone: «{_BETWEEN_CHARACTERS.sub('', quoted)}{more}»"
+            described += f"; only {owner} has «{_BETWEEN_CHARACTERS.sub('', quoted)}{more}»"
     return described
 
 

@@ -190,7 +190,7 @@ def test_wordings_of_one_memory_are_a_group_with_the_newest_named():
     assert set(found["related_id"].dropna()) == {"m3"}
     assert found["group"].nunique() == 1
     assert found["action"].tolist() == ["none", "review", "review"]
-    assert found["evidence"].str.contains("alone: «").tolist() == [False, True, True]
+    assert found["evidence"].str.contains(" has «").tolist() == [False, True, True]
 
 
 def test_of_texts_that_speak_of_a_secret_no_words_are_shown():
