@@ -56,6 +56,16 @@ def files_and_lines(memories: pd.DataFrame) -> dict[str, tuple[str, int | None]]
     }
 
 
+def name_place(places: Mapping[str, tuple[str, int | None]], memory_id: str) -> str:
+    """Return the file and line of a memory, or its id if it is from no file.
+
+    >>> name_place({"m1": ("notes.md", 7)}, "m1"), name_place({}, "m1")
+    ('notes.md:7', 'm1')
+    """
+    file, line = places.get(memory_id, ("", None))
+    return f"{file}:{line}" if line else file or memory_id
+
+
 def sarif_json(findings: pd.DataFrame, memories: pd.DataFrame, checks: Sequence[str]) -> bytes:
     """Return the findings of memories that were read from files, as SARIF."""
     rules = [_rule_of(check) for check in checks]

@@ -21,7 +21,7 @@ from memframe.audit.findings import Check, Severity
 from memframe.audit.judge import JUDGE_LIMIT, JUDGED
 from memframe.audit.policy import Fail, Policy, read_policy
 from memframe.audit.result import plain_records
-from memframe.audit.sarif import files_and_lines
+from memframe.audit.sarif import files_and_lines, name_place
 from memframe.cli.access import open_request, request_option
 from memframe.cli.options import (
     COUNT,
@@ -386,9 +386,9 @@ def _lines_of_findings(worst: pd.DataFrame, audit: Audit) -> Iterator[str]:
         words = " · ".join(filter(None, [str(finding["evidence"]), times, decision]))
         yield f"{finding['severity']:<7} {printable(f'{check_words_of(check).title}, {kind}: {words}', LINE_CHARS)}"
         if ids:
-            file, line = places.get(ids[0], ("", None))
-            place = f"{file}:{line}" if line else file or ids[0]
-            yield "        " + printable(f"{place}  {labels.get(ids[0], '')}", LINE_CHARS)
+            yield "        " + printable(
+                f"{name_place(places, ids[0])}  {labels.get(ids[0], '')}", LINE_CHARS
+            )
 
 
 def keep_options(command: Command) -> Command:

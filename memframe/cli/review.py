@@ -304,10 +304,10 @@ def _ask(desk: Review, shown: Detail, remaining: Sequence[str], listed: Sequence
     _print(shown)
     if bound := desk.explain_bound(shown.id):
         _echo(bound)
-    if remaining:
-        n = number_of(len(remaining), "remaining one", "remaining ones")
-        _echo(f"a: accept the {n}. The bound is of their share, not of their harm.")
-    idle = {*_idle_keys(shown), *([] if remaining else ["a"])}
+    has_more = len(remaining) > 1  # of one, `y` accepts as much
+    if has_more:
+        _echo(f"a: accept the remaining {len(remaining):,}. The bound is of their share, not of their harm.")
+    idle = {*_idle_keys(shown), *([] if has_more else ["a"])}
     keys = [key for key in KEYS if key not in idle]
     while True:
         key = _read_key(keys)

@@ -35,7 +35,7 @@ MAX_LOSSES = 5
 
 ACCEPTING = {
     "delete": "Accepting deletes {n}.",
-    "merge": "Accepting merges {n} into what stays, and deletes them.",
+    "merge": "Accepting deletes {n}; the memory that stays takes over what it lacks.",
     "redact": "Accepting replaces the value by a mark in {n}.",
     "strip": "Accepting removes characters that nobody sees from {n}.",
     "retag": "Accepting changes tags of {n}.",
@@ -202,7 +202,7 @@ def _show_memories(
             shown.append(ShownField(name, tuple(_spell_out(pieces, hidden.get(memory_id, frozenset())))))
         tags = fields.get("tags")
         facts = [
-            memory_id,
+            review.texts.name_of(memory_id),
             *([str(fields["source"])] if fields.get("source") else []),
             *_show_times(fields.get("created_at"), fields.get("updated_at")),
             *([f"tags: {', '.join(map(str, tags))}"] if isinstance(tags, tuple) and tags else []),

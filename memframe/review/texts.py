@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from memframe.audit import Audit
+from memframe.audit.sarif import files_and_lines, name_place
 from memframe.audit.text import redaction_mark
 from memframe.cleanup.redact import search_memories
 from memframe.display import printable
@@ -61,6 +62,14 @@ class ReviewTexts:
     def values(self) -> MemoryValues:
         """The values of the memories, by which losses are found."""
         return MemoryValues(self.memories)
+
+    @cached_property
+    def _places(self) -> dict[str, tuple[str, int | None]]:
+        return files_and_lines(self.memories)
+
+    def name_of(self, memory_id: str) -> str:
+        """Return the file and line of a memory, or its id if it is from no file."""
+        return name_place(self._places, memory_id)
 
     def place_of(self, memory_id: str) -> int | None:
         """Return the row of a memory among those that were judged."""

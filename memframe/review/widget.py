@@ -225,7 +225,8 @@ class Desk(AnyWidget):
             "label": f"Accept the remaining {len(rest):,} of {self._kind_of(item.check)} ({item.kind})",
             "warning": "This limits how many are wrong, not how much harm one does.",
         }
-        return {"bound": self._review.explain_bound(one.id), "offer": offer if rest else None}
+        has_more = len(rest) > 1  # of one, its own key accepts as much
+        return {"bound": self._review.explain_bound(one.id), "offer": offer if has_more else None}
 
     def _kind_of(self, check: str) -> str:
         return "Planned" if isinstance(self._review.origin, Plan) else check_words_of(check).title

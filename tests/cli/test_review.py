@@ -181,6 +181,21 @@ def test_words_choose_proposals_and_all_of_them_are_decided_once_confirmed(folde
     assert sorted(decisions()) == ["accepted", *["rejected"] * 4]
 
 
+def test_memories_of_a_file_are_named_by_their_lines(folder):
+    (folder / "MEMORY.md").write_text("- Ada has drunk green tea since 2019.\n" * 2)
+    shown = invoke("review", "--file", "MEMORY.md", "--decisions", "d", input="q\n").output
+    assert "stays: MEMORY.md:1" in shown
+    assert "goes: MEMORY.md:2" in shown
+
+
+@pytest.mark.parametrize("n_copies", [1, 2])
+def test_the_rest_of_a_kind_is_offered_where_there_is_one(folder, n_copies):
+    texts = [f"Ada has drunk {kind} tea every morning.\n" for kind in ("green", "black")[:n_copies]]
+    (folder / "MEMORY.md").write_text("".join(f"- {text}" for text in (*texts, *texts)))
+    shown = invoke("review", "--file", "MEMORY.md", "--decisions", "d", input="q\n").output
+    assert ("a: accept the remaining" in shown) == (n_copies > 1)
+
+
 def test_a_plan_from_an_audit_holds_what_was_accepted_and_says_what_was_left(on_request, access, folder):
     rows = [*ROWS[:3], {"memory": "Likes rowing"}, {"memory": "Likes rowing"}]
     mf.create_memories(access, mf.read_memories(json.dumps(rows)), progress=False)
