@@ -111,6 +111,7 @@ function render({ model, el }) {
     shown: null, // the proposal on the screen, about which keys decide; null while there is none
     seenAt: 0, // when it was painted, in milliseconds of the page: a key that is older was not about it
     drawn: "", // the id of the last proposal that was drawn
+    bounded: "", // the id of the proposal that the bound and the offer are about
     sentence: "", // what was done, to be said with the proposal that follows
     dropped: "", // said of keys that came too early, until it was read out
     failed: new Map(), // why a decision was not made, by proposal
@@ -223,8 +224,15 @@ function render({ model, el }) {
     progress.textContent = summary.progress;
     preview.replaceChildren(...summary.preview.map((sentence) => make("div", {}, sentence)));
     bound.textContent = summary.bound;
+    state.bounded = summary.proposal;
     showFacets(summary.facets);
     showOffer(summary.offer);
+  }
+
+  /** Leave out what was said of another proposal: how many of its kind can be wrong, and the offer to accept them. */
+  function dropBound() {
+    bound.textContent = "";
+    preview.querySelector(".mf-offer")?.parentElement.remove();
   }
 
   const query = () => ({ filter: state.filter, search: state.search });
@@ -351,6 +359,7 @@ function render({ model, el }) {
   function draw(shown) {
     root.classList.remove("mf-fetching");
     if (state.drawn !== shown.id) note.value = shown.note; // a note that somebody is writing stays
+    if (state.bounded !== shown.id) dropBound();
     state.drawn = shown.id;
     state.shown = shown;
     state.seenAt = Infinity;

@@ -215,7 +215,7 @@ class Desk(AnyWidget):
     def _bound(self, one: Proposal | None) -> dict[str, Any]:
         """Tell how many of the kind of a proposal can be wrong, and offer the rest of it once these are few."""
         if one is None:
-            return {"bound": "", "offer": None}
+            return {"proposal": "", "bound": "", "offer": None}
         item = one.first
         rest = self._review.remaining(item.check, item.kind)
         offer = {
@@ -226,7 +226,8 @@ class Desk(AnyWidget):
             "warning": "This limits how many are wrong, not how much harm one does.",
         }
         has_more = len(rest) > 1  # of one, its own key accepts as much
-        return {"bound": self._review.explain_bound(one.id), "offer": offer if has_more else None}
+        bound = self._review.explain_bound(one.id)
+        return {"proposal": one.id, "bound": bound, "offer": offer if has_more else None}
 
     def _kind_of(self, check: str) -> str:
         return "Planned" if isinstance(self._review.origin, Plan) else check_words_of(check).title

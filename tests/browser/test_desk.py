@@ -105,6 +105,26 @@ def test_keys_decide_and_never_reach_the_notebook(notebook, open_desk):
     assert notebook.page.evaluate(COUNT) == n_cells + 1  # the cell that told
 
 
+TWO_KINDS = """
+import pandas as pd
+texts = ["Ada rows on the lake.", "Ada rows on the lake.", "Write to ada@lake.example"]
+review = mf.review(mf.audit_memories(pd.DataFrame({"id": ["m1", "m2", "m3"], "content": texts})))
+review
+"""
+
+
+def test_what_was_said_of_one_kind_is_not_said_of_the_next_while_the_kernel_is_busy(notebook, tmp_path):
+    desk = DeskPage(notebook.run(TWO_KINDS)).wait()
+    bound = desk.box.locator(".mf-bound")
+    expect(bound).to_contain_text("A cleanup does this without being asked")
+    done = tmp_path / "done"
+    notebook.run(f"while not Path({str(done)!r}).exists():\n    pass", wait=False)
+    desk.box.focus()
+    desk.press("a", "Personal data")
+    assert bound.inner_text() == ""
+    done.touch()
+
+
 def test_a_text_is_edited_and_a_search_takes_letters(notebook, open_desk):
     desk = open_desk()
     notebook.page.keyboard.press("e")
