@@ -14,7 +14,7 @@ QUIET = {"progress": False, "settle_s": 0.0}
 def kept(access, on_request, folder):
     """A sealed archive of which a memory was deleted and another one was edited."""
     texts = pd.DataFrame({"content": ["Likes tea", "Has a boat"], "source": ["chat", None]})
-    mf.create_memories(access, texts, **QUIET).raise_for_failures()
+    mf.create_memories(access, texts, workers=1, **QUIET).raise_for_failures()
     memories = mf.load_memories(access, progress=False)
     on_request("export", "archive", "--sealed")
     mf.update_memories(access, memories.iloc[:1].assign(content="Likes coffee"), **QUIET)
