@@ -167,10 +167,10 @@ class _Written:
         for op in Levenshtein.opcodes(*plain):
             if op.tag != "equal":
                 spans = (op.src_start, op.src_end), (op.dest_start, op.dest_end)
-                for found, side, (start, end), words in zip(
-                    self._found, matches, spans, self._words, strict=True
+                for found, side, names, (start, end), words in zip(
+                    self._found, matches, plain, spans, self._words, strict=True
                 ):
-                    found += [match for match in side[start:end] if _plain(match[0]).startswith(tuple(words))]
+                    found += [side[at] for at in range(start, end) if names[at].startswith(words)]
 
     def fills(self, *values: Sequence[tuple[int, int]]) -> bool:
         """Return True if all that was exchanged is, in both texts, the value of what somebody has one of."""
