@@ -195,6 +195,10 @@ class StatementsByKey:
             self._statements[keys] = Statements(texts)
         return self._statements[keys]
 
+    def forget(self) -> None:
+        """Drop the statements that were read; those of another cluster are others."""
+        self._statements.clear()
+
 
 def find_lost(
     removed: Statements, kept: Statements, store: WordCounts, *, breaks_off: bool = False
@@ -367,6 +371,7 @@ class Merging:
                 keeper = min(cluster, key=order.__getitem__)
                 others = sorted(set(cluster) - {keeper}, key=lambda member: order[member][1])
                 yield from self._of_cluster([keeper, *others])
+                self._texts.forget()
 
     def _order(self, members: Sequence[str], copies: Sequence[Copy]) -> dict[str, tuple[int, int]]:
         """Order candidates for keeper: what the checks chose, then the memory that says most."""
