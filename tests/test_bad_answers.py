@@ -139,7 +139,7 @@ ANSWERS = {
         endless, mf.ProtocolError, RuntimeError, ("GET /memory-blobs", "without a new memory", "has no end")
     ),
     "token: with a line end": odd(
-        wire.ISSUE_TOKEN, sign_in, "/auth/token", "cannot stand in a header", "Check", token="t\r\nX-Evil: 1"
+        wire.ISSUE_TOKEN, sign_in, "/auth/token", "not valid in a header", "Check", token="t\r\nX-Evil: 1"
     ),
     "token: empty": odd(wire.ISSUE_TOKEN, sign_in, "POST /auth/token", "empty", "Check", token=""),
     "token: expiry in words": odd(wire.ISSUE_TOKEN, sign_in, r"at `\$\.expires_at`", TELL, expires_at="soon"),
