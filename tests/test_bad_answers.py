@@ -69,7 +69,7 @@ def create_one(stranger):
 TELL = "tell its operator"
 ADDRESS = "Check the address"
 OTHER_USER = "00000000-0000-4000-8000-000000000000"
-OTHERS = (f"another one|another user than {USER_ID}", "not kept|nothing of it was kept", "operator")
+OTHERS = (f"another one|another user than {USER_ID}", "not kept|nothing was kept", "operator")
 
 
 RECORDS = {
