@@ -45,7 +45,7 @@ def plan_undo(access: Access, journal_or_run: StrPath | Run, *, rows: Iterable[o
     Parameters
     ----------
     access : Access
-        To the same user's memories.
+        Access to the same user's memories.
     journal_or_run : Path or Run
         The journal of the run: ``run.journal``, or a path from `list_runs`.
     rows : iterable of labels, optional
