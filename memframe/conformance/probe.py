@@ -232,7 +232,7 @@ class Probe:
         """Word in all texts of memories that the check creates."""
         self.created: dict[str, JsonObject] = {}
         """Memories that the check has created and not yet deleted: id, and the fields that were sent."""
-        self._has_lost_track = False
+        self._may_have_created_more = False
         self.left_behind: list[str] = []
         """Sentences about traces that could not be removed."""
 
@@ -335,7 +335,7 @@ class Probe:
             sent = {name: value for name, value in body.items() if name not in self.identity}
             self.created[memory_id] = {**sent, "id": memory_id}
         elif not 400 <= answer.status < 500:
-            self._has_lost_track = True
+            self._may_have_created_more = True
         return answer
 
     def _is_own(self, memory_id: str) -> bool:
@@ -370,7 +370,7 @@ class Probe:
 
     def remove_traces(self) -> None:
         """Delete the memories that the check has created, also those whose ids no answer gave."""
-        for memory_id in self._find_own() if self._has_lost_track else [*self.created]:
+        for memory_id in self._find_own() if self._may_have_created_more else [*self.created]:
             try:
                 answer = self.send(DELETE_MEMORY, params=self.user, memory_id=memory_id)
                 is_gone = answer.is_success or answer.status == HTTPStatus.NOT_FOUND

@@ -190,7 +190,7 @@ def create_request(request: ApiRequest, body: RawBody) -> Response[bytes]:
 def list_requests(request: ApiRequest) -> Response[bytes]:
     """List the access requests of this developer.
 
-    The specification gives this list no parameters; ``limit`` (by default the maximum) and ``cursor`` are those of the
+    The specification has no parameters for this list; ``limit`` (by default the maximum) and ``cursor`` work as for
     memories.
     """
     call = Call(request)

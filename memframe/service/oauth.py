@@ -403,7 +403,7 @@ _LOOPBACK = re.compile(
 
 
 def redirect_matches(registered: str, sent: str) -> bool:
-    """Return True if a redirect address is the registered one.
+    """Return True if a redirect address is the registered one; the port of a loopback address may differ.
 
     >>> redirect_matches("http://127.0.0.1/callback", "http://127.0.0.1:51004/callback")
     True

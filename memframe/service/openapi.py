@@ -1,6 +1,6 @@
 """The OpenAPI document at ``/schema/openapi.json``, made from the endpoints, their handlers and the structs of `wire`.
 
-The path is relative to the host, and also to the API.
+The document is served at this path of the host, and also below the API's path.
 
 Summaries are the first lines of the handlers' docstrings. `OPERATIONS` has what the handlers do not tell. The tables
 below it have what the structs do not tell: the bounds of bodies and parameters, and the fields that answers always have
@@ -236,7 +236,7 @@ def _schemas() -> dict[str, Any]:
             continue
         for field, described in fields.items():
             described.pop("default", None)
-            if field not in NULLABLE:
+            if field not in NULLABLE:  # of "anyOf", the alternative before null
                 described.update(next(iter(described.pop("anyOf", [{}]))))
             described.update(STRING_FORMATS.get(field, {}))
         schema["required"] = [field for field in fields if field not in NEVER_SENT]

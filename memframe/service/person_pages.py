@@ -74,7 +74,7 @@ class OwnMemory(MemoryBlob, frozen=True):
 
     @property
     def details(self) -> list[tuple[str, str]]:
-        """Names and values of the fields that have no place of their own on a page."""
+        """Names and values of the fields for which the page has no special place."""
         return [(name, str(value)) for name, value in _label(self, _DETAILS) if value not in (None, "", ())]
 
 

@@ -188,7 +188,7 @@ def address_of(request: Request[Any, Any, Any]) -> str:
 
 
 def group_address(host: str) -> str:
-    """Return an address as it is counted.
+    """Return the address under which a host is counted, for IPv6 its /64.
 
     >>> group_address("2001:db8::7"), group_address("192.0.2.7")
     ('2001:db8::/64', '192.0.2.7')

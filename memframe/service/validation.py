@@ -40,7 +40,7 @@ MAX_LIMIT = 1000
 MAX_IMPORTANCE_FILTER = 1.0
 
 MAX_PENDING = 100
-"""Pending access requests of one developer to one user."""
+"""Most pending access requests of one developer to one user."""
 
 MAX_REASON_CHARS = 2000
 MAX_NAME_CHARS = 200
@@ -48,7 +48,7 @@ MAX_EMAIL_CHARS = 320
 MIN_PASSWORD_CHARS = 8
 MAX_PASSWORD_CHARS = 1024
 MAX_USER_TAGS = 10_000
-"""Tags of one user, over all memories."""
+"""Most tags of one user, over all memories."""
 
 MAX_IDEMPOTENCY_KEY_CHARS = 255
 

@@ -182,7 +182,7 @@ class Store:
 
 
 def is_bound(engine: Engine, fingerprint: str | None = None) -> bool:
-    """Return True if the data belongs to a master key, or to the one with this fingerprint."""
+    """Return True if the data is bound to a master key, to any or to the one with this fingerprint."""
     with engine.connect() as connection:
         bound_to = read_meta(connection, "master_key")
     return bound_to is not None and fingerprint in {None, bound_to}

@@ -164,7 +164,7 @@ class GroupCommit(BatchWorkers[Write]):
         else:
             parts = [batch[:place], batch[place : place + 1], batch[place + 1 :]]
         for part in filter(None, parts):
-            _answering_errors(self._work, part)  # each in a transaction of its own
+            _answering_errors(self._work, part)  # each part in its own transaction
 
 
 class ReadConnections:

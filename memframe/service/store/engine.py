@@ -318,7 +318,7 @@ def write_meta(connection: Connection, name: str, value: str) -> None:
 
 
 class Records:
-    """Queries on some tables, each in a transaction of its own."""
+    """Queries on some tables, each in its own transaction."""
 
     def __init__(self, engine: Engine, *, now: Clock) -> None:
         self._engine = engine
@@ -388,7 +388,7 @@ class Queries:
         self.broken = False
 
     def cached(self, key: tuple[str, ...], find: Callable[[], Result]) -> Result:
-        """Return the result of `find`, from the cache where there is one."""
+        """Return the result of `find`, from the cache if there is one."""
         if self._cache is None:
             return find()
         if key not in self._cache:
