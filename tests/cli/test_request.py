@@ -175,7 +175,9 @@ def test_a_refresh_exports_on_the_first_night(user, call, tmp_path):
         assert "0 memories in" in call(*line).stdout
         assert "0 added, 0 changed, 0 gone in" in call(*line).stdout
     mf.export_memories(access, tmp_path / "plain")
-    refused = call("export", tmp_path / "plain", "--sealed", "--refresh", "--request", access.request_id, code=1)
+    refused = call(
+        "export", tmp_path / "plain", "--sealed", "--refresh", "--request", access.request_id, code=1
+    )
     assert "is not sealed, and would stay so" in refused.stderr
 
 
