@@ -451,7 +451,7 @@ def apply_command(plan: Path, request_id: str, plaintext: bool, **options: Any) 
 def resume_command(access: Access, journal: Path, **options: Any) -> None:
     """Resume an interrupted run: find out what was written, then write the rest.
 
-    The exit codes are those of `memframe apply`. A run that was undone since also exits with 3: nothing is written again,
+    The exit codes are those of `memframe apply`. A run that was undone since also exits with 3: nothing is written,
     and a new plan would repeat it.
     """
     _finish(resume_run(access, journal, **options), access.request_id)

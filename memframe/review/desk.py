@@ -614,10 +614,9 @@ class Review:
         self.decisions.refresh()
         taken = self._take()
         plan = self._plan_of([*taken.gone, *taken.changed], access)
-        for edited in taken.edits:
-            if access is None and plan.file is None:
-                raise PlanError("an edited proposal needs the access: review.plan(access)")
-            plan = correct_plan(plan, access, self.texts.memories, edited.id, edited.fields)
+        if taken.edits and access is None and plan.file is None:
+            raise PlanError("an edited proposal needs the access: review.plan(access)")
+        plan = correct_plan(plan, access, self.texts.memories, taken.edits)
         if self.policy is not None:
             if access is None and plan.file is None:
                 raise PlanError("the policy needs what the service holds now: review.plan(access)")
