@@ -17,6 +17,8 @@ from memframe.cleanup.proposals import POSSIBLE
 from memframe.review.progress import bound_wrong_share
 from memframe.review.proposals import LAST_EFFECTS, REVIEWED, effect_of
 from memframe.sample import load_sample, load_sample_tags
+from memframe.wire import GET_MEMORY, LIST_MEMORIES
+from tests.faults import FaultProxy
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 
@@ -237,6 +239,32 @@ def test_an_edited_redaction_is_written_as_it_was_edited(loaded):
     assert (change.id,) == desk.find(first).ids
     assert change.after["content"] == "The code is in the safe."
     assert change.after["tags"] == ("home",)
+
+
+def test_edits_look_at_the_service_once_for_all_of_the_same_fields(shared_user, loaded):
+    access, audit = loaded
+    desk = mf.review(audit, now=NOW)
+    alone = [one for one in desk.proposals if one.n_members == 1 and not one.keeps]
+    ids = [*dict.fromkeys(memory_id for one in alone for memory_id in one.ids)][:40]
+    about = {memory_id: [one for one in alone if memory_id in one.ids] for memory_id in ids}
+    for number, memory_id in enumerate(ids):
+        fields = {"title": f"Title {number}"} if number % 2 == 0 else {"summary": f"Summary {number}"}
+        desk.edit(about[memory_id][-1].id, **fields)
+    twice = next(memory_id for memory_id in ids[1:] if len(about[memory_id]) > 1)
+    desk.edit(about[twice][0].id, source="by hand")
+    with FaultProxy(shared_user.service.base_url) as proxy:
+        client = mf.connect(proxy.base_url, api_key=shared_user.service.api_key)
+        seen = mf.open_access(client, access.request_id)
+        mf.load_memories(seen, progress=False)
+        n_before = len(proxy.requests_to(LIST_MEMORIES)) + len(proxy.requests_to(GET_MEMORY))
+        plan = desk.plan(seen)
+        n_asked = len(proxy.requests_to(LIST_MEMORIES)) + len(proxy.requests_to(GET_MEMORY)) - n_before
+    written = {change.id: change.after for change in plan.records}
+    for number, memory_id in enumerate(ids):
+        name, value = ("title", f"Title {number}") if number % 2 == 0 else ("summary", f"Summary {number}")
+        assert written[memory_id][name] == value
+    assert written[twice]["source"] == "by hand"
+    assert n_asked < len(ids) / 2, "one look for each set of fields"
 
 
 def test_an_edited_merge_keeps_the_text_that_was_written(loaded):
