@@ -119,8 +119,8 @@ def _rows_of_lines(path: Path) -> _Rows:
                     yield number, decoder.decode(bare)
                 except _NO_JSON:
                     raise FrameError(
-                        f"Line {number} of {path} is not a JSON object: it is damaged, or no archive of memories; a "
-                        f"frame: {HOW_PANDAS_WRITES}."
+                        f"Line {number} of {path} is not a JSON object: it is damaged, or no archive of memories. If "
+                        f"it is a frame, {HOW_PANDAS_WRITES}."
                     ) from None
 
 

@@ -101,7 +101,7 @@ def _divide(snapshot: Snapshot, table: pa.Table, present: pa.ChunkedArray) -> _S
     free = np.setdiff1d(np.arange(n_rows), own[ROW].to_numpy())
     if len(free) != is_shared.sum() or n_rows != snapshot.read_header().n_rows:
         replace(
-            snapshot, header=None, error="does not fit the archive, which another program changed"
+            snapshot, header=None, error="does not fit the archive, because another program changed it"
         ).read_header()
     rows = np.full(len(present), -1)
     rows[is_shared] = free

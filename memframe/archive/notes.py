@@ -190,7 +190,7 @@ def write_pam(file: BinaryIO, tables: Iterable[pa.Table]) -> int:
     with_content = [row for row in rows if row["content"]]
     if len(with_content) < len(rows):
         left = number_of(len(rows) - len(with_content), "memory", "memories")
-        warnings.warn(f"{left} without a content left out: Portable AI Memory has none such", stacklevel=4)
+        warnings.warn(f"{left} without content left out: Portable AI Memory cannot hold them", stacklevel=4)
     document = {
         "schema": "portable-ai-memory",
         "schema_version": "1.0",

@@ -177,7 +177,7 @@ def _mac_key(key: Secret, user_id: str) -> bytes:
     return HKDF(SHA256(), 32, salt=None, info=info).derive(bytes.fromhex(key.reveal()))
 
 
-_CHANGED = "{} was changed or damaged since it was sealed: take it from a copy, or export the archive again."
+_CHANGED = "{} was changed or damaged since it was sealed: restore a copy of it, or export the archive again."
 
 
 # -- writing
@@ -456,7 +456,7 @@ class _Opener:
         if not seal.exists() or self._mac_of(seal).parts != [self._mac_of(part).code for part in parts]:
             raise SealError(
                 f"The files in {folder} are not those that were sealed together: one was deleted, added, "
-                "renamed or replaced. Take them from a copy, or export the archive again."
+                "renamed or replaced. Restore a copy of them, or export the archive again."
             )
 
     def verify(self, part: Path, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:

@@ -298,7 +298,7 @@ def is_sections(document: Document) -> bool:
 
 
 def section_items(documents: list[Document]) -> Items:
-    """Yield the text of each section; a delete removes one of the signs beside it."""
+    """Yield the text of each section; a delete removes one of the signs next to it."""
     for document in documents:
         original = document.original or Original(document.value)
         signs = [found.span() for found in _SECTION.finditer(original.text)]
@@ -308,7 +308,7 @@ def section_items(documents: list[Document]) -> Items:
             if start == end:
                 continue
             if number < len(spans):
-                whole = (start, spans[number][0])  # with the sign behind it
+                whole = (start, spans[number][0])  # with the sign after it
             elif number > 1:
                 whole = (spans[number - 2][1], end)  # with the sign before it
             else:

@@ -1,4 +1,4 @@
-"""Build the frame from the entries of a reader, with texts, tags and times as in `load_memories`; count what is not."""
+"""Build a frame from the entries of a reader, in the columns of `load_memories`, and count what is left out."""
 
 from __future__ import annotations
 
@@ -276,7 +276,7 @@ class Collector:
             ),
             ("Outdated, as their source says", report["outdated"], ("memory", "memories")),
             ("With half a character (a lone surrogate), shown as U+FFFD", n_broken, ("memory", "memories")),
-            ("Changed to what a service takes", self.n_tags_cut, ("tag", "tags")),
+            ("Changed to fit the limits of services", self.n_tags_cut, ("tag", "tags")),
         ):
             if n:
                 yield f"{what}: {number_of(n, *noun)}."
