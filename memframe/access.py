@@ -67,7 +67,7 @@ class Access:
         Raises
         ------
         AccessError
-            The request is not approved any more.
+            The request is no longer approved.
         ProtocolError
             The credentials are for another user now.
         """

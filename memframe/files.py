@@ -100,7 +100,7 @@ FIRST_BYTES: Mapping[OwnKind, re.Pattern[bytes]] = MappingProxyType(
         ),
     }
 )
-"""Beginnings of the files that memframe writes to a path of a person's choice, and replaces only by the same kind."""
+"""Beginnings of the files that memframe writes to a path of a person's choice; each is replaced only by its kind."""
 
 _N_FIRST = 1024
 
@@ -167,7 +167,7 @@ def atomic_folder(path: Path) -> Iterator[Path]:
     """Make a folder that replaces `path` once it is filled. Mode 0700.
 
     On Linux and macOS the two folders are exchanged in one step if the file system can do so. Otherwise the old
-    folder has a name that begins with a dot for a moment, in which there is none at `path`.
+    folder is first renamed, to a name that begins with a dot, so that for a moment there is none at `path`.
     """
     fresh = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
     before = fresh.with_name(f"{fresh.name}.before")
@@ -219,7 +219,7 @@ _AT_FDCWD, _EXCHANGE = -100, 2
 
 
 def _sync_folder(folder: Path) -> None:
-    """Flush a folder to the disk, where the system lets folders be opened."""
+    """Flush a folder to the disk, if the system can open folders."""
     if os.name == "posix":
         handle = os.open(folder, os.O_RDONLY)
         try:

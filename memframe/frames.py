@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.pandas_compat  # Arrow loads these two at the first conversion; better not in the middle of a load
+import pyarrow.pandas_compat  # Arrow would import these two at the first conversion, in the middle of a load
 import pyarrow.vendored.version
 from msgspec import Struct
 from msgspec.structs import astuple
@@ -190,7 +190,7 @@ def requests_frame(requests: Sequence[AccessRequest]) -> pd.DataFrame:
 def replace_surrogates(columns: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
     """Replace lone surrogates, which JSON may hold and Arrow cannot, by U+FFFD.
 
-    Such a memory is named in ``content_error``, so that no plan writes the replacement back.
+    ``content_error`` names the field, so that no plan writes the replacement back.
     """
     whole: dict[str, list[Any]] = {name: list(map(to_encodable, cells)) for name, cells in columns.items()}
     errors = whole.get("content_error")

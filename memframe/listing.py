@@ -1,7 +1,7 @@
 """List pages of memories as records and columns: each memory once, content decrypted, problems counted.
 
-Only the page before tells the cursor of a page, so pages cannot be fetched in parallel. The cursor stands at the end of
-the JSON and is found without decoding it, so that the next page is requested before this one is decoded.
+Each page names the cursor of the next one, so pages cannot be fetched in parallel. The cursor is at the end of the JSON
+and is found without decoding it, so that the next page is requested before this one is decoded.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ ProgressOption = Literal["auto"] | bool | ProgressCallback
 """Values of the argument ``progress``."""
 
 MIN_INTERVAL_S = 0.1
-"""Least time between two redraws, because each costs more than a row does."""
+"""Least time between two redraws, because one takes longer than loading a row."""
 
 
 _is_hidden = ContextVar("memframe progress is hidden", default=False)

@@ -210,7 +210,7 @@ class _ArchiveMatch(NamedTuple):
 
 
 def _match(access: Access, archived: Sequence[ArchivedMemory], fields: Sequence[str]) -> _ArchiveMatch:
-    """Match rows with memories: by id, then by all fields, and rows of another account by content alone as well."""
+    """Match rows with memories: by id, then by all fields, and then, for rows of another account, by content."""
     rows_by_id = {memory.id: memory for memory in archived if memory.id is not None}
     differing, n_same, free = [], 0, _FreeMemories(fields)
     for memory in iter_current(access):

@@ -104,7 +104,7 @@ def require_setting(name: Name, argument: str | Secret | None, sources: Sources)
     others = ", ".join([f"set the variable {_variable_of(name)} in the environment", *first, f"or {last}."])
     if name in KEYRING_ENTRIES and sources.open_keyring:
         _, fault = read_keyring(sources.open_keyring, name)
-        if fault and fault != "NoKeyringError":  # a machine without a keyring is no fault
+        if fault and fault != "NoKeyringError":  # to have no keyring is not an error
             others += f" The OS keyring did not open ({fault}): unlock it if it holds the setting."
     raise ConfigError(f"{name} is not set", hint=Hint(f"pass {name}=..., {others}", others))
 

@@ -186,7 +186,7 @@ def _make_change(
 
 
 def _explain_changes(operation: Operation, memory: CurrentMemory, names: Iterable[str]) -> str | None:
-    """Name the fields that no longer hold what the run wrote, in its own form or in the one that the service made."""
+    """Name the fields that no longer hold what the run wrote, as it was sent or as the service normalized it."""
     written, kept = operation.change.after, operation.normalized
     moved = [
         name

@@ -39,7 +39,7 @@ INTENTS_PER_WORKER = 4
 """Intents that are committed together, for each worker; the more they are, the fewer commits are needed."""
 
 READ_AHEAD = 100
-"""Memories that are read again together: few enough to be still fresh when their writes leave."""
+"""Memories that are read again together: few enough that they are still fresh when their writes are sent."""
 
 DRAIN_S = 5.0
 """Seconds that Ctrl-C waits for requests in flight; those without an answer by then count as unknown."""

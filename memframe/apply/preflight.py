@@ -37,7 +37,7 @@ def check_options(workers: object, settle_s: object) -> None:
 
 
 def check_plan(access: Access, plan: Plan, confirm: object, confirm_losses: object) -> None:
-    """Raise `PlanError` if a plan is for another user or service, has conflicts, or deletes or loses unconfirmed."""
+    """Raise `PlanError` if a plan is for another user or service, or has conflicts, unconfirmed deletes or losses."""
     refuse_elsewhere(access, "plan", plan.base_url, plan.user_id)
     not_writable = [change for change in plan.records if change.action in {"conflict", "invalid"}]
     if not_writable:

@@ -1,6 +1,6 @@
 """Send the requests of a run, and classify each response, or the lack of one, as one of a few kinds.
 
-This module only exchanges; `memframe.apply.decisions` decides what follows.
+This module only sends and receives; `memframe.apply.decisions` decides what follows.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from memframe.secret import Secret, SecretBytes
 from memframe.wire import Deleted, MemoryBlobResponse
 
 ResponseKind = Literal[
-    "done",  # carried out, and said so
+    "done",  # carried out, as the answer says
     "unsent",  # nothing was sent
     "throttled",  # 429: not carried out, to be sent again later
     "unclear",  # perhaps carried out, perhaps not

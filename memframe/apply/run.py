@@ -16,7 +16,7 @@ from memframe.plan.change import list_some
 from memframe.plan.render import count_more, wide_table
 
 MAX_SHOWN_ROWS = 20
-"""Rows of a run in a notebook."""
+"""Most rows of a run that a notebook shows."""
 
 COLUMNS: Mapping[str, str] = {
     "row": "object",

@@ -1,7 +1,7 @@
 """Bounds for foreign files, checked before and while they are read, because a small file may be huge in memory.
 
 Honest files grow, too: text about twentyfold when it is unpacked, a column that repeats one word a hundredfold. A bomb
-grows a thousandfold. So growth is bounded relative to the size on disk, but only from a size on that could do harm.
+grows a thousandfold. So growth is bounded relative to the size on disk, but only above a size that could do harm.
 """
 
 from __future__ import annotations

@@ -253,9 +253,9 @@ def refresh_archive(
 
 
 def check_refreshable(path: Path, keep: Keep | None) -> bool:
-    """Return True if there is something at a path, False if an export has to come first.
+    """Return True if a path can be refreshed, False if nothing is there, so that an export has to come first.
 
-    What could never be refreshed, or not keep its states, is refused in both cases.
+    In both cases, refuse a path that could never be refreshed, or that could not keep states.
     """
     check_keep(keep)
     exists = any(path.iterdir()) if path.is_dir() else path.exists()

@@ -643,7 +643,7 @@ def _document_of(change: Change) -> dict[str, Any]:
 
 
 def _frame_of(records: Sequence[Struct], kind: type[Struct]) -> pd.DataFrame:
-    """Return structs as a frame, which has the same columns without any."""
+    """Return structs as a frame; without any, the frame has the same columns."""
     names = kind.__struct_fields__
     rows = [[getattr(one, name) for name in names] for one in records]
     return pd.DataFrame(rows, columns=names, dtype="str")

@@ -214,7 +214,7 @@ def _objects_in(value: Any) -> list[Item]:
 
 
 def _is_graphiti(document: Document) -> bool:
-    """Recognise a dump of a graph by edges with facts, if it has edges; any graph has nodes and edges."""
+    """Recognise a dump of a graph whose edges, if any, have facts, because other graphs have nodes and edges, too."""
     value = top_object(document)
     lists = [value[key] for key in ("facts", "edges") if isinstance(value.get(key), list)]
     edges = [edge for entries in lists for edge in entries if isinstance(edge, dict)]

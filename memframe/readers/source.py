@@ -209,7 +209,7 @@ def _is_link(member: zipfile.ZipInfo) -> bool:
 
 
 def _check_members(members: list[zipfile.ZipInfo], name: str) -> None:
-    """Refuse members that cannot be unpacked, or not within the sizes in the directory of the archive."""
+    """Refuse members that cannot be unpacked within bounds, and names that occur twice."""
     for member in members:
         place = f"{printable(member.filename)} in {name}"
         if member.flag_bits & 1:
@@ -217,7 +217,7 @@ def _check_members(members: list[zipfile.ZipInfo], name: str) -> None:
         if member.compress_type not in (
             zipfile.ZIP_STORED,
             zipfile.ZIP_DEFLATED,
-        ):  # others unpack in one piece
+        ):  # others are unpacked in one piece, so they cannot be bounded
             raise FrameError(
                 f"{place} is packed with a method that memframe does not support: unpack it yourself."
             )
