@@ -336,5 +336,6 @@ def kind_of(value: object) -> str:
         return "None"
     library = type(value).__module__.partition(".")[0]
     name = type(value).__name__
-    own = library in ("builtins", "memframe", "pathlib")
-    return f"{'an' if own and name[0] in 'AEIOaeio' else 'a'} {name if own else f'{library} {name}'}"
+    is_familiar = library in ("builtins", "memframe", "pathlib")
+    full_name = name if is_familiar else f"{library} {name}"
+    return f"{'an' if is_familiar and name[0] in 'AEIOaeio' else 'a'} {full_name}"

@@ -126,8 +126,8 @@ def compare_states(earlier: pd.DataFrame, later: pd.DataFrame) -> list[Change]:
         names = [name for name in FIELDS if not same_value(name, before[name], row[name])]
         names = names or [name for name in row if name not in FIELDS and before[name] != row[name]]
         if names:
-            sides = ({name: side[name] for name in names} for side in (before, row))
-            changes.append(Change(action="patch", id=memory_id, before=next(sides), after=next(sides)))
+            was, becomes = ({name: side[name] for name in names} for side in (before, row))
+            changes.append(Change(action="patch", id=memory_id, before=was, after=becomes))
     return hide_secrets(changes)
 
 

@@ -99,16 +99,16 @@ def plan_restore(
     changes = without_repeats(access, asked)
     differing = [_reconcile(archived, memory, on_conflict) for archived, memory in found.differing]
     refuse_conflicts(filter(None, differing), on_conflict)
-    n_left = {
+    n_unchanged = {
         "as archived": found.n_same,
         "with another id": found.n_renamed + len(asked) - len(changes),
         "different from the archive": differing.count(None),
         "not in the archive": found.n_others,
     }
-    left = [f"{number_of(n, 'memory', 'memories')} {what}" for what, n in n_left.items() if n]
+    unchanged = [f"{number_of(n, 'memory', 'memories')} {what}" for what, n in n_unchanged.items() if n]
     notes = [
         *_iter_notes(access, changes, frame.unknown),
-        *([f"Not changed: {', '.join(left)}."] if left else []),
+        *([f"Not changed: {', '.join(unchanged)}."] if unchanged else []),
     ]
     changes += filter(None, differing)
     return plan_of(access, hide_secrets(changes), notes=notes, created_at=now)
@@ -419,11 +419,11 @@ def check_archive(access: Access, archive: Archive, *, key: Key | None = None) -
     check_kind("access", access, Access)
     frame = _read(access, archive, key)
     memories = _memories_of(access, frame)
-    left = {memory.id: memory for memory in memories if memory.id is not None}
+    rows_by_id = {memory.id: memory for memory in memories if memory.id is not None}
     missing, differing, n_listed, n_rewritten = [], {}, 0, 0
     for memory in iter_current(access):
         n_listed += 1
-        archived = left.pop(memory.id, None)
+        archived = rows_by_id.pop(memory.id, None)
         if archived is None:
             missing.append(memory.id)
         elif (names := tuple(_find_unproven(archived, memory))) == ("updated_at",) and archived.is_dated:
@@ -435,7 +435,7 @@ def check_archive(access: Access, archive: Archive, *, key: Key | None = None) -
         n_archived=len(memories),
         missing=tuple(missing),
         differing=differing,
-        gone=tuple(left),
+        gone=tuple(rows_by_id),
         n_rewritten=n_rewritten,
     )
 

@@ -91,11 +91,15 @@ class Snapshot(Struct, frozen=True):
     def read_header(self) -> SnapshotHeader:
         """Return the header; raise `FrameError` if the snapshot cannot be used."""
         if self.header is None:
-            raise FrameError(
-                f"The snapshot of {format_moment(self.taken_at)} ({self.file}) {self.error}. The other snapshots and "
-                "the archive itself can be read: restore this one from a copy, or delete it."
-            )
+            raise self.to_error(str(self.error))
         return self.header
+
+    def to_error(self, fault: str) -> FrameError:
+        """Make the error for a snapshot that cannot be used."""
+        return FrameError(
+            f"The snapshot of {format_moment(self.taken_at)} ({self.file}) {fault}. The other snapshots and the "
+            "archive itself can be read: restore this one from a copy, or delete it."
+        )
 
 
 def format_moment(moment: datetime) -> str:

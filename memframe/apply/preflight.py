@@ -247,8 +247,8 @@ def check_policy(access: Access, plan: Plan, policy: Policy, current: Mapping[st
 
     def states(memory_id: str) -> tuple[Mapping[str, Any], ...]:
         memory = current.get(memory_id)
-        now = () if memory is None else ({name: memory.value(name) for name in FIELDS},)
-        return (*now, dict(loaded.loc[memory_id])) if memory_id in loaded.index else now
+        present = () if memory is None else ({name: memory.value(name) for name in FIELDS},)
+        return (*present, dict(loaded.loc[memory_id])) if memory_id in loaded.index else present
 
     refuse_forbidden(plan, policy, states)
     check_limits(plan, policy.limits, lambda: count_current(access))

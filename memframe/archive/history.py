@@ -100,9 +100,7 @@ def _divide(snapshot: Snapshot, table: pa.Table, present: pa.ChunkedArray) -> _S
     n_rows = int(is_shared.sum()) + len(own)
     free = np.setdiff1d(np.arange(n_rows), own[ROW].to_numpy())
     if len(free) != is_shared.sum() or n_rows != snapshot.read_header().n_rows:
-        replace(
-            snapshot, header=None, error="does not fit the archive, because another program changed it"
-        ).read_header()
+        raise snapshot.to_error("does not fit the archive, because another program changed it")
     rows = np.full(len(present), -1)
     rows[is_shared] = free
     return _State(rows, own, n_rows)
@@ -338,9 +336,9 @@ def forget_memories(path: str | PathLike[str], ids: Collection[str], *, access: 
                 link_or_copy(file, fresh / file.name)
             (fresh / SNAPSHOTS).mkdir(mode=0o700)
             for one in snapshots:
-                header, rows = _leave_out(one, _read_stored(one, key), present, [*ids])
-                n_forgotten += one.read_header().n_rows - header.n_rows
-                _write_snapshot(fresh, form, header, rows)
+                new_header, rows = _leave_out(one, _read_stored(one, key), present, [*ids])
+                n_forgotten += one.read_header().n_rows - new_header.n_rows
+                _write_snapshot(fresh, form, new_header, rows)
         remove_leftovers(target)
     return n_forgotten
 

@@ -189,8 +189,10 @@ def write_pam(file: BinaryIO, tables: Iterable[pa.Table]) -> int:
     rows = [row for table in tables for row in records_of(table)]
     with_content = [row for row in rows if row["content"]]
     if len(with_content) < len(rows):
-        left = number_of(len(rows) - len(with_content), "memory", "memories")
-        warnings.warn(f"{left} without content left out: Portable AI Memory cannot hold them", stacklevel=4)
+        skipped = number_of(len(rows) - len(with_content), "memory", "memories")
+        warnings.warn(
+            f"{skipped} without content left out: Portable AI Memory cannot hold them", stacklevel=4
+        )
     document = {
         "schema": "portable-ai-memory",
         "schema_version": "1.0",
@@ -220,9 +222,9 @@ def _memory(pam_id: str, row: dict[str, Any], at: str) -> dict[str, Any]:
     kind, status = row.get("kind"), row.get("status")
     tags = [re.sub(r"[^a-z0-9_-]+", "-", tag.lower()).strip("-_") for tag in row["tags"] or ()]
     platform = re.sub(r"[^a-z0-9_-]+", "-", (row["source"] or "").lower()).strip("-")[:32]
-    own = {name: value for name, value in row.items() if value not in (None, (), "") and name not in _HELD}
+    extra = {name: value for name, value in row.items() if value not in (None, (), "") and name not in _HELD}
     if row.get("origin_id") not in (None, pam_id):
-        own["origin_id"] = row["origin_id"]
+        extra["origin_id"] = row["origin_id"]
     memory = {
         "id": pam_id,
         "type": kind if kind in _TYPES else "custom",
@@ -232,7 +234,7 @@ def _memory(pam_id: str, row: dict[str, Any], at: str) -> dict[str, Any]:
         "tags": [*dict.fromkeys(filter(None, tags))],
         "temporal": {"created_at": at} | {pam: row[name] for name, pam in _TIMES.items() if row.get(name)},
         "provenance": {"platform": platform if len(platform) > 1 else "unknown"},
-        "metadata": {"memframe": own | ({} if row["created_at"] else {"is_undated": True})},
+        "metadata": {"memframe": extra | ({} if row["created_at"] else {"is_undated": True})},
     }
     if row["summary"] is not None:
         memory["summary"] = row["summary"]

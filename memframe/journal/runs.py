@@ -80,10 +80,9 @@ class RunDirectory:
 
     def of_plan(self, plan_id: str) -> RunNote | None:
         """Return the note on a run of this plan, if there was one; for a journal without a note, only its path."""
-        here = (
-            RunNote(path, journal=path) for path in self.folder.glob(f"*-{plan_id[:12]}-*{JOURNAL_SUFFIX}")
-        )
-        return next(self.notes(f"*.{plan_id}.*"), None) or next(here, None)
+        journals = self.folder.glob(f"*-{plan_id[:12]}-*{JOURNAL_SUFFIX}")
+        without_note = (RunNote(path, journal=path) for path in journals)
+        return next(self.notes(f"*.{plan_id}.*"), None) or next(without_note, None)
 
     def lock_user(self, user_id: str) -> AbstractContextManager[None]:
         """Lock the memories of one user, so that one process of this machine writes them at a time."""
@@ -182,6 +181,7 @@ class RunDirectory:
 
     def purge_finished(self, before: datetime) -> None:
         """Remove old journals of finished runs from this folder; their notes then no longer name the user."""
+        # a journal that another process has just removed is not old
         old = [
             path for path in self.folder.glob(f"*{JOURNAL_SUFFIX}") if (_changed_at(path) or before) < before
         ]
@@ -230,8 +230,8 @@ class RunDirectory:
             return None
         except (OSError, ValueError, TypeError, LookupError, AttributeError):
             # empty after a power cut, damaged, or malformed
-            here = self.folder.glob(f"*-{note.plan_id[:12]}-{note.run_id[:8]}{JOURNAL_SUFFIX}")
-            return note._replace(journal=next(here, None))
+            journals = self.folder.glob(f"*-{note.plan_id[:12]}-{note.run_id[:8]}{JOURNAL_SUFFIX}")
+            return note._replace(journal=next(journals, None))
 
 
 def _absolute(path: str | os.PathLike[str]) -> Path:

@@ -119,12 +119,14 @@ class Format(NamedTuple):
         return name_columns(without_paths(item, filter(None, chosen.values())), found)
 
     def read_count(self, document: Document) -> object:
-        """Return the number of entries that a document states, None if it states none."""
+        """Return the number of entries that a document states; None if it states none, else an invalid value."""
         path = first_path(top_object(document), self.states.replace("+", " "))
-        kinds = next((kinds for kinds in self.states.split() if path in kinds.split("+")), "")
-        numbers = [get_path(top_object(document), kind) for kind in kinds.split("+") if kind]
+        if path is None:
+            return None
+        kinds = next(kinds for each in self.states.split() if path in (kinds := each.split("+")))
+        numbers = [get_path(top_object(document), kind) for kind in kinds]
         given = [number for number in numbers if number is not None]
-        return sum(given) if given and all(isinstance(number, int) for number in given) else path and given
+        return sum(given) if all(isinstance(number, int) for number in given) else given
 
 
 def top_object(document: Document) -> Item:

@@ -265,8 +265,10 @@ def position_of(cells: Mapping[str, Any]) -> Position:
     found = {name: cell.at for name, cell in cells.items() if isinstance(cell, Located)}
     content = found.get("content")
     if isinstance(content, Node):
-        own = {name: at for name, at in found.items() if isinstance(at, Node) and _has_entry(at, content)}
-        return Position(content.original, own)
+        in_entry = {
+            name: at for name, at in found.items() if isinstance(at, Node) and _has_entry(at, content)
+        }
+        return Position(content.original, in_entry)
     if content is None:
         return Position(None, {})
     return Position(
