@@ -15,6 +15,7 @@ from click.core import ParameterSource
 from msgspec.structs import replace
 
 from memframe.archive import export_memories, load_archive, refresh_archive
+from memframe.archive.refresh import check_refreshable
 from memframe.archive.sealing import Reader
 from memframe.audit import CHECKS, SEVERITIES, Audit, ChatJudge, Comparison, audit_memories
 from memframe.audit.findings import Check, Severity
@@ -437,7 +438,7 @@ def _lines_of_sources(by_source: pd.DataFrame) -> Iterator[str]:
 @click.command("export")
 @click.argument("path", type=LocalPath())
 @click.option("--sealed", is_flag=True, help="Encrypt the texts; only the user's key opens them.")
-@click.option("--refresh", is_flag=True, help="Update the archive at PATH, and print the changes.")
+@click.option("--refresh", is_flag=True, help="Update the archive at PATH, or export if there is none.")
 @keep_options
 @click.option(
     "--format",
@@ -457,8 +458,9 @@ def export_command(
     """Write all memories to PATH, decrypted: anyone who can read the file can read them, unless you add --sealed.
 
     The extension chooses the format: .parquet, .jsonl, .json, .csv, or .md for a folder of notes. Without an extension,
-    PATH is a folder for a Parquet dataset. --refresh writes only changed files; the archive stays plain or sealed.
-    --keep also keeps past states in a folder: all, or those that --keep-daily and the others choose, as in restic.
+    PATH is a folder for a Parquet dataset. --refresh writes only changed files; the archive stays plain or sealed. If
+    there is nothing at PATH yet, it exports. --keep also keeps past states in a folder: all, or those that --keep-daily
+    and the others choose, as in restic.
     """
     if refresh and form:
         raise click.UsageError("--refresh keeps the format of the archive: leave out --format.")
@@ -468,7 +470,11 @@ def export_command(
         open_request(request_id) as access,
         warnings.catch_warnings(record=True, action="always", category=UserWarning) as warned,
     ):
-        if refresh:
+        if refresh and check_refreshable(path, keep):
+            if sealed and not Reader(path).is_sealed:
+                raise FrameError(
+                    f"{path} is not sealed, and would stay so: export with --sealed to another path."
+                )
             changes = refresh_archive(access, path, keep=keep)
             counts = {name: len(getattr(changes, name)) for name in changes.__struct_fields__}
             words = ", ".join(f"{n:,} {name}" for name, n in counts.items())

@@ -451,7 +451,8 @@ def apply_command(plan: Path, request_id: str, plaintext: bool, **options: Any) 
 def resume_command(access: Access, journal: Path, **options: Any) -> None:
     """Resume an interrupted run: find out what was written, then write the rest.
 
-    The exit codes are those of `memframe apply`.
+    The exit codes are those of `memframe apply`. A run that was undone since also exits with 3: nothing is written,
+    and a new plan would repeat it.
     """
     _finish(resume_run(access, journal, **options), access.request_id)
 
@@ -527,7 +528,10 @@ def _finish(run: Run, request_id: str) -> None:
     if run.journal is not None and not wants_json():
         is_open = any(one.status in {"planned", "unknown"} for one in left)
         purpose, verb = ("To resume", "resume") if is_open else ("To undo it", "undo")
-        remark(f"{purpose}: memframe {verb} {shlex.quote(str(run.journal))} --request {request_id}")
+        if run.verification.undone and not is_open:
+            remark("The run was undone since. To repeat it, make a new plan.")
+        else:
+            remark(f"{purpose}: memframe {verb} {shlex.quote(str(run.journal))} --request {request_id}")
     has_unknown = run.counts.get("unknown") and not isinstance(run.stopped, AccessError | AuthError)
     if run.stopped is not None and not has_unknown:
         raise run.stopped

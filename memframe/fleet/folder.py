@@ -21,6 +21,7 @@ night lists every user again, and audits those whose digest differs; the previou
 from __future__ import annotations
 
 import io
+import os
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -346,6 +347,8 @@ class FleetFolder:
         """Create the folder, private to its owner; refuse one that holds other files."""
         if not self.path.parent.is_dir():
             raise FrameError(f"The folder {self.path.parent} does not exist: create it, or choose another.")
+        if os.path.lexists(self.path) and not self.path.is_dir():
+            raise FrameError(f"{self.path} is not a folder, and a fleet needs one: choose another path.")
         self.path.mkdir(mode=0o700, exist_ok=True)
         ours = {OUTCOMES_FILE, NIGHTS, *RESULT_KINDS}
         strange = [
