@@ -11,7 +11,7 @@ import pytest
 
 import memframe as mf
 from memframe.wire import CREATE_MEMORY, LIST_MEMORIES
-from tests.faults import FaultProxy, answered, lost, passed
+from tests.faults import answered, lost, passed
 
 
 @pytest.fixture
@@ -326,16 +326,9 @@ def test_a_plan_whose_journal_is_missing_is_refused_until_the_run_is_forgotten(c
 
 
 @pytest.fixture
-def proxy(service, folder, memories, monkeypatch):
-    """Breaks what a test tells it to break."""
-    with FaultProxy(service.base_url) as proxy:
-        monkeypatch.setenv("MEMFRAME_BASE_URL", proxy.base_url)
-        yield proxy
-
-
-@pytest.fixture
-def notes(proxy, on_request):
-    """A plan of twelve new memories."""
+def notes(on_request, proxy, memories, monkeypatch):
+    """A plan of twelve new memories, beside three, for commands that go through the proxy."""
+    monkeypatch.setenv("MEMFRAME_BASE_URL", proxy.base_url)
     pd.DataFrame({"content": [f"note {n}" for n in range(12)]}).to_csv("notes.csv", index=False)
     on_request("plan", "notes.csv", "--out", "notes.plan")
     return "notes.plan"
