@@ -153,9 +153,9 @@ def test_deletes_need_their_number_and_say_what_an_undo_brings_back(on_request, 
     on_request("apply", "deletes.plan", "--confirm", "2", "--journal", "deletes.journal")
     assert contents(access) == {"water"}
     undone = on_request("undo", "deletes.journal", "--out", "undo.plan")
-    created = f"{memories.created_at[0]:%Y-%m-%d %H:%M} UTC"
-    first = deleted.id.iloc[0]
-    assert f"# restores memory {first}, created {created}, with its id and dates" in undone.stdout
+    first = deleted.iloc[0]
+    created = f"{first.created_at:%Y-%m-%d %H:%M} UTC"
+    assert f"# restores memory {first.id}, created {created}, with its id and dates" in undone.stdout
     assert "2 restored with their ids and dates" in on_request("apply", "undo.plan").stdout
     again = mf.load_memories(access, progress=False).set_index("id").sort_index()
     pd.testing.assert_frame_equal(again, memories.set_index("id").sort_index())
