@@ -73,6 +73,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as jobs in the backgrou
 hypothesis.settings.register_profile(
     "memframe",
     deadline=None,  # machines are busy, and time is no law here
+    suppress_health_check=[
+        hypothesis.HealthCheck.function_scoped_fixture
+    ],  # examples share a folder, and know it
     max_examples=100 if "CI" in os.environ else 25,
     derandomize="CI" in os.environ,  # there a failure is to come from the change, here from a new example
 )

@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import memframe as mf
@@ -101,7 +101,7 @@ STATES = st.lists(
 
 
 @given(states=STATES, sealed=st.booleans())
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=8)
+@settings(max_examples=8)
 def test_every_state_is_what_was_exported_then(tmp_path_factory, stranger, monkeypatch, states, sealed):
     monkeypatch.setattr(formats, "PART_ROWS", 4)
     kept = Kept(stranger, tmp_path_factory.mktemp("states") / "memories", sealed=sealed)
