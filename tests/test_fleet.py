@@ -250,6 +250,7 @@ def test_a_folder_that_does_not_fit_is_refused(tmp_path, client):
     for name, says in (
         ("missing/fleet", "does not exist"),
         ("thesis", r"holds ten-years\.txt"),
+        ("thesis/ten-years.txt", "is not a folder, and a fleet needs one"),
         ("plain", "holds plain archives, and sealed ones are asked for"),
     ):
         with pytest.raises(FrameError, match=says):

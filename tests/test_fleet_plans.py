@@ -182,7 +182,7 @@ def test_no_text_is_in_the_open_in_a_plan(town):
 def test_a_policy_that_allows_nothing_is_refused_and_so_is_a_folder_without_an_audit(town, tmp_path):
     for call in (town.plan, town.apply):
         for policy in (None, Policy()):
-            with pytest.raises(ConfigError, match="it names nothing"):
+            with pytest.raises(ConfigError, match="it names no actions"):
                 call(policy=policy)
     with pytest.raises(FrameError, match="contains no audit of a fleet"):
         mf.plan_fleet(town.client, tmp_path, policy=town.policy)

@@ -117,10 +117,6 @@ def test_imports_point_down():
     assert breaches(upward) == {}
 
 
-WITHIN_A_FUNCTION = {("review.desk", "review.widget")}
-"""Imports that close a circle: a desk shows itself, and scripts load no widgets for it."""
-
-
 def test_files_import_one_another_one_way():
     names = {module_name(path) for path in MODULES}
 
@@ -132,10 +128,7 @@ def test_files_import_one_another_one_way():
                     inner = f"{module}.{alias.name}"  # a name, or a module of its own
                     yield inner if inner in names else module
 
-    graph = {
-        name: {*modules_imported(path)} & names - {other for at, other in WITHIN_A_FUNCTION if at == name}
-        for name, path in ((module_name(path), path) for path in MODULES)
-    }
+    graph = {module_name(path): {*modules_imported(path)} & names for path in MODULES}
     assert [*TopologicalSorter(graph).static_order()]
 
 

@@ -347,7 +347,7 @@ def test_one_that_is_passed_is_trusted_whatever_the_environment_says(tls_server,
     flow.authorization_url()
     with pytest.raises(mf.ProtocolError):  # it was asked, and knows nothing of tokens
         flow.exchange("code")
-    with pytest.raises(mf.ConfigError, match=r"ca_bundle names /nowhere/ca\.pem, which is not there"):
+    with pytest.raises(mf.ConfigError, match=r"ca_bundle names /nowhere/ca\.pem, which does not exist"):
         mf.connect(base_url, api_key="mf_key", ca_bundle="/nowhere/ca.pem")
 
 
@@ -374,7 +374,7 @@ def test_what_would_have_to_pass_a_proxy_first_is_not_sent_ahead(monkeypatch):
 
 def test_a_file_of_certificates_that_is_not_there_is_named(monkeypatch):
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", "/nowhere/ca.pem")
-    words = ("REQUESTS_CA_BUNDLE", "/nowhere/ca.pem, which is not there", "correct it")
+    words = ("REQUESTS_CA_BUNDLE", "/nowhere/ca.pem, which does not exist", "correct it")
     assert_clear(Case(tags_at("https://127.0.0.1:1"), mf.ConfigError, ValueError, words))
 
 

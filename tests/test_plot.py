@@ -287,7 +287,7 @@ def test_findings_by_source_are_those_of_the_audit(sample):
     ]
     empty = plot.findings(audit_memories(sample.head(0)), by="source")
     assert "No findings" in words(empty)
-    with pytest.raises(FrameError, match="by='tag': there is check, source"):
+    with pytest.raises(FrameError, match="by='tag': give check or source"):
         plot.findings(audit, by="tag")
     with pytest.raises(FrameError, match="audit"):
         plot.findings(audit.findings, by="source")

@@ -29,8 +29,10 @@ from memframe.archive import formats
 from memframe.archive.formats import (
     check_not_newer,
     check_target,
+    is_folder,
     open_archive_file,
     part_name,
+    parts_of,
     raise_write_errors,
 )
 from memframe.archive.history import Changes, carry_snapshots, remove_leftovers
@@ -244,22 +246,28 @@ def refresh_archive(
     target = expand_path(path)
     with raise_write_errors(target):
         reader = Reader(target)
-        if reader.parts == [target] and (target.is_dir() or target.suffix.lower() == ".md"):
-            raise FrameError(f"{target} contains notes, which cannot be refreshed: export them again.")
+        check_refreshable(target, keep)
         check_target(target, keeps_snapshots=True)
-        _check_keep(target, keep)
         _check_owner(reader, target, access)
         return _refresh(access, target, reader, keep, progress)
 
 
-def _check_keep(path: Path, keep: Keep | None) -> None:
+def check_refreshable(path: Path, keep: Keep | None) -> bool:
+    """Return True if there is something at a path, False if an export has to come first.
+
+    What could never be refreshed, or not keep its states, is refused in both cases.
+    """
     check_keep(keep)
-    if keep and not path.is_dir():
+    exists = any(path.iterdir()) if path.is_dir() else path.exists()
+    if path.suffix.lower() == ".md" or (exists and path.is_dir() and parts_of(path) == [path]):
+        raise FrameError(f"{path} contains notes, which cannot be refreshed: export them again.")
+    if keep and not is_folder(path):
         raise FrameError(
             f"{path} is one file, and states of the past are kept in a folder: export to a path without an extension."
         )
     if keep is False and (path / SNAPSHOTS).is_dir():
         raise FrameError(f"{path} keeps snapshots: remove {path / SNAPSHOTS} yourself if you want none.")
+    return exists
 
 
 def _refresh(

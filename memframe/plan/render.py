@@ -210,7 +210,7 @@ def group_equal(records: Sequence[Change]) -> list[list[Change]]:
     """
     groups: dict[Hashable, list[Change]] = {}
     for place, change in enumerate(records):
-        # each text is looked at, and the changes of a merge are one decision with that of its keeper
+        # texts are read one by one, and the changes of a merge are decided together with that of its keeper
         is_alone = change.action != "patch" or change.group is not None or has_texts(change)
         key = place if is_alone else (change.reason, *_replaced_values(change))
         groups.setdefault(key, []).append(change)
@@ -229,7 +229,7 @@ def _conflicts_first(group: Sequence[Change]) -> bool:
 
 
 def _replaced_values(change: Change) -> list[tuple[str, Value, Value]]:
-    """List the values of each field that go and come; of names only those that differ."""
+    """List the old and the new value of each field; of names only those that differ."""
     replaced: list[tuple[str, Value, Value]] = []
     for name, new in change.after.items():
         old = change.before.get(name)
@@ -372,7 +372,7 @@ def _lines_of(value: Value) -> list[str]:
 
 
 def _replaced_lines(pairs: Sequence[Sides]) -> Iterator[DiffLine]:
-    """Yield all lines that go, then all that come, as git does."""
+    """Yield all removed lines, then all added ones, as git does."""
     yield from (("-", shorten(old)) for old, _ in pairs if old)
     yield from (("+", shorten(new)) for _, new in pairs if new)
 
@@ -418,7 +418,7 @@ def wide_table(widths: Mapping[str, str], rows: Sequence[Markup]) -> Markup | No
 
 
 def count_more(n_more: int, where: str) -> Markup | None:
-    """Build the line that counts what is not shown, and says where it is; None if all of it is."""
+    """Build the line that counts what is not shown and says where it is; None if everything is shown."""
     return tag("div", f"and {n_more:,} more; {where} has all of them", class_="quiet") if n_more > 0 else None
 
 

@@ -53,6 +53,11 @@ def test_edits_are_planned_applied_and_taken_back(on_request, access, edited):
     on_request("apply", "undo.plan")
     assert contents(access) == {"tea", "coffee", "water"}
 
+    resumed = on_request("resume", "edits.journal", "--settle", 0, code=3)
+    assert "1 reverted since" in resumed.stdout
+    assert resumed.stderr == "The run was undone since. To repeat it, make a new plan.\n"
+    assert contents(access) == {"tea", "coffee", "water"}
+
 
 def test_a_table_of_ones_own_becomes_new_memories(on_request, access, memories, folder):
     (folder / "notes.csv").write_text('content,title,tags\nlikes juice,A title,"[""drink""]"\nlikes milk,,\n')

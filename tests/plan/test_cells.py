@@ -217,7 +217,7 @@ def test_a_row_of_any_other_time_than_the_service_has_conflicts_where_it_differs
     access = writers.access if was_loaded else writers.stranger()
     plan = mf.plan_changes(access, edited, on_conflict="mark")
     assert plan.changes[["row", "action"]].to_numpy().tolist() == [["a", "conflict"]]
-    assert "which side changed it cannot be told" in plan.changes.reason[0]
+    assert "it is not known which side changed it" in plan.changes.reason[0]
 
 
 @pytest.mark.parametrize("was_loaded", [True, False])
