@@ -150,11 +150,11 @@ DRIBBLED["a body"] = ("RESPONSE_TIMEOUT_S", JSON_HEAD + b"Content-Length: 100000
 
 @pytest.mark.parametrize(("bound", "head", "piece"), DRIBBLED.values(), ids=DRIBBLED)
 def test_an_answer_that_dribbles_is_cut_off(bound, head, piece, monkeypatch):
-    monkeypatch.setattr(connections, bound, 0.4)
+    monkeypatch.setattr(connections, bound, 0.1)
     with (
         endless(head, piece, pause_s=0.02) as port,
         closing(Transport()) as transport,
-        pytest.raises(mf.NoAnswerError, match=r"0\.4 s") as caught,
+        pytest.raises(mf.NoAnswerError, match=r"0\.1 s") as caught,
     ):
         transport.send("POST", f"http://127.0.0.1:{port}/", data=SecretBytes(b""))
     assert caught.value.sent
@@ -163,9 +163,9 @@ def test_an_answer_that_dribbles_is_cut_off(bound, head, piece, monkeypatch):
 @pytest.mark.parametrize(("head", "piece"), [sent[1:] for sent in DRIBBLED.values()], ids=DRIBBLED)
 def test_a_judge_that_dribbles_is_not_waited_for(head, piece):
     with endless(head, piece, pause_s=0.02) as port:
-        judge = mf.ChatJudge(f"http://127.0.0.1:{port}/v1", model="m", timeout_s=0.4)
+        judge = mf.ChatJudge(f"http://127.0.0.1:{port}/v1", model="m", timeout_s=0.1)
         assert judge([Question("worth", "Ada rows.")]) == []
-    assert judge.problems == [f"127.0.0.1:{port} went silent for 0.4 s, or took longer for one answer"]
+    assert judge.problems == [f"127.0.0.1:{port} went silent for 0.1 s, or took longer for one answer"]
 
 
 @pytest.mark.parametrize(("head", "piece"), WITHOUT_END.values(), ids=WITHOUT_END)
@@ -193,11 +193,11 @@ def test_an_answer_that_is_packed_twice_is_not_unpacked():
     [
         (b"", "closed the connection in the middle"),
         (b"SSH-2.0-OpenSSH_9.6\r\n", "closed the connection in the middle"),
-        (None, "went silent for 1.5 s"),
+        (None, "went silent for 0.3 s"),
     ],
 )
 def test_a_write_over_an_open_connection_is_sent_once_whatever_becomes_of_it(second, words, monkeypatch):
-    monkeypatch.setattr(connections, "READ_TIMEOUT_S", 1.5)
+    monkeypatch.setattr(connections, "READ_TIMEOUT_S", 0.3)
     is_over = threading.Event()
 
     def answer_once(connection):
