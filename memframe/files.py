@@ -81,7 +81,7 @@ def atomic_file(path: Path, *, may_replace: bool = True, mode: int = 0o600) -> I
 OwnKind = Literal["report", "audit", "plan", "SARIF file", "list of changes"]
 
 REPORT_MARK = "<!-- a report of memframe -->"
-"""Second line of a report, by which it is recognized."""
+"""Second line of a report, by which it is recognised."""
 
 FIRST_BYTES: Mapping[OwnKind, re.Pattern[bytes]] = MappingProxyType(
     {
@@ -229,7 +229,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def expand_path(path: str | PathLike[str]) -> Path:
-    """Expand a leading ``~`` to the home folder; an unknown ``~name`` stays as it is.
+    """Expand a leading ``~`` to the home folder; an unknown ``~name`` stays unchanged.
 
     >>> expand_path("~/a.journal") == Path.home() / "a.journal"
     True

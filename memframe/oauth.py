@@ -324,7 +324,7 @@ class OAuthFlow:
     Parameters
     ----------
     client_id : str, optional
-        By default from ``MEMFRAME_CLIENT_ID``, the keyring or the config file; the other settings likewise.
+        Read by default from ``MEMFRAME_CLIENT_ID``, the keyring or the config file, as are the other settings.
     client_secret : str or Secret, optional
     auth_url : str, optional
         Address of the OAuth server: codes are exchanged at ``{auth_url}/oauth/token``.

@@ -10,9 +10,9 @@ Nothing is lost, nothing is written twice, and a run that was cut short can be r
 
 No client can rule out that something between here and the service delivers a create twice, or that a request whose
 connection broke is carried out later than ``settle_s``, when it has been sent again. Both are looked for when the run
-is read back at its end, and reported as duplicates; memframe deletes none of them by itself. A change that others make
-between the last reading of a memory and its patch (a round trip, at most 30 seconds) is overwritten, because the API
-has no conditional writes.
+is read back at its end, and reported as duplicates; memframe never deletes them. A change that others make between the
+last reading of a memory and its patch (a round trip, at most 30 seconds) is overwritten, because the API has no
+conditional writes.
 """
 
 from memframe.apply.preflight import refuse_elsewhere

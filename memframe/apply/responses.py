@@ -87,7 +87,7 @@ class Sender:
 
 
 def with_memory_key(body: SecretBytes, memory_key: Secret) -> SecretBytes:
-    """Put the memory key into a frozen body; the rest stays as it is, to the byte.
+    """Put the memory key into a frozen body, of which no other byte changes.
 
     >>> with_memory_key(SecretBytes(b'{"user_id":"u1"}'), Secret("mk_1")).reveal()
     b'{"memoryKey":"mk_1","user_id":"u1"}'

@@ -7,7 +7,7 @@ full-width forms, a tab, a line end or NUL gets an apostrophe in front, and so d
 so that loading removes exactly what was added. The same holds after a semicolon, a tab or a line end inside a text,
 because a spreadsheet that splits at semicolons ignores quotes around cells that commas separate. Text is quoted, which
 keeps empty text (``""``) apart from missing text. Lists are JSON. Files of `DataFrame.to_csv` are read as well. They
-are recognized by an unnamed first column, the index, or by lists as Python shows them: ``('a', 'b')``.
+are recognised by an unnamed first column, the index, or by lists as Python shows them: ``('a', 'b')``.
 """
 
 from __future__ import annotations
@@ -345,7 +345,7 @@ def check_not_newer(path: Path, what_fails: str) -> None:
 
 
 def open_by_bytes(path: Path) -> pa.NativeFile:
-    """Open a file for Arrow, which by itself refuses paths that are not UTF-8, and takes some with a colon for URLs."""
+    """Open a file for Arrow, which refuses paths that are not UTF-8, and takes some paths with a colon for URLs."""
     return pa.OSFile(os.fsencode(path))
 
 
@@ -367,7 +367,7 @@ def _unreadable(path: Path | BinaryIO, error: Exception) -> FrameError:
 
 
 def _open_parquet(path: Path) -> OpenedFile:
-    """Open a file; ``user_id`` may be in the header only, as it is for files in ``user_id=...`` folders."""
+    """Open a file; files in ``user_id=...`` folders may have ``user_id`` in the header only."""
     schema, metadata = read_footer(path)
     names = [name for name in schema.names if not NAMELESS.fullmatch(name)]
     header = header_in(metadata)

@@ -5,8 +5,8 @@ sorted, counted and compared: ``id``, ``user_id``, ``tag_ids``, ``importance``, 
 ``created_at``, ``updated_at`` and ``content_error``. The header names the sealed columns.
 
 Content that the key opens stays byte for byte as the service stores it, so that nothing is sealed twice. Content that
-the service stores as plain text, or that did not open, is sealed as it is stored, after the mark `AS_STORED`, so that
-nothing is lost that an older key may still open. All other text is in memframe's own layout
+the service stores as plain text, or that did not open, is sealed in its stored form, after the mark `AS_STORED`, so
+that nothing is lost that an older key may still open. All other text is in memframe's own layout
 (`memframe.envelope.layouts.Own`), bound to user and key version.
 
 Each file carries a message authentication code (HMAC-SHA-256 under a key derived from the user's) over its header and
@@ -361,7 +361,7 @@ class Reader:
             needed = [*dict.fromkeys([*wanted, *(["content"] if "content_error" in wanted else [])])]
             if self._key is not None and not (header and header.seal):
                 raise SealError(
-                    f"{part} is not sealed, and a key was given: leave the key out to read it as it is, unless it "
+                    f"{part} is not sealed, and a key was given: leave the key out to read it, unless it "
                     "should be sealed; then it was replaced."
                 )
             absent = ARCHIVE_SCHEMA.keys() - {*file.names}

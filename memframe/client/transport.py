@@ -169,7 +169,7 @@ class Transport:
             is_read = is_get
         host = urlsplit(url).netloc
         limiter = self._limiter if is_get else None
-        # after a 429 the limiter repeats a GET by itself, and the request for a token (POST) is not repeated
+        # after a 429 the limiter itself repeats a GET, and the request for a token (POST) is not repeated
         policy = self._retry if is_get and limiter is None else self._retry_without_429
         status_retries = policy
         n_broken, max_broken = 0, READ_ATTEMPTS if is_read else 1

@@ -44,7 +44,7 @@ class Opened(NamedTuple):
 class Envelope:
     """Seal and open the content of one user under one key.
 
-    Layouts with a mark (ours, JWE, Fernet, JSON) are recognized by it. Among the others ``"auto"`` reads each row in
+    Layouts with a mark (ours, JWE, Fernet, JSON) are recognised by it. Among the others ``"auto"`` reads each row in
     the layout that authenticates it, trying that of the previous row first. Content that does not look sealed at all
     passes as plain text and is counted. A name reads only that layout. A list reads each row in any of its layouts,
     tried in that order. Layouts without authentication are read only by name, and never written.

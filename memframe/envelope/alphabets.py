@@ -97,7 +97,7 @@ def spellings(text: str, alphabets: Sequence[Alphabet] = ALPHABETS) -> Iterator[
     >>> [(alphabet.name, raw) for alphabet, raw in spellings("QUI=")]
     [('base64', b'AB'), ('base64url', b'AB')]
     """
-    if " " in text:  # prose, recognized without decoding
+    if " " in text:  # prose, recognised without decoding
         return
     for alphabet in alphabets:
         try:

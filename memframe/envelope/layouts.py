@@ -75,7 +75,7 @@ class OpenedText(NamedTuple):
 
 
 class Layout(ABC):
-    """One way to write sealed bytes as text; one that is ``marked`` can be recognized without the key."""
+    """One way to write sealed bytes as text; one that is ``marked`` can be recognised without the key."""
 
     marked = False
 

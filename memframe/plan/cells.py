@@ -224,7 +224,7 @@ class Null(str):
     """The type of `NULL`, its only value.
 
     It is text, so that a column of pandas' ``str`` accepts it. It contains the character NUL, which no memory can
-    hold, so that it is still recognized after a column, a file or a process has turned it into plain text.
+    hold, so that it is still recognised after a column, a file or a process has turned it into plain text.
     """
 
     __slots__ = ()

@@ -39,7 +39,7 @@ class Loss(Struct, frozen=True):
     Attributes
     ----------
     value : str
-        The value as it is written; masked if the plan hides it.
+        The value as written; masked if the plan hides it.
     kind : {"number", "date", "time", "amount", "name", "address", "quote"}
     field : {"title", "summary", "content"}
     id : str
@@ -101,7 +101,7 @@ _STARTING = "|".join(
     ]
 )
 _VALUES = re.compile(rf"(?-i:(?=[^a-z\s,.!?]))(?:{_STARTING})", re.IGNORECASE)
-"""Values in a text. The widest pattern comes first, so that the numbers of a date are not values by themselves. No
+"""Values in a text. The widest pattern comes first, so that the numbers of a date are no separate values. No
 value begins with a small letter from a to z, except for an address."""
 _VALUES_AND_ADDRESSES = re.compile(rf"(?P<address>{'|'.join(_ADDRESS)})|{_STARTING}", re.IGNORECASE)
 
@@ -452,7 +452,7 @@ def _show(value: Stated) -> str:
 
 
 def _find_worthless(changes: Iterable[Change]) -> set[str | None]:
-    """Find deletes of memories that rules recognize as junk, such as a heartbeat with its time."""
+    """Find deletes of memories that rules recognise as junk, such as a heartbeat with its time."""
     deletes = [change for change in changes if change.action == "delete" and not change.keeps]
     if not deletes:
         return set()

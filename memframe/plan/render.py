@@ -412,7 +412,7 @@ def render_plan_html(records: Sequence[Change], notes: Iterable[str], made: str)
 
 
 def wide_table(widths: Mapping[str, str], rows: Sequence[Markup]) -> Markup | None:
-    """Build a table of columns with given widths, which scrolls by itself; None if there are no rows."""
+    """Build a table of columns with given widths, in a scrolling box of its own; None if there are no rows."""
     heads = (tag("th", name, style=f"width: {width}") for name, width in widths.items())
     return tag("div", table(heads, rows, class_="diff"), class_="wide") if rows else None
 

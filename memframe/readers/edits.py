@@ -94,7 +94,7 @@ def explain_unwritable(reading: Reading) -> str:
 
 
 def explain_undeletable(place: Position) -> str:
-    """Return the reason why a memory cannot be deleted by itself; empty if it can be."""
+    """Return the reason why a memory cannot be deleted alone; empty if it can be."""
     found = place.at.entry if isinstance(place.at, Node) else place.at and cast("Lines", place.at).whole
     return "" if found else "the file has no entry that is this memory alone"
 

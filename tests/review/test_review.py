@@ -47,7 +47,8 @@ def loaded(shared_user, audit):
     """At the service, the memories of the sample behind two findings of each kind, and their audit."""
     findings = audit.findings.groupby(["check", "kind", "action"]).head(2)
     ids = {*findings.id, *findings.related_id.dropna()}
-    rows = [asdict(one) for one, id in zip(load_sample(), audit.memories.id, strict=True) if id in ids]
+    pairs = zip(load_sample(), audit.memories.id, strict=True)
+    rows = [asdict(one) for one, memory_id in pairs if memory_id in ids]
     shared_user.service.import_memories(
         shared_user.user_id, rows, [asdict(tag) for tag in load_sample_tags()]
     )
