@@ -40,7 +40,7 @@ def check_url(name: str, text: str | Secret) -> str:
 
 
 def check_redirect_uri(name: str, text: str | Secret) -> str:
-    """Check a redirect address and return it unchanged, as the authorization server compares it letter by letter.
+    """Check a redirect address and return it unchanged, because the OAuth server compares it letter by letter.
 
     >>> check_redirect_uri("redirect_uri", "http://127.0.0.1/callback/")
     'http://127.0.0.1/callback/'

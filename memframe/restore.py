@@ -290,7 +290,7 @@ def _create(memory: ArchivedMemory) -> Change:
     if memory.error is not None:
         errors.append(f"the archive has no content that opens: {memory.error}")
     elif "content" not in given:
-        errors.append("it has no content, without which a memory cannot be made")
+        errors.append("it has no content, which a memory needs")
     if errors:
         return Change(action="invalid", row=memory.row, id=memory.id, after=values, reason="; ".join(errors))
     what = "has no id of this account" if memory.id is None else f"brings back memory {memory.id}"

@@ -340,7 +340,7 @@ def _replace_entries(
                 keyring.set_password(KEYRING_SERVICE, name, entries[name].reveal())
     except ConfigError:
         raise
-    except Exception as error:  # a backend raises whatever its platform does
+    except Exception as error:  # a backend raises any error of its platform
         raise ConfigError(
             f"The OS keyring did not {'store' if entries else 'remove'} the settings ({type(error).__name__}): unlock "
             "it and try again, or set MEMFRAME_API_KEY and MEMFRAME_BASE_URL in the environment instead."

@@ -173,7 +173,7 @@ def _read_snapshot(file: Path, moment: str, digest: str) -> Snapshot:
     except (pa.ArrowException, OSError, ValueError):  # undamaged, but written by another program
         header = None
     if header is None or header.taken_at != taken_at:
-        return Snapshot(file, taken_at, error="is not a snapshot of memframe under its own name")
+        return Snapshot(file, taken_at, error="is not a snapshot of memframe, or was renamed")
     return Snapshot(file, taken_at, header)
 
 

@@ -160,7 +160,7 @@ def _undo_delete(done: Change, blob: MemoryBlob | None, *, restores: bool) -> Ch
     if is_sealed:
         held["content"] = None if blob is None else blob.content
     if held.get("content") is None:
-        why = "it held no content, without which a memory cannot be made"
+        why = "it held no content, which a memory needs"
         return _make_change(done, "conflict", {}, held, why)
     (created_at,) = parse_times([blob.created_at if blob else None])
     date = format_date(created_at)

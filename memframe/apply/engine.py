@@ -98,7 +98,7 @@ class Engine:
         if not self._end.is_denied:
             self._end.recheck()
         if self._end.is_denied:
-            return Verification(failure="nothing more may be read"), {}, self._end.explain()
+            return Verification(failure="access is denied"), {}, self._end.explain()
         return *self._reconciliation.read_back(self._end.access), self._end.explain()
 
     # -- what is due

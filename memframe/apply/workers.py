@@ -93,7 +93,7 @@ class WorkerPool(Generic[T]):
 
 
 class Interrupts:
-    """Ctrl-C, deferred to where nothing is lost by it; a second Ctrl-C interrupts at once.
+    """Ctrl-C, deferred until nothing is lost by it; a second Ctrl-C interrupts at once.
 
     Python interrupts the main thread anywhere, also between receiving an answer and noting it. The outcome of that
     request would then be unknown until the run is resumed.

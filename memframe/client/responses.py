@@ -47,7 +47,7 @@ _NEXT_STEP: Mapping[int, str] = {
     404: "Check that base_url is the address of the API, with /api/v1.",
     409: "It has changed in the meantime: read it again.",
     412: "It has changed in the meantime: read it again.",
-    413: "It is too large for this service: send less at once, or request smaller pages with page_size=.",
+    413: "Too large for this service: send less at once, or request smaller pages with page_size=.",
     414: "The address is too long for the service: search for a shorter text, or for fewer tags.",
     422: "Check what was passed against the specification of the service.",
     431: "The token or a cookie is too long for the service or a proxy: tell the operator of the service.",
@@ -188,8 +188,8 @@ def require_same_id(record: T, *, what: object, **asked: str) -> T:
     for name, value in asked.items():
         if not same_id(getattr(record, name), value):
             raise ProtocolError(
-                f"{what}: asked for {name} {value}, answered with another one, which was not kept. Do not "
-                "use this service before its operator has looked at it"
+                f"{what}: the service was asked for {name} {value} and returned another one, which was not kept. Do "
+                "not use this service before its operator has looked at it"
             )
     return record
 

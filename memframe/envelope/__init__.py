@@ -269,7 +269,7 @@ class Envelope:
         layout = None if name == PLAIN else self._bind(name)
         if not isinstance(layout, Authenticated):
             raise ConfigError(
-                f"content format {name!r} is read only, as nothing in it shows changes",
+                f"content format {name!r} can only be read, because it is not authenticated",
                 hint=Hint(
                     f"write {OWN!r}, or plain text with encrypt=False", "send plain text with --plaintext"
                 )

@@ -68,7 +68,7 @@ def _encode_url(raw: bytes) -> str:
 
 def _decode_bare(text: str) -> bytes:
     if text.endswith("="):
-        raise ValueError("padding where there is none")
+        raise ValueError("padding in base64 without padding")
     return _decode_url(text + "=" * (-len(text) % 4))
 
 

@@ -99,7 +99,7 @@ def reason_for(text: str, *, readers: Sequence[Layout], known: Iterable[Layout])
             return f"looks like {likeliest.name}, but did not open: wrong key or damage"
         return f"looks like {likeliest.name}, which does not show changes; {_advise(likeliest.name)} all the same"
     if not text:
-        return "empty, which no sealed content is"
+        return "empty, which sealed content never is"
     if utf8_of(text) is None:
         return "holds half of a surrogate pair, which is not Unicode: damage"
     return 'in no known layout: damage, or plain text; content_format="plain" reads plain text'
@@ -226,7 +226,7 @@ class Rekeying:
             opener, sealer = (bind(name, key, user_id, version) for version, key in (old, new))
             if not isinstance(sealer, Authenticated):
                 raise ConfigError(
-                    f"content in {name!r} cannot be sealed with another key, as nothing in it shows changes"
+                    f"content in {name!r} cannot be sealed with another key, because it is not authenticated"
                 )
             self._pairs.append((opener, sealer))
 

@@ -133,7 +133,7 @@ class FleetRun(_ByUser):
     ----------
     outcomes : DataFrame
         One row per user: ``user_id request_id status done recovered rejected conflict unknown planned journal
-        error``. ``status`` is done; open, if changes are planned or unknown, and the next `apply_fleet` goes on;
+        error``. ``status`` is done; open, if changes are planned or unknown, and the next `apply_fleet` continues;
         refused, if some were rejected or in conflict; revoked; or failed.
     """
 

@@ -220,7 +220,7 @@ def forget_revoked(client: Client, path: str | PathLike[str]) -> FleetFolder:
     folder = FleetFolder(path)
     if not (folder.path / OUTCOMES_FILE).is_file():
         raise FrameError(
-            f"{folder.path} is not a folder of a fleet, as it has no {OUTCOMES_FILE}: check the path."
+            f"{folder.path} is not a folder of a fleet, because it has no {OUTCOMES_FILE}: check the path."
         )
     with raise_write_errors(folder.path), folder.lock_run():
         _, gone = list_users(client, folder)

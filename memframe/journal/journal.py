@@ -454,7 +454,7 @@ def _absent(path: Path) -> JournalError:
 def _damaged(path: Path, how: str) -> JournalError:
     return JournalError(
         f"the journal {path} is damaged ({how}), so nothing is sent from it: restore a copy, or load the memories "
-        "and plan again from what is there"
+        "and make a new plan"
     )
 
 

@@ -259,7 +259,7 @@ class ChangeBuilder:
                 yield change
             elif edit.position in impossible and self._on_conflict != "theirs":
                 # nothing but the time was edited
-                cause = "updated_at is read-only, and not of a known state of the memory"
+                cause = "updated_at is read-only, and belongs to no known state of the memory"
                 self._errors.add(edit.row, cause)
 
     def _compare_times(
@@ -276,7 +276,9 @@ class ChangeBuilder:
         created, created_at = self._frame.times("created_at", places, [blob.created_at for blob in blobs])
         updated, updated_at = self._frame.times("updated_at", places, [blob.updated_at for blob in blobs])
         for place in places[(created < created_at) | (created > created_at)]:  # both are False for NaT
-            self._errors.add(self._frame.label(place), "created_at is read-only, and not the service's")
+            self._errors.add(
+                self._frame.label(place), "created_at is read-only, and differs from the service's"
+            )
         is_impossible = (updated > updated_at) | ((updated < created_at) & (updated < updated_at))
         if "tag_ids" in self._frame:
             cells = self._frame.cells("tag_ids", places)

@@ -152,7 +152,7 @@ class EditedFrame:
         """Report rows that belong to another user."""
         for row, is_own in enumerate(self.find_own(access)):
             if not is_own:
-                errors.add(self.label(row), f"it is of another user than {access.user_id}")
+                errors.add(self.label(row), f"it belongs to another user than {access.user_id}")
 
 
 def _id_error(memory_id: object) -> str | None:

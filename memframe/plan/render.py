@@ -140,7 +140,7 @@ def format_value(value: Value) -> str:
 
 
 def shorten(spans: Sequence[DiffSpan]) -> list[DiffSpan]:
-    """Cut long stretches: of equal text all but the ends beside a difference, of changed text the middle.
+    """Shorten long spans: equal text to the ends next to a difference, changed text by its middle.
 
     >>> [span.text for span in shorten([DiffSpan("so " * 40), DiffSpan("tea", True)])]
     ['… so so so so so so so so so so so so so so so so so so so ', 'tea']
@@ -425,7 +425,7 @@ def count_more(n_more: int, where: str) -> Markup | None:
 def _table_rows(group: Sequence[Change]) -> Iterator[Markup]:
     """Render equal changes: a row for the reason, if there is one, and for each field and text that is kept.
 
-    Action and memories stand beside all of these rows, in cells that span them.
+    Action and memories are in cells that span all of these rows.
     """
     change = group[0]
     rows = [tag("td", change.reason, colspan=3, class_="quiet")] if change.reason else []

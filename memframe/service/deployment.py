@@ -1,7 +1,8 @@
 """One service: its database, keys and addresses, and the management of its accounts.
 
 The data folder holds the database (unless that is elsewhere) and the master key file. Both are made at the first
-start, closed to other users. The service refuses a database whose master key is missing or another one.
+start, closed to other users. The service refuses a database whose master key is missing, and one that belongs to
+another key.
 
 Users' keys are rotated and backups made while the service runs; the master key is rotated while it is stopped. Rotating
 a user's key is one transaction: until it commits, everybody reads content and credentials of the old version. Meanwhile

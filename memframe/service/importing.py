@@ -205,9 +205,8 @@ def run_import(
     file_digest = deployment.master_key.digest("imports", digests.encode())
     with deployment.store.transaction_of(user_id) as user_store:
         known = {digest for (digest,) in user_store.queries.rows(_DIGESTS, user_id=user_store.user_id)}
-        first_of = {
-            row.digest: number for number, row in reversed([*enumerate(rows)])
-        }  # of equal rows the first
+        # reversed, so that the first of equal rows remains
+        first_of = {row.digest: number for number, row in reversed([*enumerate(rows)])}
         chosen = sorted(number for digest, number in first_of.items() if digest not in known)
         new = [rows[number] for number in chosen]
         n_known = sum(row.digest in known for row in rows)

@@ -156,7 +156,7 @@ INVALID = {
     "NUL in a tag": ({"tags": ["a\0b"]}, "tags contains the character NUL"),
     "half a character": ({"title": "\ud83d"}, "title contains half of a surrogate pair"),
     "half a character in a tag": ({"tags": ["\ud83d"]}, "tags contains half of a surrogate pair"),
-    "another user": ({"user_id": "somebody else"}, "it is of another user"),
+    "another user": ({"user_id": "somebody else"}, "it belongs to another user"),
     "another time of creation": (
         {"created_at": pd.Timestamp("2020-01-01", tz="UTC")},
         "created_at is read-only",

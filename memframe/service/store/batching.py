@@ -277,9 +277,8 @@ class WakeUps:
             answer.cancel()
 
     def _pass_on(self) -> None:
-        self._is_waking = (
-            False  # first: an answer that arrives after the loop below must wake the event loop again
-        )
+        # reset before the loop: an answer that arrives after the loop must wake the event loop again
+        self._is_waking = False
         while self._answered:
             waiter, answer = self._answered.popleft()
             if waiter.done():

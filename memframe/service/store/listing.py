@@ -80,7 +80,7 @@ class _PageShape(NamedTuple):
         return "DESC" if self.is_descending else "ASC"
 
     def select(self, columns: str, *, in_postgresql: bool) -> str:
-        """Write the query of a page; with tags, it first selects the memories of each, as the index is by tag."""
+        """Write the query of a page; with tags, it first selects the memories of each, because the index is by tag."""
         order, important = self.order, " AND importance >= :min_importance" if self.has_importance else ""
 
         def behind(owner: str, value: str, seq: str) -> str:
