@@ -218,7 +218,7 @@ def test_a_write_over_an_open_connection_is_sent_once_whatever_becomes_of_it(sec
     assert len(heads) == 1  # on the connection of the first, and no other
 
 
-NOTHING_THERE = b'{"items": [], "token": "t", "expires_at": "2031-01-01T00:00:00Z"}'
+NOTHING_THERE = b'{"items": [], "token": "t", "expires_at": "2999-01-01T00:00:00Z"}'
 """Answers the call for a token, and the one for tags."""
 
 
@@ -411,7 +411,7 @@ def test_another_machine_is_reached_through_the_proxy_and_its_failure_is_told(mo
 
 
 def test_a_header_line_that_is_none_warns_nobody_of_what_was_searched_for(caplog, capfd):
-    page = b'{"memoryBlobs": [], "token": "t", "expires_at": "2031-01-01T00:00:00Z"}'
+    page = b'{"memoryBlobs": [], "token": "t", "expires_at": "2999-01-01T00:00:00Z"}'
     with raw_server(JSON_HEAD + b"no header at all\r\n\r\n" + page) as (port, _):
         client_of(f"http://127.0.0.1:{port}/api/v1").memory_blobs(USER_ID, search="canary")
     shown = caplog.text + "".join(capfd.readouterr())
