@@ -45,10 +45,9 @@ def loaded(shared_user, audit):
     """At the service, the memories of the sample behind two findings of each kind, and their audit."""
     findings = audit.findings.groupby(["check", "kind", "action"]).head(2)
     ids = {*findings.id, *findings.related_id.dropna()}
-    rows = [asdict(one) for one, id in zip(load_sample(), audit.memories.id, strict=True) if id in ids]
-    shared_user.service.import_memories(
-        shared_user.user_id, rows, [asdict(tag) for tag in load_sample_tags()]
-    )
+    rows = [asdict(row) for row, its in zip(load_sample(), audit.memories.id, strict=True) if its in ids]
+    tags = [asdict(tag) for tag in load_sample_tags()]
+    shared_user.service.import_memories(shared_user.user_id, rows, tags)
     access = shared_user.access()
     memories = mf.load_memories(access, progress=False)
     return access, mf.audit_memories(memories, tags=mf.load_tags(access), now=NOW)
