@@ -217,10 +217,10 @@ class FleetFolder:
         Examples
         --------
         >>> from memframe import audit_fleet
-        >>> nights = audit_fleet(client, folder / "nightly")
+        >>> nights = audit_fleet(client, folder / "nightly", checks=["secret"])
         >>> nights.compare().counts["stayed"]
         0
-        >>> nights = audit_fleet(client, folder / "nightly")  # nothing has changed since
+        >>> nights = audit_fleet(client, folder / "nightly", checks=["secret"])  # nothing has changed since
         >>> nights.compare().counts["new"]
         0
         """
@@ -277,7 +277,7 @@ class FleetFolder:
         Examples
         --------
         >>> from memframe import audit_fleet
-        >>> audit_fleet(client, folder / "nightly").to_html(folder / "nightly.html")
+        >>> audit_fleet(client, folder / "nightly", checks=["secret"]).to_html(folder / "nightly.html")
         """
         write_own_file(path, self.html(night).encode(), "report", error=FrameError)
 

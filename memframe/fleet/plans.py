@@ -186,7 +186,7 @@ def plan_fleet(
     Examples
     --------
     >>> from memframe import audit_fleet
-    >>> nights = audit_fleet(client, folder / "nightly")
+    >>> nights = audit_fleet(client, folder / "nightly", checks=["exact_duplicate"])
     >>> path = folder / "memframe.toml"
     >>> _ = path.write_text('[allow]\\nactions = ["delete"]\\nchecks = ["exact_duplicate"]\\n')
     >>> plans = plan_fleet(client, nights.path, policy=path)
@@ -256,7 +256,7 @@ def apply_fleet(
     >>> from memframe import audit_fleet
     >>> from memframe.audit import Policy
     >>> from memframe.audit.policy import Allow
-    >>> nights = audit_fleet(client, folder / "nightly")
+    >>> nights = audit_fleet(client, folder / "nightly", checks=["exact_duplicate"])
     >>> apply_fleet(client, nights.path, policy=Policy(allow=Allow(actions=("delete",))))  # nothing was planned
     <memframe.FleetRun: no users>
     """

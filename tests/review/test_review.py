@@ -49,9 +49,8 @@ def loaded(shared_user, audit):
     ids = {*findings.id, *findings.related_id.dropna()}
     pairs = zip(load_sample(), audit.memories.id, strict=True)
     rows = [asdict(one) for one, memory_id in pairs if memory_id in ids]
-    shared_user.service.import_memories(
-        shared_user.user_id, rows, [asdict(tag) for tag in load_sample_tags()]
-    )
+    tags = [asdict(tag) for tag in load_sample_tags()]
+    shared_user.service.import_memories(shared_user.user_id, rows, tags)
     access = shared_user.access()
     memories = mf.load_memories(access, progress=False)
     return access, mf.audit_memories(memories, tags=mf.load_tags(access), now=NOW)
