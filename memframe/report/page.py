@@ -27,10 +27,11 @@ _HALF, _WHOLE = {"width": 5.6, "height": 3.2}, {"width": 11.4, "height": 3.0}
 
 
 class _Names(NamedTuple):
-    """Labels and days of memories, by id."""
+    """Labels and days of memories, by id, and the words around secrets."""
 
     labels: Mapping[str, str]
     days: Mapping[str, str]
+    quotes: Mapping[tuple[str, str, int], str]
 
     def of(self, memory_id: str) -> Markup:
         """Return the day, the title or first words, and the whole id of a memory."""
@@ -51,7 +52,12 @@ class PageFindings(NamedTuple):
 
 
 def report_html(
-    overview: Overview, findings: PageFindings, memories: pd.DataFrame, *, labels: Mapping[str, str]
+    overview: Overview,
+    findings: PageFindings,
+    memories: pd.DataFrame,
+    *,
+    labels: Mapping[str, str],
+    quotes: Mapping[tuple[str, str, int], str],
 ) -> str:
     """Return the report of an audit: findings to decide first, then all findings by check, then figures.
 
@@ -62,9 +68,11 @@ def report_html(
     memories : DataFrame
         The memories that were audited, for their number and times.
     labels : mapping of str to str
-        Labels of memories, by id; apart from these and the evidence none of their texts is shown.
+        Labels of memories, by id; apart from these, the evidence and quotes none of their texts is shown.
+    quotes : mapping of (str, str, int) to str
+        Words around secrets, with these masked, by id, field and start.
     """
-    names = _Names(labels, _days(memories))
+    names = _Names(labels, _days(memories), quotes)
     listed = findings.listed
     sections = (
         part
@@ -216,13 +224,13 @@ def _row(finding: dict[Hashable, Any], names: _Names, title: str) -> Markup:
     if isinstance(finding["related_id"], str):
         named.append(tag("div", "→ ", names.of(finding["related_id"])))
     times = describe_times(finding["n_times"], len(ids))
+    quote = names.quotes.get((finding["id"], finding["field"], finding["start"]))
+    beneath = [tag("div", words, class_="soft") for words in (quote, times) if words]
     return tag(
         "tr",
         tag("td", severity, class_=severity),
         tag("td", title + where),
         tag("td", *named, class_="id"),
-        tag(
-            "td", finding["evidence"], tag("div", times, class_="soft") if times else None, class_="evidence"
-        ),
+        tag("td", finding["evidence"], *beneath, class_="evidence"),
         tag("td", PROPOSAL_WORDS.get(action, "")),
     )

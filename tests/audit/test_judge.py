@@ -490,6 +490,14 @@ def test_pairs_and_texts_that_may_be_worthless_take_turns():
     assert set(audit.judged["newer"]) == {"m1", "m3", "m4", "m6"}  # what somebody likes holds for long
 
 
+def test_a_copy_that_goes_anyway_is_no_question_of_its_own():
+    vague = "It went well and everybody was glad about how it all turned out in the end."
+    asked = scripted()
+    audit = mf.audit_memories(frame_of([vague] * 4), judge=asked)
+    assert audit.findings["action"].isin(["delete", "merge"]).sum() == 3
+    assert len(audit.judged) == 1
+
+
 def test_texts_of_one_moment_are_asked_about_when_nothing_else_is_left():
     texts = [f"Ben climbs in the Alps with Mia and Tom and {name}" for name in ("Zoe", "Ida", "Kim", "Lea")]
     memories = frame_of([*texts, *TEXTS])

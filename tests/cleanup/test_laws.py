@@ -355,6 +355,7 @@ Ada now lives in flat 5a of the house | Ada lives in flat 5 a of the house
 Ada hat den 3. Sohn geboren | Ada hat den 3 Sohn geboren
 Ada eats nuts (not), fish and eggs | Ada eats nuts, fish and eggs
 Ada is (probably) coming to the wedding | Ada is coming to the wedding
+Ada's guide for the museum (rewritten for May) | Ada's guide for the museum (to be rewritten for May)
 Ada still lives in the house in Graz | Ada lives in the house in Graz
 Ada booked a loss of (1,200) in March | Ada booked a loss of 1,200 in March
 Ada's range is [0, 10] in the test | Ada's range is (0, 10) in the test
