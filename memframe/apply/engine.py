@@ -244,7 +244,7 @@ class Engine:
 
     def _send_if_fresh(self, operation: Operation, body: SecretBytes | None) -> SendResult:
         """Send an operation, in a worker, unless it should not be sent any more."""
-        if self._undecided or not self._queue.is_fresh(operation.n):  # it waited for a worker
+        if self._end or self._undecided or not self._queue.is_fresh(operation.n):  # it waited for a worker
             return None
         response = self._sender.send(operation, body)
         if response.kind != "done":
