@@ -210,6 +210,14 @@ def test_times_are_read_only(writers, moment, name, was_loaded):
         mf.plan_changes(access, edited)
 
 
+@pytest.mark.parametrize("dtype", ["int64", "period[D]"])
+def test_times_of_another_dtype_are_compared_as_their_texts(writers, dtype):
+    moments = writers.memories["created_at"].dt.tz_localize(None)
+    edited = writers.memories.assign(created_at=moments.astype(dtype))
+    with pytest.raises(PlanError, match="created_at is read-only"):
+        mf.plan_changes(writers.access, edited)
+
+
 @pytest.mark.parametrize("moment", ["2020-01-01T00:00:00Z", "2050-01-01T00:00:00Z"])
 @pytest.mark.parametrize("was_loaded", [True, False])
 def test_a_row_of_any_other_time_than_the_service_has_conflicts_where_it_differs(writers, moment, was_loaded):

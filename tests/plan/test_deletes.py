@@ -64,6 +64,7 @@ def test_nothing_to_delete_is_an_empty_plan(access, nothing):
         (pd.DataFrame({"id": ["nobody", None]}, index=["r", "s"]), "row s: it has no id"),
         (pd.DataFrame({"ID": ["t"]}), "'ID' and no 'id'"),
         ([1, 2], "id is text, not int"),
+        (pd.DataFrame({"id": ["t"]}).groupby("id"), "id is text, not tuple"),
         (pd.Series([True, False]), r"a mask does not identify .*: pass the rows, memories\[mask\]"),
         (np.array([True, False]), "a mask does not identify"),
         ([{"id": "x"}], r"is a list, not a pandas DataFrame: pd\.DataFrame\(records\)"),
