@@ -117,7 +117,7 @@ def _judged_frame(rows: Sequence[tuple[Any, ...]] = ()) -> pd.DataFrame:
 
 
 _NOTHING_JUDGED = _judged_frame()
-"""What every audit without a judge has, and is slow to build."""
+"""Outcome of an audit without a judge, built once: that takes longer than most checks of a small store."""
 
 
 @dataclass(frozen=True, eq=False)
