@@ -21,7 +21,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO, Literal, NamedTuple
 
-from memframe.errors import Hint, JournalError, MemframeError
+from memframe.errors import ConfigError, Hint, JournalError, MemframeError, check_kind
 
 
 @contextmanager
@@ -146,20 +146,11 @@ def write_own_file(
     force: bool = False,
 ) -> None:
     """Write a file of memframe where a person says, in place of one of its kind or, by ``force``, of any file."""
-    if not isinstance(path, str | PathLike):
-        raise error(f"path is {type(path).__name__}, not a path: pass a str or a Path")
     target = expand_path(path)
-    try:
-        with raise_os_errors_as(
-            error, f"{target} cannot be written", "choose another path, or correct this one"
-        ):
-            check_replaceable(target, kind, error=error, force=force)
-            with atomic_file(target) as file:
-                file.write(data)
-    except ValueError as fault:  # no path at all, such as one with a NUL in it
-        if isinstance(fault, MemframeError):
-            raise
-        raise error(f"{target!r} cannot be written ({fault}): choose another path") from None
+    with raise_os_errors_as(error, f"{target} cannot be written", "choose another path, or correct this one"):
+        check_replaceable(target, kind, error=error, force=force)
+        with atomic_file(target) as file:
+            file.write(data)
 
 
 @contextmanager
@@ -229,12 +220,18 @@ def _sync_folder(folder: Path) -> None:
 
 
 def expand_path(path: str | PathLike[str]) -> Path:
-    """Expand a leading ``~`` to the home folder; an unknown ``~name`` stays as it is.
+    """Check a path, and expand a leading ``~`` to the home folder; an unknown ``~name`` stays as it is.
+
+    Raises `ConfigError` if it is none.
 
     >>> expand_path("~/a.journal") == Path.home() / "a.journal"
     True
     """
-    return Path(os.path.expanduser(path))  # noqa: PTH111 - Path.expanduser raises a RuntimeError for "~name"
+    check_kind("path", path, str, PathLike)
+    text = os.fsdecode(path)
+    if "\0" in text:
+        raise ConfigError(f"path is {text!r}, and no path has a NUL in it: correct it")
+    return Path(os.path.expanduser(text))  # noqa: PTH111 - Path.expanduser raises a RuntimeError for "~name"
 
 
 def private_folder(path: Path) -> Path:
