@@ -7,6 +7,7 @@ lock never has to be removed manually, and other processes can read which proces
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import re
 import shutil
@@ -231,7 +232,15 @@ def expand_path(path: str | PathLike[str]) -> Path:
     text = os.fsdecode(path)
     if "\0" in text:
         raise ConfigError(f"path is {text!r}, and no path has a NUL in it: correct it")
-    return Path(os.path.expanduser(text))  # noqa: PTH111 - Path.expanduser raises a RuntimeError for "~name"
+    expanded = Path(os.path.expanduser(text))  # noqa: PTH111 - Path.expanduser raises a RuntimeError for "~name"
+    try:
+        expanded.stat()
+    except OSError as error:
+        if error.errno in (errno.ENAMETOOLONG, errno.ELOOP):
+            raise ConfigError(
+                f"path is {text!r:.300}, which no file can have ({error.strerror}): correct it"
+            ) from None
+    return expanded
 
 
 def private_folder(path: Path) -> Path:

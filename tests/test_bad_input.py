@@ -306,7 +306,7 @@ TAKE_PATHS = {
 
 
 @pytest.mark.parametrize("name", TAKE_PATHS)
-@pytest.mark.parametrize("path", [7, None, b"x", "a\0b", "~nobody-of-that-name/x"])
+@pytest.mark.parametrize("path", [7, None, b"x", "a\0b", "~nobody-of-that-name/x", "a" * 300])
 def test_what_is_no_path_is_refused_everywhere(name, path):
     with pytest.raises(MemframeError):
         TAKE_PATHS[name](path)

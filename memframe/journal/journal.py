@@ -200,9 +200,14 @@ class Journal:
                 journal = cls(path, header, cipher, database, header_bytes)
                 journal._fill(entries, ids_before, header_bytes)
                 return journal
-        except BaseException:  # Ctrl-C as well: what was never begun is not left behind
+        except BaseException as fault:  # Ctrl-C as well: what was never begun is not left behind
             remove(path)
-            raise
+            if not isinstance(fault, JournalError) or fault.hint is None:
+                raise
+            cause = str(fault).removesuffix(fault.hint.python)
+            refusal = JournalError(f"{cause}apply the plan again, of which nothing was sent")
+            refusal.errno = fault.errno
+            raise refusal from None
 
     @classmethod
     def open(
