@@ -323,7 +323,7 @@ class Journal:
             )
             for n, (change, body, memory) in enumerate(entries)
         )
-        with self._writing() as database:
+        with self._writing(NOTHING_SENT) as database:
             for statement in JOURNAL_TABLES:
                 database.execute(statement)
             database.executemany("INSERT INTO header VALUES (?, ?)", head)
@@ -331,12 +331,12 @@ class Journal:
             database.execute("INSERT INTO operations SELECT n, 'planned', NULL FROM entries")
 
     @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
+    def _writing(self, hint: Hint | None = None) -> Iterator[sqlite3.Connection]:
         if os.getpid() != self._process:
             raise JournalError(
                 f"{self.path} was opened by process {self._process}: a fork of that process cannot write to it"
             )
-        with _sqlite_errors(self.path):
+        with _sqlite_errors(self.path, hint):
             try:
                 self._database.execute("BEGIN IMMEDIATE")
                 yield self._database
