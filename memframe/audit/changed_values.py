@@ -78,8 +78,8 @@ def find_value_changes(chosen: Memories, pairs: SimilarPairs) -> Iterator[Link]:
         is_newer = bool(age[left] > age[right])
         older, newer = (right, left) if is_newer else (left, right)
         before, after = (
-            quote_words(words, sensitive=sensitive.any_of(older, newer))
-            for words in written.written_words()[:: -1 if is_newer else 1]
+            " … ".join(quote_words(words, sensitive=sensitive.any_of(older, newer)) for words in places)
+            for places in written.written_places()[:: -1 if is_newer else 1]
         )
         if kind == "word":
             kind = "name"
@@ -207,10 +207,16 @@ class _Written:
         is_shouted = any(text.isupper() or text.istitle() for text in self._texts)
         return all(self._found) and not is_shouted and all(map(_is_name, (*self._found[0], *self._found[1])))
 
-    def written_words(self) -> tuple[Sequence[str], Sequence[str]]:
-        """Return the exchanged words of both texts as they are written, as far as they were found."""
-        left, right = ([match[0] for match in side] for side in self._found)
-        return left or self._words[0], right or self._words[1]
+    def written_places(self) -> tuple[list[list[str]], list[list[str]]]:
+        """Return the exchanged words of both texts as they are written, those that stand together as one list.
+
+        Where they were not found in the texts, they are as they were compared.
+        """
+        left, right = (
+            _split_at_gaps(found) or [[*words]] * bool(words)
+            for found, words in zip(self._found, self._words, strict=True)
+        )
+        return left, right
 
     def span(self, side: int) -> tuple[int, int] | None:
         """Return where the exchanged words of one text stand, if hardly anything lies between, else the first."""
@@ -220,6 +226,18 @@ class _Written:
         first, last = found[0], found[-1]
         between = SPLIT_WORD.findall(first.string[first.start() : last.end()])
         return (first.start(), last.end()) if len(between) <= len(found) + 1 else first.span()
+
+
+def _split_at_gaps(found: Sequence[re.Match[str]]) -> list[list[str]]:
+    """Divide words of a text where others stand between them."""
+    places: list[list[str]] = []
+    end = -1
+    for match in found:
+        if end < 0 or SPLIT_WORD.search(match.string, end, match.start()):
+            places.append([])
+        places[-1].append(match[0])
+        end = match.end()
+    return places
 
 
 def _is_name(match: re.Match[str]) -> bool:

@@ -163,7 +163,8 @@ class Audit:
     Attributes
     ----------
     memories : DataFrame
-        What was audited.
+        What was audited, with the ids of the findings: a memory of a file that has none is named by its ``origin_id``
+        or its label, as in ``row 3``. ``audit.findings.merge(audit.memories, on="id")`` joins the two.
     findings : DataFrame
         One row per finding, most severe first, with the columns of `memframe.audit.findings.DTYPES`. Empty
         fields and memories that are merely old have one row per kind, without an id.

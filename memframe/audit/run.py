@@ -88,7 +88,7 @@ def audit_memories(
     ----------
     memories : DataFrame
         From `memframe.load_memories`, `memframe.load_archive` or `memframe.read_memories`. If no row has an
-        ``id``, findings identify rows by ``origin_id`` or by label.
+        ``id``, findings identify rows by ``origin_id`` or by label, and so does ``Audit.memories``.
     tags : DataFrame, optional
         The user's tags from `memframe.load_tags`, to find unknown, disabled and unused ones.
     checks : iterable of str or callable, optional

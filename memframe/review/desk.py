@@ -106,6 +106,7 @@ class Review:
         *,
         policy: Policy | None = None,
         now: datetime | None = None,
+        make_desk: Callable[[Review], Any],
     ) -> None:
         self.origin = origin
         self.decisions = decisions
@@ -113,7 +114,7 @@ class Review:
         self._now = now
         self._apart: set[str] = set()
         self._calls: list[dict[str, tuple[Decision | None, Decision]]] = []
-        self._desk: Any = None
+        self._make_desk = make_desk
         self._opened: dict[str, Edited] = {}
         self._followers: list[Callable[[], None]] = []
         is_plan = isinstance(origin, Plan)
@@ -136,17 +137,17 @@ class Review:
         """Show the desk where a notebook can; what else is shown, the card, IPython adds."""
         if not has_kernel():
             return {}
-        bundle = self._display_()._repr_mimebundle_() or {}
+        bundle = self._desk._repr_mimebundle_() or {}
         data = bundle[0] if isinstance(bundle, tuple) else bundle
         return {name: shown for name, shown in data.items() if name != "text/plain"}
 
     def _display_(self) -> Any:
         """Return the desk as a widget, for marimo."""
-        if self._desk is None:
-            from memframe.review.widget import Desk  # noqa: PLC0415 - a script needs no widgets
-
-            self._desk = Desk(self)
         return self._desk
+
+    @cached_property
+    def _desk(self) -> Any:
+        return self._make_desk(self)
 
     def on_change(self, follow: Callable[[], None]) -> None:
         """Call a function after each decision, and after proposals were grouped anew."""
@@ -614,10 +615,9 @@ class Review:
         self.decisions.refresh()
         taken = self._take()
         plan = self._plan_of([*taken.gone, *taken.changed], access)
-        for edited in taken.edits:
-            if access is None and plan.file is None:
-                raise PlanError("an edited proposal needs the access: review.plan(access)")
-            plan = correct_plan(plan, access, self.texts.memories, edited.id, edited.fields)
+        if taken.edits and access is None and plan.file is None:
+            raise PlanError("an edited proposal needs the access: review.plan(access)")
+        plan = correct_plan(plan, access, self.texts.memories, taken.edits)
         if self.policy is not None:
             if access is None and plan.file is None:
                 raise PlanError("the policy needs what the service holds now: review.plan(access)")

@@ -346,6 +346,15 @@ def test_a_text_that_speaks_of_a_secret_that_was_not_found_is_no_name(tmp_path):
     assert "not shown, as it speaks of a secret" in page
 
 
+def test_findings_of_a_file_join_with_the_memories_of_the_audit(tmp_path):
+    (tmp_path / "notes.md").write_text("- Likes tea\n- Lives in Lyon\n- Likes tea\n")
+    memories = mf.read_memories(tmp_path / "notes.md")
+    audit = mf.audit_memories(memories, checks=["exact_duplicate"])
+    joined = audit.findings.merge(audit.memories, on="id")
+    assert sorted(joined["line"]) == [1, 3]
+    assert audit.memories.index.equals(memories.index)
+
+
 def test_findings_beyond_those_on_the_page_are_where_the_page_says(audit, files, tmp_path):
     page = (files / "audit.html").read_text()
     n_more = [int(n) for n in re.findall(r"and (\d+) findings? more: <code>audit.to_json\(path\)", page)]

@@ -80,7 +80,7 @@ AROUND = st.sampled_from(
 
 
 @given(STRONG, LABELLED, st.lists(st.tuples(AROUND, AROUND, AROUND, AROUND), min_size=1, max_size=4))
-@settings(max_examples=60)
+@settings(max_examples=25)
 def test_what_is_redacted_somewhere_is_shown_nowhere_or_named_for_review(secret, label, others):
     contents = [label.format(secret), *(other[0].format(secret, secret) for other in others)]
     titles, sources, tags = (
@@ -369,12 +369,18 @@ TODO: renew the passport of Ada | Renew the passport of Ada
 """
 
 
-@pytest.mark.parametrize(("one", "other"), rows_of(WRITTEN_OTHERWISE))
-def test_what_a_sign_an_accent_or_a_capital_may_change_is_never_deleted_by_itself(one, other):
-    for contents in ([one, other], [other, one]):
-        memories = memories_of([{"id": f"m{n}", "content": text} for n, text in enumerate(contents)])
-        findings = audit_memories(memories, checks=["near_duplicate"]).findings
-        assert not {"merge", "delete"} & {*findings["action"]}, findings[["kind", "id", "evidence"]]
+@pytest.mark.parametrize("order", [1, -1])
+def test_what_a_sign_an_accent_or_a_capital_may_change_is_never_deleted_by_itself(order):
+    memories = memories_of(
+        [
+            {"id": f"m{n}-{place}", "user_id": f"u{n}", "content": text}
+            for n, pair in enumerate(rows_of(WRITTEN_OTHERWISE))
+            for place, text in enumerate(pair[::order])
+        ]
+    )
+    found = audit_memories(memories, checks=["near_duplicate"]).findings
+    gone = found[found["action"].isin(["merge", "delete"])]
+    assert gone[["id", "evidence"]].to_numpy().tolist() == []
 
 
 @pytest.mark.parametrize(
