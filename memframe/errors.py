@@ -293,6 +293,7 @@ _WANTED = {
     "Audit": ("an Audit, or the path of one", "audit_memories(memories) makes one"),
     "DrawnAudit": ("an Audit", "audit_memories(memories) makes one"),
     "AccessRequest": ("an AccessRequest or its id", "load_access_requests(client) lists them"),
+    "str": ("a path", "pass a str or a Path"),
     "Policy": ("a memframe.Policy or its path", "Policy.load(path) reads one"),
 }
 """Types of arguments in words, and the usual way to get one."""

@@ -7,6 +7,7 @@ lock never has to be removed manually, and other processes can read which proces
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import re
 import shutil
@@ -21,7 +22,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO, Literal, NamedTuple
 
-from memframe.errors import Hint, JournalError, MemframeError
+from memframe.errors import ConfigError, Hint, JournalError, MemframeError, check_kind
 
 
 @contextmanager
@@ -146,20 +147,11 @@ def write_own_file(
     force: bool = False,
 ) -> None:
     """Write a file to a path of a person's choice; replace a file of the same kind or, by ``force``, any file."""
-    if not isinstance(path, str | PathLike):
-        raise error(f"path is {type(path).__name__}, not a path: pass a str or a Path")
     target = expand_path(path)
-    try:
-        with raise_os_errors_as(
-            error, f"{target} cannot be written", "choose another path, or correct this one"
-        ):
-            check_replaceable(target, kind, error=error, force=force)
-            with atomic_file(target) as file:
-                file.write(data)
-    except ValueError as fault:  # not a valid path: it contains NUL, for instance
-        if isinstance(fault, MemframeError):
-            raise
-        raise error(f"{target!r} cannot be written ({fault}): choose another path") from None
+    with raise_os_errors_as(error, f"{target} cannot be written", "choose another path, or correct this one"):
+        check_replaceable(target, kind, error=error, force=force)
+        with atomic_file(target) as file:
+            file.write(data)
 
 
 @contextmanager
@@ -229,12 +221,26 @@ def _sync_folder(folder: Path) -> None:
 
 
 def expand_path(path: str | PathLike[str]) -> Path:
-    """Expand a leading ``~`` to the home folder; an unknown ``~name`` stays unchanged.
+    """Check a path, and expand a leading ``~`` to the home folder; an unknown ``~name`` stays unchanged.
+
+    Raises `ConfigError` if it is not a path.
 
     >>> expand_path("~/a.journal") == Path.home() / "a.journal"
     True
     """
-    return Path(os.path.expanduser(path))  # noqa: PTH111 - Path.expanduser raises a RuntimeError for "~name"
+    check_kind("path", path, str, PathLike)
+    text = os.fsdecode(path)
+    if "\0" in text:
+        raise ConfigError(f"path is {text!r}, and no path has a NUL in it: correct it")
+    expanded = Path(os.path.expanduser(text))  # noqa: PTH111 - Path.expanduser raises a RuntimeError for "~name"
+    try:
+        expanded.stat()
+    except OSError as error:
+        if error.errno in (errno.ENAMETOOLONG, errno.ELOOP):
+            raise ConfigError(
+                f"path is {text!r:.300}, which no file can have ({error.strerror}): correct it"
+            ) from None
+    return expanded
 
 
 def private_folder(path: Path) -> Path:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -222,17 +222,38 @@ def read_times(memories: pd.DataFrame, name: str) -> NDArray[np.datetime64]:
     """Read a column of times in UTC; missing ones are ``NaT``."""
     column = require_column(memories, name)
     try:
-        moments = pd.to_datetime(column, utc=True, format="ISO8601")
+        return parse_column_of_times(column)
     except (TypeError, ValueError) as error:
         raise _unreadable(name, "times") from error
-    return moments.dt.tz_localize(None).to_numpy("datetime64[us]")
+
+
+def parse_column_of_times(
+    column: pd.Series[Any], *, errors: Literal["raise", "coerce"] = "raise"
+) -> NDArray[np.datetime64]:
+    """Convert a column of times, or of whatever spells them, to UTC.
+
+    A number is read as the text that it makes: of ``20260131`` pandas would make a moment of 1970.
+
+    >>> parse_column_of_times(pd.Series([20260131, "2026-01-31T09:30+01:00", None]))
+    array(['2026-01-31T00:00:00.000000', '2026-01-31T08:30:00.000000',
+           'NaT'], dtype='datetime64[us]')
+    """
+    dtype = column.dtype
+    is_number = pd.api.types.is_numeric_dtype(dtype)
+    if is_number or pd.api.types.is_object_dtype(dtype) or isinstance(dtype, pd.PeriodDtype):
+        column = column.astype(object).map(str, na_action="ignore").astype(object)
+    moments = pd.to_datetime(column, utc=True, format="ISO8601", errors=errors)
+    return np.asarray(moments.astype(pd.DatetimeTZDtype("us", "UTC")).to_numpy("datetime64[us]"))
 
 
 def read_numbers(memories: pd.DataFrame, name: str) -> NDArray[np.float64]:
     """Read a column of numbers; missing ones are ``NaN``."""
     column = require_column(memories, name)
     try:
-        return pd.to_numeric(column).to_numpy(dtype=np.float64, na_value=np.nan)
+        numbers = pd.to_numeric(column)
+        if pd.api.types.is_complex_dtype(numbers.dtype):
+            raise TypeError("complex numbers")
+        return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
     except (TypeError, ValueError) as error:
         raise _unreadable(name, "numbers") from error
 

@@ -294,6 +294,24 @@ def test_an_argument_of_another_type_is_named_with_the_way_to_the_right_one(
     assert not any(tmp_path.iterdir())
 
 
+TAKE_PATHS = {
+    "read_memories": mf.read_memories,
+    "load_archive": mf.load_archive,
+    "Plan.load": mf.Plan.load,
+    "list_snapshots": mf.list_snapshots,
+    "export_memories": lambda path: mf.export_memories(pd.DataFrame(), path),
+    "purge_runs": lambda path: mf.purge_runs(journals=[path]),
+    "clean_file": mf.clean_file,
+}
+
+
+@pytest.mark.parametrize("name", TAKE_PATHS)
+@pytest.mark.parametrize("path", [7, None, b"x", "a\0b", "~nobody-of-that-name/x", "a" * 300])
+def test_what_is_no_path_is_refused_everywhere(name, path):
+    with pytest.raises(MemframeError):
+        TAKE_PATHS[name](path)
+
+
 def test_a_request_opens_its_access(access):
     request = access.client.access_request(access.request_id)
     again = mf.open_access(access.client, request)

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from memframe.errors import FrameError
 from memframe.fields import MEMORY_FIELDS
-from memframe.frames import MEMORY_KINDS, NAMES, TEXT, TIME
+from memframe.frames import MEMORY_KINDS, NAMES, TEXT, TIME, FrameBuilder
 
 ARCHIVE_SCHEMA: dict[str, pa.DataType] = {name: kind.arrow for name, kind in MEMORY_KINDS.items()}
 """Columns of an archive, and their types."""
@@ -65,18 +65,28 @@ def table_of(frame: pd.DataFrame) -> pa.Table:
     for name, column in frame.items():
         try:
             array = array_of(column, ARCHIVE_SCHEMA.get(str(name)))
+            array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
         except (pa.ArrowException, TypeError, ValueError):  # their messages quote cells
             wanted = ARCHIVE_SCHEMA.get(str(name), "one type for all cells")
             raise FrameError(
                 f"The column {name!r} (dtype {column.dtype}) cannot be archived, which needs {wanted}: "
                 "correct its cells, or drop the column if you added it."
             ) from None
-        arrays.append(array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array)
-    bare = frame.head(0).copy()
+        arrays.append(array)
+    bare = frame.head(0).assign(**FrameBuilder(MEMORY_KINDS).frame())
+    bare = bare.astype({name: object for name, dtype in bare.dtypes.items() if not _is_named(dtype)})
     bare.attrs = {}
     # The description restores extra columns with pandas' own dtypes; it is JSON, never a pickle.
     metadata = pa.Schema.from_pandas(bare, preserve_index=False).metadata
     return pa.table(arrays, names=list(frame.columns), metadata=metadata)
+
+
+def _is_named(dtype: Any) -> bool:
+    """Return True if pandas can make the dtype from its name, which it cannot for lists of Arrow."""
+    try:
+        return not isinstance(dtype, pd.ArrowDtype) or bool(pd.api.types.pandas_dtype(str(dtype)))
+    except (TypeError, NotImplementedError):
+        return False
 
 
 def table_of_page(columns: Mapping[str, Sequence[Any]], names: Iterable[str]) -> pa.Table:
@@ -130,9 +140,11 @@ def frame_of(table: pa.Table, columns: Collection[str] = ()) -> pd.DataFrame:
     if raw := read_metadata(metadata, PANDAS, dict[str, Any]):  # read the index as ordinary columns first
         metadata[PANDAS] = msgspec.json.encode({"columns": [], **raw, "index_columns": []})
     others = [name for name in table.column_names if name not in ARCHIVE_SCHEMA]
-    frame = (
-        table.select(others).replace_schema_metadata(metadata).to_pandas().set_axis(others, axis="columns")
-    )
+    extras = table.select(others).replace_schema_metadata(metadata)
+    try:
+        frame = extras.to_pandas().set_axis(others, axis="columns")
+    except (TypeError, NotImplementedError):  # pandas wrote the name of a dtype that it cannot read back
+        frame = extras.to_pandas(ignore_metadata=True)
     cells = {}
     for name in table.column_names:
         kind, column = MEMORY_KINDS.get(name), table[name]
@@ -158,10 +170,17 @@ def frame_of(table: pa.Table, columns: Collection[str] = ()) -> pd.DataFrame:
 
 
 def array_of(cells: Iterable[Any], kind: pa.DataType | None) -> pa.Array:
-    """Convert cells to an Arrow array; refuse a text in place of a list of names."""
-    if kind == NAMES.arrow and any(isinstance(cell, str) for cell in cells):
-        raise TypeError("text where a list of names belongs")
+    """Convert cells to an Arrow array; refuse text in place of a list of names, and a list with a missing name."""
+    if isinstance(cells, pd.Series) and kind is not None and cells.isna().all():
+        # pandas gives a column without a text another dtype, which Arrow does not convert to text
+        return pa.nulls(len(cells), kind)
+    if kind == NAMES.arrow and any(_is_no_list_of_names(cell) for cell in cells):
+        raise TypeError("something else where a list of names belongs")
     return pa.array(cells, type=kind, from_pandas=True)
+
+
+def _is_no_list_of_names(cell: Any) -> bool:
+    return isinstance(cell, str) or (isinstance(cell, tuple | list) and None in cell)
 
 
 def tuples_of(column: pa.ChunkedArray) -> list[tuple[str, ...]]:

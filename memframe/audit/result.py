@@ -132,7 +132,7 @@ def read_audit(path: Path) -> SavedAudit:
         stored = path.read_bytes()
     try:
         saved = msgspec.json.decode(stored, type=SavedAudit)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         written = Hint("Audit.to_json() writes one", "memframe audit --out writes one")
         raise FrameError(f"{path} is not an audit ({error})", hint=written) from None
     if saved.format != AUDIT_FORMAT:

@@ -18,6 +18,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from memframe.cli.options import CONFLICTS, MAX_SENTENCE, REFUSED, Group
+from memframe.display import escape_invisible
 from memframe.errors import (
     AccessError,
     AuthError,
@@ -118,7 +119,9 @@ class Failed(click.ClickException):
     """An error of memframe as a click exception, with its message and exit code."""
 
     def __init__(self, error: MemframeError) -> None:
-        super().__init__(error.for_shell())
+        super().__init__(
+            "\n".join(map(escape_invisible, error.for_shell().split("\n")))
+        )  # names of files, too
         self.exit_code = next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), 1)  # type: ignore[misc]  # click sets it on instances, too
 
 

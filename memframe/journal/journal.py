@@ -196,7 +196,7 @@ class Journal:
                 raise JournalError(f"{path} already exists", hint=hint) from None
         try:
             header_bytes = msgspec.json.encode(header)
-            with _open_database(connect, path, writes=True) as database:
+            with _open_database(connect, path, writes=True, hint=NOTHING_SENT) as database:
                 journal = cls(path, header, cipher, database, header_bytes)
                 journal._fill(entries, ids_before, header_bytes)
                 return journal
@@ -323,7 +323,7 @@ class Journal:
             )
             for n, (change, body, memory) in enumerate(entries)
         )
-        with self._writing() as database:
+        with self._writing(NOTHING_SENT) as database:
             for statement in JOURNAL_TABLES:
                 database.execute(statement)
             database.executemany("INSERT INTO header VALUES (?, ?)", head)
@@ -331,12 +331,12 @@ class Journal:
             database.execute("INSERT INTO operations SELECT n, 'planned', NULL FROM entries")
 
     @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
+    def _writing(self, hint: Hint | None = None) -> Iterator[sqlite3.Connection]:
         if os.getpid() != self._process:
             raise JournalError(
                 f"{self.path} was opened by process {self._process}: a fork of that process cannot write to it"
             )
-        with _sqlite_errors(self.path):
+        with _sqlite_errors(self.path, hint):
             try:
                 self._database.execute("BEGIN IMMEDIATE")
                 yield self._database
@@ -385,13 +385,15 @@ def remove(path: Path) -> None:
 
 
 @contextmanager
-def _open_database(connect: Connect, path: Path, *, writes: bool) -> Iterator[sqlite3.Connection]:
+def _open_database(
+    connect: Connect, path: Path, *, writes: bool, hint: Hint | None = None
+) -> Iterator[sqlite3.Connection]:
     """Open an existing database, and close it if the block fails; if it ``writes``, it is locked while open."""
     place = path.absolute().as_posix()
     root = "" if place[0] == "/" else "/"  # before the letter of a drive
     # mode=rw, because SQLite would create a file that was just removed
     address = f"file://{root}{quote(os.fsencode(place))}?mode=rw"
-    with _sqlite_errors(path):
+    with _sqlite_errors(path, hint):
         database = connect(address, timeout=0, isolation_level=None, uri=True)
         try:
             if writes:
@@ -444,6 +446,7 @@ def _never_began(path: Path) -> JournalError:
     )
 
 
+NOTHING_SENT = Hint(*["apply the plan again: nothing was sent"] * 2)
 KNOWN_RUNS = Hint("list_runs() shows those of this user", "memframe runs shows those of this user")
 
 
@@ -469,8 +472,8 @@ _REASONS = {
 
 
 @contextmanager
-def _sqlite_errors(path: Path) -> Iterator[None]:
-    """Turn errors of SQLite into `JournalError`."""
+def _sqlite_errors(path: Path, hint: Hint | None = None) -> Iterator[None]:
+    """Turn errors of SQLite into `JournalError`, with the next step after the cause; by default, to resume the run."""
     try:
         yield
     except sqlite3.Error as fault:
@@ -480,7 +483,8 @@ def _sqlite_errors(path: Path) -> Iterator[None]:
         for beginning, (number, words) in _REASONS.items():
             if name.startswith(beginning):
                 refusal = JournalError(
-                    f"the journal {path} cannot be written or read: {words}; then", hint=resume_hint(path)
+                    f"the journal {path} cannot be written or read: {words}; then",
+                    hint=hint or resume_hint(path),
                 )
                 refusal.errno = number
                 raise refusal from None

@@ -26,7 +26,7 @@ import pandas as pd
 
 from memframe.client.responses import canonical_id
 from memframe.errors import ConfigError, JournalError
-from memframe.files import atomic_file, private_folder, process_lock, raise_os_errors_as
+from memframe.files import atomic_file, expand_path, private_folder, process_lock, raise_os_errors_as
 from memframe.frames import TIME_DTYPE
 from memframe.journal.journal import KNOWN_RUNS, SETTLED, STATUSES, Header, Journal, remove
 from memframe.keystore import LocalCipher, state_folder
@@ -202,7 +202,7 @@ class RunDirectory:
 
     def _entry_at(self, path: str | os.PathLike[str]) -> dict[str, Any]:
         """Return the run whose journal is, or was, at a path."""
-        place, places = _absolute(Path(path).expanduser()), self.places()
+        place, places = _absolute(expand_path(path)), self.places()
         entry = _entry(place, places.get(place))
         if entry is None or (place not in places and entry["state"] == "unreadable"):
             raise JournalError(f"no run is known that has its journal at {path}", hint=KNOWN_RUNS)

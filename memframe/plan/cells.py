@@ -19,11 +19,9 @@ from numpy.typing import NDArray
 
 from memframe.client.validation import refuse_unsendable
 from memframe.errors import ConfigError
-from memframe.frames import MEMORY_KINDS, NAMES, NUMBER, TEXT, TIME
+from memframe.frames import MEMORY_KINDS, NAMES, NUMBER, TEXT, TIME, parse_column_of_times
 from memframe.plan.change import Value, same_value
 from memframe.wire import MAX_SCORES, MAX_TAG_CHARS, MAX_TAGS
-
-_TIME = pd.DatetimeTZDtype("us", "UTC")
 
 Mask = NDArray[np.bool_]
 
@@ -161,10 +159,8 @@ def differs_in(name: str, mine: pd.Series[Any], base: pd.Series[Any]) -> Mask:
 
 
 def column_times(column: pd.Series[Any]) -> NDArray[np.datetime64]:
-    """Convert a column of times, or of text that spells them, to UTC."""
-    if not isinstance(column.dtype, pd.DatetimeTZDtype):
-        column = pd.to_datetime(column, format="ISO8601", utc=True, errors="coerce")
-    return np.asarray(column.astype(_TIME).to_numpy(dtype="datetime64[us]"))
+    """Convert a column of times to UTC, ``NaT`` for what is none."""
+    return parse_column_of_times(column, errors="coerce")
 
 
 def parse_times(texts: Sequence[str | None] | pd.Series[Any]) -> NDArray[np.datetime64]:

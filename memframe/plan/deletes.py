@@ -65,12 +65,13 @@ def plan_deletes(
     frame, given_as = _frame_of(frame_or_ids)
     frame.check_users(access, errors)
     frame.check_ids(errors, is_unique=False)
-    first_of: dict[str, int] = {}
     for row, memory_id in enumerate(frame.ids):
-        first_of.setdefault(memory_id, row)
         if memory_id is None:
             errors.add(frame.label(row), "it has no id")
     errors.raise_if_any("the deletes")
+    first_of: dict[str, int] = {}
+    for row, memory_id in enumerate(frame.ids):
+        first_of.setdefault(memory_id, row)
     now, baseline = access.client.runtime.now(), access.baseline()
     current = read_current(access, first_of, n_known=len(baseline) or None)
     for memory_id, row in first_of.items():

@@ -27,7 +27,7 @@ from memframe.audit.evidence import labels_of
 from memframe.audit.text import with_all_columns
 from memframe.display import number_of
 from memframe.errors import PlanError, StalePlanError
-from memframe.files import raise_os_errors_as, write_own_file
+from memframe.files import expand_path, raise_os_errors_as, write_own_file
 from memframe.frames import READ
 from memframe.keystore import open_local_cipher
 from memframe.plan.change import FIELDS, WRITES, Action, Change, format_counts, list_some, mask
@@ -472,7 +472,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         JournalError
             The file was changed, or saved by another user or on another machine.
         """
-        source = Path(path).expanduser()
+        source = expand_path(path)
         with raise_os_errors_as(PlanError, f"the plan {source} cannot be read", "check the path"):
             stored = source.read_bytes()
         if not stored.startswith(MAGIC_STEM):

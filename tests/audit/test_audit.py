@@ -395,7 +395,9 @@ def test_a_comparison_says_what_came_and_went():
     assert comparison.gone["id"].tolist() == ["m0"]
 
 
-@pytest.mark.parametrize("text", [b"", b"{}", b'{"format": "memframe-audit/9"}', b"\xff\xfe"])
+@pytest.mark.parametrize(
+    "text", [b"", b"{}", b'{"format": "memframe-audit/9"}', b"\xff\xfe", b'{"a":' * 100_000]
+)
 def test_another_file_is_no_audit(audit, tmp_path, text):
     (tmp_path / "other").write_bytes(text)
     with pytest.raises(FrameError):

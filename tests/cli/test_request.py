@@ -167,6 +167,11 @@ def test_requests_are_listed_newest_first_and_fit_to_print(service, user, call, 
     assert call("request", "list", "--json").stdout == "[]\n"
 
 
+def test_a_name_of_a_file_does_not_steer_the_terminal(call):
+    refused = call("apply", "\x1b]0;x\x07.plan", "--request", "7c9e", code=1)
+    assert "the plan \\x1b]0;x\\x07.plan cannot be read" in refused.stderr
+
+
 def test_a_refresh_exports_on_the_first_night(user, call, tmp_path):
     access = user.access()
     (tmp_path / "made-before").mkdir()
