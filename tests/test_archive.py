@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from memframe import archive
@@ -54,19 +54,13 @@ ROWS = st.lists(
 )
 
 
-def examples(n):
-    return settings(
-        suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=n
-    )
-
-
 @pytest.mark.parametrize("extension", FORMATS)
 @given(rows=ROWS)
 @example(rows=[])
 @example(
     rows=[ROW | dict.fromkeys(["id", "title", "content"], word) | {"tags": (word,)} for word in ODD_WORDS]
 )
-@examples(8)
+@settings(max_examples=8)
 def test_what_was_exported_loads_without_a_change(tmp_path, extension, rows):
     path = tmp_path / f"memories{extension}"
     memories = memories_of(rows)
@@ -471,7 +465,7 @@ SAID_BY_PAM = ARCHIVE_SCHEMA.keys() - {"id", "user_id", "tag_ids", "content_erro
 
 @given(rows=ROWS)
 @example(rows=hostile_rows())
-@examples(8)
+@settings(max_examples=8)
 def test_portable_ai_memory_is_valid_and_comes_back(tmp_path, rows):
     path = tmp_path / "store.json"
     path.unlink(missing_ok=True)

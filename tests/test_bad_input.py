@@ -158,7 +158,7 @@ def test_what_is_passed_is_refused_before_anything_is_sent(case, stranger):
 def test_a_key_or_layout_of_an_access_is_refused_by_name(stranger):
     for options, kind, words in (
         ({"content_format": "rot13"}, mf.ConfigError, ("no content format 'rot13'", "there are memframe, ")),
-        ({"write_format": "cbc-iv:ct"}, mf.ConfigError, ("cbc-iv:ct", "read only", "write")),
+        ({"write_format": "cbc-iv:ct"}, mf.ConfigError, ("cbc-iv:ct", "only be read", "write")),
         ({}, mf.SealError, ("encryption key", "63 characters, an odd number", "need 64 hexadecimal")),
     ):
         key = CREDENTIALS["encryption_key"][: None if options else 63]

@@ -22,7 +22,16 @@ from rapidfuzz.distance import OSA
 
 from memframe.audit.findings import PROPOSALS, Proposal, plain_columns
 from memframe.audit.keeper import FILLED, precedence, wording_penalty
-from memframe.audit.lexicon import CALENDAR, CLASSES, LIGHT, class_of, is_number, is_slip, without_accents
+from memframe.audit.lexicon import (
+    CALENDAR,
+    CLASSES,
+    LIGHT,
+    QUALIFYING,
+    class_of,
+    is_number,
+    is_slip,
+    without_accents,
+)
 from memframe.audit.planted import with_hidden
 from memframe.audit.rules import load_rules
 from memframe.audit.similarity.cluster import Clusters
@@ -190,6 +199,9 @@ def find_lost(
     # a sign that is only left out is an ornament; one in place of another may say something else
     has_other_signs = bool(kept.signs - removed.signs)
     signs = removed.signs - kept.signs if has_other_signs else frozenset[str]()
+    # «is coming» does not hold «is probably coming», nor the other way round; what breaks off may have ended before it
+    qualified, others = (QUALIFYING.intersection(one.words) for one in (removed, kept))
+    signs |= qualified - others if breaks_off else qualified ^ others
     if not (capitals or values or signs):
         return []
     if len(values) > _MAX_SLIPS:
@@ -200,9 +212,9 @@ def find_lost(
     # a word that begins a sentence is hardly a name if it occurs in lower case elsewhere
     sure = removed.names | _NAMES_TOO
     names = (word for word in capitals - held if word in sure or word not in store.common)
-    others = dict.fromkeys(kept.words).keys() - removed.words
+    unshared = dict.fromkeys(kept.words).keys() - removed.words
     words = (
-        word for word in values if word not in held and (word in parts or not _is_slip(word, others, store))
+        word for word in values if word not in held and (word in parts or not _is_slip(word, unshared, store))
     )
     return list(dict.fromkeys([*sorted(names), *words, *sorted(signs)]))
 
@@ -297,6 +309,7 @@ class Merging:
         self._copies: dict[str, Copy] = {}
         self._texts = StatementsByKey({})
         self._conditions: dict[str, _Conditions] = {}
+        self._broken_off: set[str] = set()
         self.why_left: dict[str, str] = {}
         """Reason why a memory that repeats another one stays."""
 
@@ -308,6 +321,9 @@ class Merging:
             reverse=True,
         )
         self._copies = {copy.id: copy for copy in found}  # of several the one that compares most
+        # an exact copy of a text that breaks off breaks off as well
+        broken_off = {copy.id for copy in found if copy.kind == "truncated"}
+        self._broken_off = {self._values[one]["content"] for one in broken_off & self._values.keys()}
         groups = _group_copies(found)
         self._conditions = _read_conditions(
             self._prepared, [member for group in groups for member in group if member in self._values]
@@ -413,7 +429,7 @@ class Merging:
         written = {**holder.written, **dict.fromkeys(gains, member)}
         # all texts of both are compared together, as what one has in its title the other may have in its content
         if any(values.get(name) not in (None, grown[name]) for name in TEXT_FIELDS):
-            breaks_off = copy is not None and copy.kind == "truncated"
+            breaks_off = values["content"] in self._broken_off
             if any(
                 find_respelled(str(values.get(name) or ""), str(grown[name] or ""), breaks_off=breaks_off)
                 for name in TEXT_FIELDS

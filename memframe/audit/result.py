@@ -16,7 +16,7 @@ import pandas as pd
 from msgspec import Struct
 
 from memframe.audit.candidates import Embed, find_candidates
-from memframe.audit.evidence import labels_of
+from memframe.audit.evidence import labels_of, quote_secrets
 from memframe.audit.findings import (
     CHECKS,
     DTYPES,
@@ -426,7 +426,8 @@ class Audit:
         shown = pd.concat([self.listed.groupby("check", sort=False).head(MAX_ROWS), findings.worst])
         ids = {one for ids in shown["ids"] for one in ids[:MAX_ROWS]}
         labels = labels_of(self.memories, ids | {*shown["related_id"]})
-        return report_html(self._overview(), findings, self.memories, labels=labels)
+        quotes = quote_secrets(self.memories, shown)
+        return report_html(self._overview(), findings, self.memories, labels=labels, quotes=quotes)
 
     def _overview(self) -> Overview:
         return Overview(

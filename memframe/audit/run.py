@@ -21,6 +21,7 @@ from memframe.audit.findings import (
     Check,
     findings_frame,
     join_findings,
+    plain_columns,
     split_figures,
 )
 from memframe.audit.identity import decision_keys
@@ -150,7 +151,8 @@ def audit_memories(
             # what could not be opened is not changed: a cleanup leaves it as it is
             is_closed = findings["id"].isin(memories["id"][memories["content_error"].notna()])
             findings["action"] = findings["action"].mask(is_closed & (findings["action"] != "none"), "review")
-        findings = settle_proposals(_strip_unless_repeated(findings, texts), texts)
+        findings = _leave_out_decoded(_strip_unless_repeated(findings, texts))
+        findings = settle_proposals(findings, texts)
     judgement = Judgement()
     if not isinstance(given[1], int) or judge_limit < 0:
         raise ConfigError(f"judge_limit={judge_limit!r:.60}: give a whole number from 0")
@@ -257,6 +259,30 @@ def _strip_unless_repeated(findings: pd.DataFrame, texts: MemoryTexts) -> pd.Dat
         action=findings["action"].mask(is_repeated, "review"),
         evidence=findings["evidence"].mask(is_repeated, findings["evidence"] + why),
     )
+
+
+def _leave_out_decoded(findings: pd.DataFrame) -> pd.DataFrame:
+    """Leave out what is said of unreadable characters that another finding has decoded to words.
+
+    They look like a key, or like sealed content; but it is one cause, and named once.
+    """
+    decoded = findings[(findings["check"] == "planted") & (findings["kind"] == "encoded")]
+    if decoded.empty:
+        return findings
+    places = "id", "field", "start", "end"
+    spans = {
+        (memory_id, field): range(start, end + 1)
+        for memory_id, field, start, end in zip(*plain_columns(decoded, *places), strict=True)
+    }
+    is_left_out = [
+        check in ("secret", "sealed")
+        and (memory_id, field) in spans
+        and (start is None or (start in spans[memory_id, field] and end in spans[memory_id, field]))
+        for check, memory_id, field, start, end in zip(
+            *plain_columns(findings, "check", *places), strict=True
+        )
+    ]
+    return findings[~np.array(is_left_out, bool)].reset_index(drop=True)
 
 
 def ensure_ids(memories: pd.DataFrame) -> tuple[pd.DataFrame, bool]:

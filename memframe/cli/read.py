@@ -65,7 +65,7 @@ rules_option = click.option(
 
 
 N_WORST, N_SOURCES, LINE_CHARS = 5, 8, 120
-"""Findings and sources that a terminal names, and the characters of a line."""
+"""Most findings and sources that a terminal names, and most characters of a line."""
 
 
 def at_least(severity: Severity) -> tuple[Severity, ...]:
@@ -182,10 +182,11 @@ def audit_options(command: Command) -> Command:
         else:
             with warnings.catch_warnings(action="ignore", category=UserWarning):  # the summary says the same
                 read = join_reads([read_memories(path, format=form, zone=zone) for path in foreign])
-            _, _, more = read.attrs[READ]["summary"].partition(". ")
-            # the audit begins with the count
-            if remark_text := read.attrs[READ]["summary"] if wants_json() or len(foreign) > 1 else more:
-                remark(remark_text)
+            summary = read.attrs[READ]["summary"]
+            _, _, without_count = summary.partition(". ")  # the audit begins with the count
+            noted = summary if wants_json() or len(foreign) > 1 else without_count
+            if noted:
+                remark(noted)
             audit = run(read)
         command(audit=audit, **others)
 
@@ -193,7 +194,7 @@ def audit_options(command: Command) -> Command:
 
 
 def choose_fail(severity: Severity | None, policy: Policy | None) -> Fail:
-    """Return what makes an audit fail: what was asked for, else what a policy says."""
+    """Return what makes an audit fail: the severity of --fail-on, else that of the policy."""
     fail = policy.fail if policy else Fail()
     return fail if severity is None else replace(fail, severity=severity)
 
@@ -226,13 +227,13 @@ def _run_audit(
     if header is not None and header.seal is not None and request_id is not None:
         with open_request(request_id) as access:
             return run(load_archive(archive, key=access))
-    if _is_typed("request_id"):  # one of the environment does not matter
+    if _is_typed("request_id"):  # a request from the environment does not matter
         raise click.UsageError(f"{archive} is not sealed: give --request ID or --archive PATH, not both.")
     return run(load_archive(archive))
 
 
 def _check_target(kind: OwnKind) -> Callable[[click.Context, click.Parameter, Path | None], Path | None]:
-    """Make a callback that refuses to replace a file of another kind, before an audit is begun."""
+    """Make a callback that refuses to replace a file of another kind, before an audit begins."""
 
     def check(context: click.Context, _: click.Parameter, path: Path | None) -> Path | None:
         if path is not None:
@@ -326,7 +327,7 @@ def audit_command(
 
 
 def _find_newest(path: Path) -> Path | None:
-    """Return the saved audit that was written last in a folder; a path that is no folder as it is."""
+    """Return the newest saved audit in a folder; return a path that is not a folder unchanged."""
     if not path.is_dir():
         return path
     with raise_os_errors_as(FrameError, f"{path} cannot be read", "check its permissions"):
@@ -373,7 +374,7 @@ def _lines_of(audit: Audit) -> Iterator[str]:
 
 
 def _lines_of_findings(worst: pd.DataFrame, audit: Audit) -> Iterator[str]:
-    """Yield two lines for each finding: what it is and says, and of which memory, with a decision not yet applied."""
+    """Yield two lines for each finding: its kind, evidence and a decision not yet applied; and its memory."""
     labels, names = audit.labels(worst), ("check", "kind", "id", "field", "decision")
     places = files_and_lines(audit.memories)
     decided = {
@@ -422,7 +423,7 @@ def keep_options(command: Command) -> Command:
 
 
 def _lines_of_sources(by_source: pd.DataFrame) -> Iterator[str]:
-    """Yield the number of memories with findings of each source that has some."""
+    """Yield the number of memories with findings, for each source that has some."""
     by_source = by_source[by_source["n_found"] > 0]
     if len(by_source):
         yield "\nMemories with findings by source, the worst first:"

@@ -315,6 +315,26 @@ def test_a_page_says_whose_memories_which_service_and_when_and_names_each(tmp_pa
     assert set(targets) == set(re.findall(r'<h2 id="(\w+)"', page))
 
 
+def test_a_page_shows_the_words_around_a_secret_and_masks_all_that_is_secret_or_personal_among_them():
+    long = "all of the cats and the piano go first, " * 3
+    audit = mf.audit_memories(
+        rows(
+            "In the old flat, VM password: Xk%9wQe!mvSG42 and mail to ada@lovelace.name, says Ada",
+            f"{long}then the door opens with the code 77801# at night",
+            "The PIN of the card is 2580,\nand the wifi password is Hunter2!xy",
+        )
+    )
+    page = audit.html()
+    for quote in (
+        "In the old flat, VM password: Xk… (14 characters) and mail to ad… (17 characters), says Ada",
+        "… and the piano go first, then the door opens with the code (6 characters) at night",
+        "The PIN of the card is (4 characters), and the wifi password is (10 characters)",
+    ):
+        assert f'<div class="soft">{quote}</div>' in page
+    for secret in ("wQe", "lovelace", "2580", "Hunter2", "778"):
+        assert secret not in page
+
+
 def test_a_text_that_speaks_of_a_secret_that_was_not_found_is_no_name(tmp_path):
     audit = mf.audit_memories(
         rows("the combination is the year of the wedding, tomorrow", created_at="2025-03-04")

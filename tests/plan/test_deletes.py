@@ -77,7 +77,7 @@ def test_what_is_no_memory_is_refused(access, given, cause):
 
 
 def test_rows_of_somebody_else_are_refused(writers):
-    with pytest.raises(PlanError, match="row b: it is of another user"):
+    with pytest.raises(PlanError, match="row b: it belongs to another user"):
         mf.plan_deletes(
             writers.access, writers.memories.assign(user_id=[writers.access.user_id, "x", *"yz"])[:2]
         )
