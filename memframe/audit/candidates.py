@@ -269,7 +269,8 @@ def _pairs_by_words(
     list_start = np.maximum.accumulate(np.where(is_first, place, 0))
     begin = np.maximum(list_start, place - reach.n_postings)
 
-    lookups = _choose_lookups(texts, weight, reach.n_words)
+    rank = _rank(-terms.weight)[terms.terms[order]]  # of the few terms, and not of each of their places
+    lookups = _choose_lookups(texts, rank, reach.n_words)
     lookups = lookups[is_asked[texts[lookups]]]
     bounds = np.searchsorted(texts[lookups], np.arange(0, len(time_order) + _TEXTS_AT_ONCE, _TEXTS_AT_ONCE))
     found = [np.zeros(0, np.int64)]
@@ -281,13 +282,13 @@ def _pairs_by_words(
     return np.concatenate(found)
 
 
-def _choose_lookups(texts: Rows, weight: Scores, n_words: int) -> Rows:
-    """Return the rows of the heaviest words of each text, by text.
+def _choose_lookups(texts: Rows, rank: Rows, n_words: int) -> Rows:
+    """Return the rows of the heaviest words of each text, by text; the heaviest has the lowest rank.
 
-    >>> _choose_lookups(np.array([0, 1, 0, 0]), np.array([3.0, 1.0, 9.0, 5.0]), n_words=2).tolist()
+    >>> _choose_lookups(np.array([0, 1, 0, 0]), np.array([2, 3, 0, 1]), n_words=2).tolist()
     [2, 3, 1]
     """
-    order = _order(texts, _rank(-weight))
+    order = _order(texts, rank)
     return order[_rank_in_runs(texts[order]) < n_words]
 
 

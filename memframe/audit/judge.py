@@ -116,6 +116,10 @@ def _judged_frame(rows: Sequence[tuple[Any, ...]] = ()) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*_COLUMNS]).astype(_COLUMNS)
 
 
+_NOTHING_JUDGED = _judged_frame()
+"""Outcome of an audit without a judge, built once: that takes longer than most checks of a small store."""
+
+
 @dataclass(frozen=True, eq=False)
 class Judgement:
     """Outcome of the questions to a judge; by default of none.
@@ -134,7 +138,7 @@ class Judgement:
         Why there was no answer, as far as the judge says.
     """
 
-    judged: pd.DataFrame = field(default_factory=_judged_frame)
+    judged: pd.DataFrame = field(default_factory=_NOTHING_JUDGED.copy)
     model: str = ""
     n_not_asked: int = 0
     n_withheld: int = 0

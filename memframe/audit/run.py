@@ -162,7 +162,9 @@ def audit_memories(
         findings = settle_proposals(apply_judgement(findings, judgement), texts)
     known = [check for check, find in FINDERS.items() if functions.get(check) is find]
     findings, counted = split_figures(withhold(findings, memories, known=known), len(memories))
-    keys, _ = decision_keys(findings, memories, counted, decided, is_stored=is_stored)
+    keys = [""] * len(findings)  # where nothing was decided, nothing is settled
+    if decided.last:
+        keys, _ = decision_keys(findings, memories, counted, decided, is_stored=is_stored)
     findings, answered, settled = _leave_out_settled(findings, keys, decided, functions)
     return Audit(
         memories=memories,
@@ -217,10 +219,16 @@ def all_checks(
         return texts.whole.take(np.flatnonzero(~is_deleted))
 
     pairs = cache(lambda: similar_pairs(related()))
+
+    def versions(_: MemoryTexts) -> pd.DataFrame:
+        found = find_versions(related(), pairs=pairs(), now=moment)
+        pairs.cache_clear()  # a kilobyte a memory, of which no later check makes use
+        return found
+
     return {
         "exact_duplicate": lambda _: find_exact_duplicates(texts.whole),
         "near_duplicate": lambda _: find_near_duplicates(related(), pairs=pairs()),
-        "version": lambda _: find_versions(related(), pairs=pairs(), now=moment),
+        "version": versions,
         "stale": lambda _: find_stale(texts.whole, now=moment),
         "secret": find_secrets,
         "personal_data": find_personal_data,

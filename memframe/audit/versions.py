@@ -329,7 +329,7 @@ def _say_enough(contents: Sequence[str], rows: Rows) -> NDArray[np.bool_]:
 def _share_of_words(words: Words, heavy: NDArray[np.bool_], row: int, other: int) -> float:
     """Return the share of the different words with a value of two texts that both have."""
     one, two = (set(ids[heavy[ids]].tolist()) for ids in map(words.class_ids_of, (row, other)))
-    return len(one & two) / len(one | two)
+    return len(one & two) / max(1, len(one | two))
 
 
 def _name_others(text: str, other: str) -> bool:

@@ -260,6 +260,10 @@ def test_under_headings_of_other_things_a_wording_has_to_be_closer(title, kinds)
     assert find_versions(frame)["kind"].tolist() == kinds
 
 
+def test_what_has_no_word_with_a_value_is_no_version_of_its_label():
+    assert find_versions(memories("Is: was", "Is: the")).empty
+
+
 def test_two_texts_of_one_moment_with_one_label_are_a_list():
     frame = memories("SIP server: call.example.org", "SIP server: **tel.example.org**")
     assert len(find_versions(frame)) == 2
