@@ -46,7 +46,11 @@ _MIN_APART = np.timedelta64(60, "s")
 """Shortest time between two wordings: texts of one moment are items of a list, however alike they are."""
 
 _MAX_MEMBERS = 8
-"""Most wordings of one memory, and most texts with one label: more are a log or a template, and replace nothing."""
+"""Most wordings of one memory, and most texts with one label: more are a log or a template, and replace nothing.
+
+Up to 64 texts of twelve words or more, and labels behind the box of a task: 32 of 1,097 declared rewrites more, but in real
+stores 65 entries of logs of sessions as well.
+"""
 
 _MAX_SHORT = 3
 """Most texts with one label where some have fewer than six words with a value: «Done: ...» begins a list."""

@@ -179,14 +179,14 @@ def is_rounded(mine: NDArray[Any] | float, held: NDArray[Any] | float) -> Mask |
 
     >>> is_rounded(np.array([0.3333333333, 0.333, 0.5]), np.array([1 / 3, 1 / 3, np.nan]))
     array([ True, False, False])
-    >>> is_rounded(0.6000000000000001, 0.6)
-    np.True_
+    >>> is_rounded(0.6000000000000001, 0.6), is_rounded(1e308, 0.5)
+    (np.True_, np.False_)
     """
     apart = np.abs(np.subtract(mine, held))
-    cut: Mask | np.bool = ((apart < 1.01e-10) & (np.round(mine, 10) == mine)) | (
-        apart <= 5e-16 * np.abs(held)
-    )
-    return cut
+    with np.errstate(over="ignore"):  # rounding multiplies first
+        is_cut = np.round(mine, 10) == mine
+    rounded: Mask | np.bool = ((apart < 1.01e-10) & is_cut) | (apart <= 5e-16 * np.abs(held))
+    return rounded
 
 
 def is_held(name: str, cell: Cell, held: Value) -> bool:

@@ -2,6 +2,7 @@
 
 import functools
 import json
+import os
 import select
 import subprocess
 import sys
@@ -165,6 +166,14 @@ def test_requests_are_listed_newest_first_and_fit_to_print(service, user, call, 
     monkeypatch.setenv("MEMFRAME_API_KEY", beginner.api_key.reveal())
     assert call("request", "list").stdout == "no requests\n"
     assert call("request", "list", "--json").stdout == "[]\n"
+
+
+def test_ctrl_c_while_the_command_is_still_loading_ends_it_quietly(tmp_path):
+    (tmp_path / "click.py").write_text("raise KeyboardInterrupt")
+    path = os.pathsep.join([str(tmp_path), os.environ["PYTHONPATH"]])
+    command = [sys.executable, "-m", "memframe", "runs"]
+    done = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (1, b"", b"Aborted!\n")
 
 
 def test_a_name_of_a_file_does_not_steer_the_terminal(call):
