@@ -166,8 +166,11 @@ class WordCounts:
     def n_times(self) -> dict[str, int]:
         """Count each word in the contents; copies of a text make none of its words more frequent."""
         words, numbers = self._texts.once(contents_of)
-        words = words.take(np.unique(numbers[numbers >= 0]))
-        counts = np.bincount(words.tokens, minlength=len(words.vocabulary)).tolist()
+        is_content = np.zeros(len(words), bool)
+        is_content[numbers[numbers >= 0]] = True
+        # by a mask of words, because `take` would copy the words of the whole store
+        tokens = words.tokens[np.repeat(is_content, np.diff(words.starts))]
+        counts = np.bincount(tokens, minlength=len(words.vocabulary)).tolist()
         return dict(zip(words.vocabulary, counts, strict=True))
 
     @cached_property
