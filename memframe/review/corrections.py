@@ -73,8 +73,10 @@ def correct_plan(
     edited = replace(
         patch, records=tuple(replace(change, reason=reason, hidden=hidden) for change in patch.records)
     )
-    rest = plan if known is None else replace(plan, records=tuple(c for c in plan.records if c is not known))
-    return rest + edited
+    if known is None:
+        return plan + edited
+    # nothing depends on it, so that it goes alone; what else holds its values is counted again
+    return replace(plan.leave_out(memory_id), left_out=plan.left_out, notes=plan.notes) + edited
 
 
 def _patches_of(row: pd.DataFrame, fields: Mapping[str, Value]) -> Iterator[Change]:
