@@ -200,7 +200,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        from importlib.metadata import version  # noqa: PLC0415 - most of the time of `import memframe`
+        from importlib.metadata import version  # noqa: PLC0415 - takes most of the time of `import memframe`
 
         return version("memframe")
     if name in _SUBMODULES:

@@ -17,7 +17,7 @@ from memframe.frames import MEMORY_KINDS, FrameBuilder
 from memframe.wire import GET_CREDENTIALS, AccessRequest, Credentials
 
 MAX_KEPT_LOADS = 8
-"""Loads that are kept as they are; with more, all become one, so that what is kept stays bounded."""
+"""Most loads that are kept apart; more are joined into one frame, which has each state of a row once."""
 
 ContentFormat = str | Sequence[str] | Codec
 
@@ -67,9 +67,9 @@ class Access:
         Raises
         ------
         AccessError
-            The request is not approved any more.
+            The request is no longer approved.
         ProtocolError
-            The credentials are another user's by now.
+            The credentials are for another user now.
         """
         credentials = require_same_id(
             _fetch(self.client, self.request_id), what=GET_CREDENTIALS, user_id=self.user_id
@@ -80,7 +80,7 @@ class Access:
         return Access(self.client, self.request_id, credentials, envelope)
 
     def keep_baseline(self, loaded: pd.DataFrame) -> None:
-        """Keep rows as they were loaded; later edits of the frame do not reach them.
+        """Keep loaded rows as baselines; later edits of the frame do not change them.
 
         Columns are shared with the frame until one of the two is written to (pandas copies on write),
         and cells of tags are tuples, so this costs next to nothing.
@@ -100,9 +100,9 @@ class Access:
         return self.states().drop_duplicates("id", keep="last").set_index("id", drop=False)
 
     def states(self) -> pd.DataFrame:
-        """Return every loaded state of every row, distinguished by ``updated_at``, the newest of an id last.
+        """Return every loaded state of every row, distinguished by ``updated_at``; the newest of each id comes last.
 
-        Older states identify a frame of an earlier load, whose unchanged cells are no edits.
+        A frame of an earlier load is compared with the older states, so that its unchanged cells are not edits.
         """
         if not self._loads:
             return FrameBuilder(MEMORY_KINDS).frame()
@@ -113,12 +113,12 @@ class Access:
 
 
 def _keep_older_states(load: pd.DataFrame, loaded: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of an earlier load to keep: all, or, if the same rows were loaded again, their older states."""
-    if pa.array(load.id) != pa.array(loaded.id):  # by Arrow, twenty times as fast as by pandas
+    """Return the rows of an earlier load to keep: all, or only older states if the same rows were loaded again."""
+    if pa.array(load.id) != pa.array(loaded.id):  # Arrow compares twenty times as fast as pandas
         return load
     times, again = load.updated_at.reset_index(drop=True), loaded.updated_at.reset_index(drop=True)
     is_older = ((times != again) & ~(times.isna() & again.isna())).to_numpy()
-    # by an empty choice Arrow would copy all text before it leaves it out
+    # with an all-False mask Arrow would copy all text before it drops it
     return load[is_older] if is_older.any() else load.iloc[:0]
 
 

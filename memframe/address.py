@@ -1,9 +1,9 @@
 """Check addresses of services, and normalise them.
 
-Secrets travel to these addresses, so that everything which makes an address look like another one, or
-which would carry a secret in the open, is refused: a user name or password in it, plain http to another
-machine, letters outside ASCII, a dot at the end of the host, blanks and backslashes. Messages never
-repeat the address, as what was pasted into the wrong place may be a secret.
+Secrets are sent to these addresses. Therefore everything is refused that makes an address look like another one
+or exposes a secret: a user name or password, plain http to another machine, letters outside ASCII, a dot at the
+end of the host, blanks and backslashes. Messages never repeat the address, because a secret may have been pasted
+in its place.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def check_url(name: str, text: str | Secret) -> str:
 
 
 def check_redirect_uri(name: str, text: str | Secret) -> str:
-    """Check a redirect address and return it unchanged, as the authorization server compares it letter by letter.
+    """Check a redirect address and return it unchanged, because the OAuth server compares it letter by letter.
 
     >>> check_redirect_uri("redirect_uri", "http://127.0.0.1/callback/")
     'http://127.0.0.1/callback/'
@@ -63,9 +63,9 @@ def is_loopback(host: str) -> bool:
 
 
 def same_service(one: str, other: str) -> bool:
-    """Return True if two addresses, normalized by `check_url`, are of one service.
+    """Return True if two addresses, normalized by `check_url`, belong to the same service.
 
-    On this machine the port does not count: it changes with every start, and users have ids of their own.
+    On this machine the port is ignored, because it changes with every start; the ids of users tell services apart.
 
     >>> same_service("http://127.0.0.1:8000/api/v1", "http://localhost:8001/api/v1")
     True
@@ -88,7 +88,7 @@ def _fault(text: str) -> str | None:
         return fault
     try:
         parts = urlsplit(text)
-        host, _ = parts.hostname, parts.port  # the port is looked at to have a wrong one refused
+        host, _ = parts.hostname, parts.port  # reading the port raises if it is malformed
     except ValueError:
         return "has a broken host or port: write it as https://host:port/path."
     return _fault_of_parts(parts, host or "")

@@ -1,10 +1,10 @@
-"""Decisions of a person about proposals, in a file that lasts: append-only JSON Lines, without a text in the open.
+"""Decisions of a person about proposals, in an append-only file of JSON Lines that holds no text in the open.
 
-The first line has the format, the version of memframe and a salt; each other line is one decision, flushed to the
-disk before it counts. Of several lines about the same key the last one counts. What was judged stands in a line only
-as a keyed digest, so that a person's decision is known again after a reload and on another machine, and a text that
-has changed is asked about again. A last line that a crash cut short was not decided: it is left out, and cut off by the
-next decision. Any other line that cannot be read is an error, as a lost rejection would delete what should stay.
+The first line has the format, the version of memframe and a salt. Each other line is one decision, which counts once
+it was flushed to the disk; of several lines with the same key the last one counts. A line holds the judged text only
+as a keyed digest. By it a decision is found again after a reload and on another machine, while a text that has changed
+is proposed again. A last line that a crash cut short is not a decision: it is skipped, and removed by the next write.
+Any other line that cannot be read is an error, because a lost rejection could delete what should stay.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Verdict = Literal["accepted", "rejected", "edited", "later", "open"]
 """A decision that was taken back is ``open``."""
 
 LOCK_S = 10.0
-"""Seconds to wait for another desk; each holds the lock while it writes a few lines."""
+"""Longest wait for another desk, which holds the lock while it writes a few lines."""
 
 _KEY_CHARACTERS = 32
 
@@ -58,9 +58,9 @@ class Decision(Struct, frozen=True, kw_only=True, omit_defaults=True):
     decision : {"accepted", "rejected", "edited", "later", "open"}
     check, kind : str
     id : str or None
-        Of the memory; None in files without ids.
+        Id of the memory; None in files without ids.
     by : str
-        Who, as the operating system knows them.
+        Name of the person's account in the operating system.
     at : datetime
     until : datetime or None
         When the decision ends.
@@ -68,7 +68,7 @@ class Decision(Struct, frozen=True, kw_only=True, omit_defaults=True):
     edited : str or None
         The fields that were edited, sealed with the local data key, in base64.
     n_together : int
-        Proposals that the same call decided: of several it does not say which were looked at.
+        Number of proposals that the same call decided; with several, not each was necessarily looked at.
     """
 
     key: str
@@ -91,8 +91,8 @@ class Decision(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Decisions:
     """The decisions of a file, or of this process alone if there is no file.
 
-    If there is no file yet, it is empty of decisions, and ``make`` writes its head, so that two desks that begin at
-    once have the same salt.
+    A file that does not exist yet has no decisions. ``make`` creates it with its head, so that two desks that start at
+    the same time share one salt.
 
     Raises
     ------
@@ -114,9 +114,9 @@ class Decisions:
             raise ConfigError(f"decisions: pass the path of a file, not {type(path).__name__}")
         self.path = None if path is None else expand_path(path)
         self.last: dict[str, Decision] = {}
-        """Line that counts, by key."""
+        """Decision that counts, by key."""
         self.salt = b""
-        """Without a file it is empty, so that proposals have the same ids after a reload."""
+        """Key of the digests; empty without a file, so that proposals have the same ids after a reload."""
         self._n_read, self._n_lines = 0, 0
         if self.path is not None and (self.path.exists() or not make):
             self.refresh()
@@ -125,26 +125,26 @@ class Decisions:
             self._write_locked([])
 
     def key(self, check: str, kind: str, field: str, memory_id: str | None, text: str) -> str:
-        """Return the key of a finding; it says nothing about the text to those who lack the file."""
-        of = memory_id or ""
-        # with their lengths, so that no two lists of parts read the same
-        joined = f"{len(check)}:{check}{len(kind)}:{kind}{len(field)}:{field}{len(of)}:{of}{len(text)}:{text}"
+        """Return the key of a finding; without the file it reveals nothing about the text."""
+        parts = (check, kind, field, memory_id or "", text)
+        # each part with its length, so that different parts never join to the same text
+        joined = "".join(f"{len(part)}:{part}" for part in parts)
         return hmac.digest(self.salt, joined.encode("utf-8", "surrogatepass"), "sha256").hex()[
             :_KEY_CHARACTERS
         ]
 
     def find(self, key: str, now: datetime) -> Decision | None:
-        """Return the decision about a key that holds now, if there is one."""
+        """Return the decision about a key if there is one and it has not ended."""
         found = self.last.get(key)
         return found if found and found.decision != "open" and found.holds(now) else None
 
     def has_expired(self, key: str, now: datetime) -> bool:
-        """Return True if a key was decided on until a day that has passed."""
+        """Return True if the decision about a key has ended."""
         found = self.last.get(key)
         return found is not None and found.decision != "open" and not found.holds(now)
 
     def refresh(self) -> bool:
-        """Read what others have written since; return True if there was something."""
+        """Read the lines that others have appended; return True if there were any."""
         if self.path is None or not self.path.exists():
             return False
         with self._os_errors("read"), self.path.open("rb") as file:
@@ -199,7 +199,7 @@ class Decisions:
         with open(handle, "r+b") as file:  # noqa: PTH123 - a descriptor, made with its mode
             file.seek(self._n_read)
             self._read(file.read())
-            file.truncate(self._n_read)  # cuts off what a crash left of a line
+            file.truncate(self._n_read)  # removes a line that a crash cut short
             file.seek(self._n_read)
             lines = []
             if not self._n_read:
@@ -214,7 +214,7 @@ class Decisions:
             self._n_lines += len(lines)
 
     def _read(self, data: bytes) -> int:
-        """Take over the whole lines of new data; return how many."""
+        """Read the complete lines of new data; return their number."""
         whole = data[: data.rfind(b"\n") + 1]
         lines = whole.splitlines()
         for line in lines:
@@ -265,14 +265,14 @@ _LINES = msgspec.json.Decoder(Decision)
 
 
 class DecisionsByMemory(Struct, frozen=True):
-    """Decisions about the memories of many users, from which those of one are taken; they travel to workers."""
+    """Decisions about the memories of many users, by id, to be sent to workers, which pick those of one user."""
 
     salt: bytes
     by_id: dict[str, tuple[Decision, ...]]
 
     @staticmethod
     def read(decisions: DecisionsOption) -> DecisionsByMemory:
-        """Read the decisions of a file by the ids of memories."""
+        """Read decisions and group them by the ids of memories."""
         found = read_decisions(decisions)
         by_id: defaultdict[str, list[Decision]] = defaultdict(list)
         for one in found.last.values():
@@ -280,7 +280,7 @@ class DecisionsByMemory(Struct, frozen=True):
         return DecisionsByMemory(found.salt, {name: tuple(some) for name, some in by_id.items()})
 
     def of(self, ids: Iterable[str]) -> Decisions:
-        """Return the decisions about memories of one user, apart from any file."""
+        """Return the decisions about the memories with these ids, without a file."""
         decisions = Decisions()
         decisions.salt = self.salt
         decisions.last = {one.key: one for name in ids for one in self.by_id.get(name, ())}
@@ -291,7 +291,7 @@ DecisionsOption = Decisions | str | PathLike[str] | None
 
 
 def read_decisions(decisions: DecisionsOption) -> Decisions:
-    """Return decisions that were given as such, by the path of their file, or not at all."""
+    """Return given decisions unchanged, read them from the path of a file, or return none for None."""
     return decisions if isinstance(decisions, Decisions) else Decisions(decisions)
 
 
@@ -304,9 +304,9 @@ class Settled(Struct, frozen=True):
 
     n_rejected: int = 0
     n_applied: int = 0
-    """Accepted or edited, and no longer found."""
+    """Findings that were accepted or edited, and are no longer found."""
     n_expired: int = 0
-    """Decided until a day that has passed: open again, and listed."""
+    """Findings whose decision has ended: they are open again, and listed."""
 
     def __str__(self) -> str:
         parts = [f"{self.n_rejected:,} rejected", f"{self.n_applied:,} accepted and applied"]
@@ -320,7 +320,7 @@ class Settled(Struct, frozen=True):
 def count_settled(
     decisions: Decisions, keys: Iterable[str], *, checks: Iterable[str], now: datetime
 ) -> Settled:
-    """Count what is settled, given the keys of all that was found by the checks that ran."""
+    """Count the settled findings, given the keys of all findings and the checks that ran."""
     found, ran = set(keys), {*checks}
     settled: Counter[str] = Counter()
     for key, decision in decisions.last.items():
@@ -333,7 +333,7 @@ def count_settled(
 
 
 def read_until(until: str | date | None) -> datetime | None:
-    """Read when a decision ends: the beginning of a day, or a time, in UTC if it names no zone.
+    """Read the end of a decision: the beginning of a day, or a time; in UTC if it names no zone.
 
     >>> read_until("2026-12-01")
     datetime.datetime(2026, 12, 1, 0, 0, tzinfo=datetime.timezone.utc)
@@ -351,8 +351,8 @@ def read_until(until: str | date | None) -> datetime | None:
 
 
 def read_user_name() -> str:
-    """Return the name of the user of this process; empty where the system knows none."""
+    """Return the name of the user of this process; empty if the system has none."""
     try:
         return getpass.getuser()
-    except (KeyError, OSError):  # a container may run as a number without a name
+    except (KeyError, OSError):  # in a container, the user may be a number without a name
         return ""

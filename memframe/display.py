@@ -1,8 +1,8 @@
 """Display values: safe text, times, and HTML that is escaped by type.
 
 All HTML of the package is built by `tag`, which escapes whatever is not `Markup` and spells out characters that
-cannot be seen. `notebook_html` adds the stylesheet, whose colours are layers over the page's own, so that light
-and dark themes both work. There are no scripts. Secrets need nothing here: their text is a mask.
+cannot be seen. `notebook_html` adds the stylesheet, whose colours are transparent layers over the page's own, so that
+light and dark themes both work. There are no scripts. Secrets need no treatment here, because their text is a mask.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Markup = markupsafe.Markup
 MAX_PRINTED = 300
 
 NO_FORMULAS = "mathjax_ignore tex2jax_ignore"
-"""Classes that keep a notebook from setting text between two dollar signs as a formula, which may hide what it says.
+"""Classes that keep a notebook from rendering text between two dollar signs as a formula, which could hide words.
 MathJax 3 and 4 know the first, MathJax 2 the second."""
 
 _INVISIBLE = re.compile(
@@ -38,9 +38,9 @@ _GAPS = re.compile(r"[ \t\r\n]+")
 def escape_invisible(text: str) -> str:
     r"""Spell out characters that cannot be seen or that steer a display, as Python would write them.
 
-    These are control characters, which a terminal obeys; marks that turn the direction of writing, by which a
-    text can read otherwise than it is; and characters without a shape, in which instructions to a language
-    model hide.
+    These are control characters, which a terminal obeys; marks that change the direction of writing, which make a
+    text read differently from what it is; and characters without a shape, which can hide instructions to a language
+    model.
 
     >>> print(escape_invisible("done\x1b[2J, \u202eeman"))
     done\x1b[2J, \u202eeman
@@ -105,8 +105,8 @@ def format_time(at: datetime) -> str:
 def tag(name: str, /, *content: object, **attributes: object) -> Markup:
     """Build an element; content and values of attributes are escaped unless they are `Markup`.
 
-    None is left out, of content and of attributes. A keyword ends with an underscore where it is one of Python's;
-    other underscores become hyphens.
+    Content and attributes that are None are left out. A name that is reserved in Python ends with an underscore; other
+    underscores become hyphens.
 
     >>> print(tag("td", "a < b", None, tag("br"), class_="n", aria_label='"q"', title=None))
     <td class="n" aria-label="&#34;q&#34;">a &lt; b<br></td>
@@ -151,7 +151,7 @@ def notebook_html(*content: object) -> str:
 @cache
 def _stylesheet() -> Markup:
     rules = files(__package__).joinpath("display.css").read_text("utf-8")
-    # Three times the class is stronger than the notebook's own rules for tables.
+    # The class three times, so that the rules are more specific than the notebook's own for tables.
     return Markup(rules.replace(".memframe", 3 * ".memframe"))
 
 
@@ -171,7 +171,7 @@ def html_card(title: str, facts: Mapping[str, object]) -> str:
 
 
 class ReprMixin(Struct, frozen=True):
-    """Give a record a repr and a card of those of its fields that are set.
+    """Give a record a repr and a card that show the fields that are set.
 
     >>> class Visit(ReprMixin, frozen=True):
     ...     id: str

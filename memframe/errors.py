@@ -5,21 +5,21 @@
     MemframeError
     ├── ConfigError            ValueError       a setting is missing, malformed or unsafe
     ├── NoAnswerError          ConnectionError  the service could not be reached, or went silent
-    ├── DecisionTimeout        TimeoutError     the user has not decided in the time that was given
+    ├── DecisionTimeout        TimeoutError     the user has not decided in time
     ├── OAuthError             ValueError       the authorization was denied, mixed up or used twice
     ├── ServiceError           RuntimeError     the service answered with an error status
     │   ├── AuthError              401          the key or token is not accepted
-    │   ├── AccessError            403          no access to this, or not any more
+    │   ├── AccessError            403          no access, or no longer
     │   ├── NotFoundError          404          LookupError: there is no such thing
-    │   ├── ConflictError          409, 412     the thing is in another state
+    │   ├── ConflictError          409, 412     the resource is in another state than the request needs
     │   ├── InvalidError           400, 422     the service refuses the request as malformed
     │   └── RateLimitError         429          too many requests
     ├── ProtocolError          RuntimeError     the answer breaks the specification
-    │   └── AnswerTooLargeError                 an answer beyond what is taken at once; a smaller page may fit
+    │   └── AnswerTooLargeError                 the answer is too large to accept; a smaller page may fit
     ├── SealError              ValueError       content cannot be sealed or opened
     ├── FrameError             ValueError       a frame or an archive is not of the expected form
-    ├── PlanError              ValueError       a plan cannot be made of this, or not carried out as it is
-    │   └── StalePlanError                      what the plan was made from has moved
+    ├── PlanError              ValueError       a plan cannot be made from the input, or cannot be carried out
+    │   └── StalePlanError                      the memories have changed since the plan was made
     ├── JournalError           OSError          the record of a run cannot be written or read
     └── IncompleteRunError     RuntimeError     a run left rows unwritten; carries the run
 
@@ -39,14 +39,14 @@ from rapidfuzz.distance import OSA
 
 @dataclass(frozen=True)
 class Hint:
-    """The next step, in the words of each surface.
+    """The next step, for callers of the package and for the command line.
 
     Attributes
     ----------
     python : str
-        For a caller of the package; it ends the message of the error.
+        Words for callers of the package; they end the message of the error.
     shell : str
-        For the command line, which shows it in place of the other.
+        Words for the command line, which shows them instead.
 
     Examples
     --------
@@ -65,7 +65,7 @@ class Hint:
 
 
 def resume_hint(journal: object) -> Hint:
-    """Return the advice to go on with the run of a journal.
+    """Return the hint that says how to continue the run of a journal.
 
     >>> resume_hint("a b.journal").shell
     "memframe resume 'a b.journal' continues it"
@@ -262,12 +262,12 @@ def check_kind(name: str, value: object, *kinds: type, error: type[MemframeError
     Parameters
     ----------
     name : str
-        Of the argument.
+        Name of the argument.
     value : object
     kinds : type
-        What it may be; the first is what the message asks for.
+        Accepted types; the message asks for the first.
     error : type
-        To raise.
+        Class of the error.
 
     Examples
     --------
@@ -293,9 +293,10 @@ _WANTED = {
     "Audit": ("an Audit, or the path of one", "audit_memories(memories) makes one"),
     "DrawnAudit": ("an Audit", "audit_memories(memories) makes one"),
     "AccessRequest": ("an AccessRequest or its id", "load_access_requests(client) lists them"),
+    "str": ("a path", "pass a str or a Path"),
     "Policy": ("a memframe.Policy or its path", "Policy.load(path) reads one"),
 }
-"""Types of arguments in words, and the usual way to come by one."""
+"""Types of arguments in words, and the usual way to get one."""
 
 _FILE, _RECORDS, _CHOSEN = (
     "load_archive(path) reads one from a file",
@@ -314,11 +315,11 @@ _WAYS = {
     ("Plan", "str"): "Plan.load(path) reads one from a file",
     ("Audit", "DataFrame"): "audit_memories(memories) makes one of memories",
 }
-"""Better ways, by what is wanted and what was given."""
+"""Better ways, by the wanted type and the given one."""
 
 
 def find_nearest(name: str, known: Iterable[str]) -> str:
-    """Find the known name that an unknown one is most like, for the message that refuses it.
+    """Find the known name that is most similar to an unknown one, for the message that refuses it.
 
     >>> find_nearest("deletes", ["create", "patch", "delete"])
     'delete'
@@ -327,7 +328,7 @@ def find_nearest(name: str, known: Iterable[str]) -> str:
 
 
 def kind_of(value: object) -> str:
-    """Name the type of a value, with its library where it is not ours or Python's.
+    """Name the type of a value, with its library if that is neither ours nor Python's.
 
     >>> kind_of("text"), kind_of(3.5), kind_of(None)
     ('a str', 'a float', 'None')
@@ -336,5 +337,6 @@ def kind_of(value: object) -> str:
         return "None"
     library = type(value).__module__.partition(".")[0]
     name = type(value).__name__
-    own = library in ("builtins", "memframe", "pathlib")
-    return f"{'an' if own and name[0] in 'AEIOaeio' else 'a'} {name if own else f'{library} {name}'}"
+    is_familiar = library in ("builtins", "memframe", "pathlib")
+    full_name = name if is_familiar else f"{library} {name}"
+    return f"{'an' if is_familiar and name[0] in 'AEIOaeio' else 'a'} {full_name}"

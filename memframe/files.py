@@ -7,6 +7,7 @@ lock never has to be removed manually, and other processes can read which proces
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import re
 import shutil
@@ -21,12 +22,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO, Literal, NamedTuple
 
-from memframe.errors import Hint, JournalError, MemframeError
+from memframe.errors import ConfigError, Hint, JournalError, MemframeError, check_kind
 
 
 @contextmanager
 def raise_os_errors_as(kind: type[MemframeError], what: str, advice: str) -> Iterator[None]:
-    """Raise the system's errors within the block as errors of memframe, with the system's reason.
+    """Raise an `OSError` of the block as an error of memframe that states the system's reason.
 
     Examples
     --------
@@ -37,7 +38,7 @@ def raise_os_errors_as(kind: type[MemframeError], what: str, advice: str) -> Ite
     """
     try:
         yield
-    except MemframeError:  # some are the system's errors, too, and explain themselves
+    except MemframeError:  # some are an OSError as well, but have their own message
         raise
     except OSError as error:
         raise kind(f"{what} ({error.strerror or error}): {advice}") from error
@@ -47,9 +48,9 @@ def raise_os_errors_as(kind: type[MemframeError], what: str, advice: str) -> Ite
 def atomic_file(path: Path, *, may_replace: bool = True, mode: int = 0o600) -> Iterator[BinaryIO]:
     """Open a file that replaces `path` once all of it is on the disk.
 
-    Until then, and if anything fails, what stood at `path` stays as it was. Mode 0600 from the first
-    byte on, whatever the umask says, and ``mode`` once it is whole. Of several processes that may not
-    replace, one puts its file there, and the others get a `FileExistsError`.
+    Until then, and if anything fails, a file at `path` stays unchanged. The new file has mode 0600 from its first
+    byte on, whatever the umask, and ``mode`` once it is complete. If several processes write the same path without
+    ``may_replace``, one succeeds, and the others get a `FileExistsError`.
 
     Examples
     --------
@@ -70,9 +71,9 @@ def atomic_file(path: Path, *, may_replace: bool = True, mode: int = 0o600) -> I
         if may_replace:
             Path(name).replace(path)
         else:
-            Path(path).hardlink_to(name)  # takes the name in one step, or refuses
+            Path(path).hardlink_to(name)  # creates the name in one step, or fails if it exists
             Path(name).unlink()
-    except BaseException:  # Ctrl-C as well: nothing half made stays behind
+    except BaseException:  # Ctrl-C as well: no partial file stays behind
         Path(name).unlink(missing_ok=True)
         raise
     _sync_folder(path.parent)
@@ -81,11 +82,11 @@ def atomic_file(path: Path, *, may_replace: bool = True, mode: int = 0o600) -> I
 OwnKind = Literal["report", "audit", "plan", "SARIF file", "list of changes"]
 
 REPORT_MARK = "<!-- a report of memframe -->"
-"""Second line of a page, by which it is recognized."""
+"""Second line of a report, by which it is recognised."""
 
 FIRST_BYTES: Mapping[OwnKind, re.Pattern[bytes]] = MappingProxyType(
     {
-        # reports had no mark at first, but one policy, and a title behind it
+        # the first reports had no mark, but always this policy and title
         "report": re.compile(
             rb"<!DOCTYPE html>\n(?:%b|(?s:<html lang=\"en\"><head>.{,200}default-src &#39;none&#39;.{,400}"
             rb"<title>Audit of ))" % re.escape(REPORT_MARK.encode())
@@ -100,15 +101,15 @@ FIRST_BYTES: Mapping[OwnKind, re.Pattern[bytes]] = MappingProxyType(
         ),
     }
 )
-"""The beginnings of files that memframe writes where a person says, and may replace by one of the same kind."""
+"""Beginnings of the files that memframe writes to a path of a person's choice; each is replaced only by its kind."""
 
 _N_FIRST = 1024
 
 
 def check_replaceable(path: Path, kind: OwnKind, *, error: type[MemframeError], force: bool = False) -> None:
-    """Refuse to replace a file that is not of the kind that is about to be written, unless by ``force``.
+    """Refuse to replace a file of another kind than the one to be written, unless by ``force``.
 
-    Nothing is lost with an empty file; links to nothing, folders, pipes and devices are never replaced.
+    An empty file may be replaced, as nothing is lost. Broken links, folders, pipes and devices are never replaced.
 
     Examples
     --------
@@ -132,7 +133,7 @@ def check_replaceable(path: Path, kind: OwnKind, *, error: type[MemframeError], 
 
 
 def is_own(path: Path, kind: OwnKind) -> bool:
-    """Return True if a file begins as those of a kind do."""
+    """Return True if a file begins like those of a kind."""
     with path.open("rb") as file:
         return FIRST_BYTES[kind].match(file.read(_N_FIRST)) is not None
 
@@ -145,29 +146,20 @@ def write_own_file(
     error: type[MemframeError],
     force: bool = False,
 ) -> None:
-    """Write a file of memframe where a person says, in place of one of its kind or, by ``force``, of any file."""
-    if not isinstance(path, str | PathLike):
-        raise error(f"path is {type(path).__name__}, not a path: pass a str or a Path")
+    """Write a file to a path of a person's choice; replace a file of the same kind or, by ``force``, any file."""
     target = expand_path(path)
-    try:
-        with raise_os_errors_as(
-            error, f"{target} cannot be written", "choose another path, or correct this one"
-        ):
-            check_replaceable(target, kind, error=error, force=force)
-            with atomic_file(target) as file:
-                file.write(data)
-    except ValueError as fault:  # no path at all, such as one with a NUL in it
-        if isinstance(fault, MemframeError):
-            raise
-        raise error(f"{target!r} cannot be written ({fault}): choose another path") from None
+    with raise_os_errors_as(error, f"{target} cannot be written", "choose another path, or correct this one"):
+        check_replaceable(target, kind, error=error, force=force)
+        with atomic_file(target) as file:
+            file.write(data)
 
 
 @contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
     """Make a folder that replaces `path` once it is filled. Mode 0700.
 
-    The two are exchanged in one step on Linux and macOS, where the file system can do so. Elsewhere the
-    one that stood at `path` is out of the way for a moment, under a name that begins with a dot.
+    On Linux and macOS the two folders are exchanged in one step if the file system can do so. Otherwise the old
+    folder is first renamed, to a name that begins with a dot, so that for a moment there is none at `path`.
     """
     fresh = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
     before = fresh.with_name(f"{fresh.name}.before")
@@ -181,11 +173,11 @@ def atomic_folder(path: Path) -> Iterator[Path]:
             if path.exists():
                 path.rename(before)
             fresh.rename(path)
-    except BaseException:  # Ctrl-C as well: one of the two folders stays, and no half of one
+    except BaseException:  # Ctrl-C as well: one of the two folders stays at `path`, complete
         if before.exists() and not path.exists():
             before.rename(path)
-        for left in (fresh, before):
-            shutil.rmtree(left, ignore_errors=True)  # the error that ended the block is the one to report
+        for leftover in (fresh, before):
+            shutil.rmtree(leftover, ignore_errors=True)  # the error of the block is the one to report
         raise
     _sync_folder(path.parent)
     if before.exists():
@@ -193,7 +185,7 @@ def atomic_folder(path: Path) -> Iterator[Path]:
 
 
 def link_or_copy(source: Path, target: Path) -> None:
-    """Put the file at `source` at `target` as well; copy it where the file system has no links."""
+    """Link `target` to the file at `source`; copy it if the file system has no hard links."""
     try:
         os.link(source, target)
     except OSError:
@@ -219,7 +211,7 @@ _AT_FDCWD, _EXCHANGE = -100, 2
 
 
 def _sync_folder(folder: Path) -> None:
-    """Flush a folder to the disk, where the system lets folders be opened."""
+    """Flush a folder to the disk, if the system can open folders."""
     if os.name == "posix":
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -229,12 +221,26 @@ def _sync_folder(folder: Path) -> None:
 
 
 def expand_path(path: str | PathLike[str]) -> Path:
-    """Expand a leading ``~`` to the home folder; an unknown ``~name`` stays as it is.
+    """Check a path, and expand a leading ``~`` to the home folder; an unknown ``~name`` stays unchanged.
+
+    Raises `ConfigError` if it is not a path.
 
     >>> expand_path("~/a.journal") == Path.home() / "a.journal"
     True
     """
-    return Path(os.path.expanduser(path))  # noqa: PTH111 - Path.expanduser raises a RuntimeError for "~name"
+    check_kind("path", path, str, PathLike)
+    text = os.fsdecode(path)
+    if "\0" in text:
+        raise ConfigError(f"path is {text!r}, and no path has a NUL in it: correct it")
+    expanded = Path(os.path.expanduser(text))  # noqa: PTH111 - Path.expanduser raises a RuntimeError for "~name"
+    try:
+        expanded.stat()
+    except OSError as error:
+        if error.errno in (errno.ENAMETOOLONG, errno.ELOOP):
+            raise ConfigError(
+                f"path is {text!r:.300}, which no file can have ({error.strerror}): correct it"
+            ) from None
+    return expanded
 
 
 def private_folder(path: Path) -> Path:
@@ -263,9 +269,9 @@ class LockHolder(NamedTuple):
 
 @contextmanager
 def process_lock(path: Path, *, what: str, wait_s: float = 0) -> Iterator[None]:
-    """Hold the lock at `path` for the length of a ``with`` block, or wait for it ``wait_s``.
+    """Hold the lock at `path` during a ``with`` block; wait for it at most ``wait_s`` seconds.
 
-    Its file stays: removing it could let in two holders. Messages call the locked thing ``what``.
+    Its file is not removed, because that could let in a second holder. Messages call the locked thing ``what``.
 
     Raises
     ------
@@ -305,7 +311,7 @@ _TAKE = (
     "DELETE FROM holder",
     "INSERT INTO holder VALUES (?, ?, ?)",
     "COMMIT",
-    "BEGIN IMMEDIATE",  # a process that came between the two holds the lock, and is named
+    "BEGIN IMMEDIATE",  # fails if another process took the lock since the commit; the error names it
 )
 """Record this process and keep a transaction open; durability is not needed."""
 

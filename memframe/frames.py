@@ -1,8 +1,7 @@
 """Columns and dtypes of frames: records to a frame, and columns of a frame to arrays.
 
-A frame is built column by column from chunks, one chunk a page, so that a load of any length keeps
-no list of dicts and concatenates no frames. Text and times stay in Arrow memory until pandas takes
-them over without a copy.
+A frame is built column by column from chunks, one chunk per page, so that a load of any length keeps no list of
+dicts and concatenates no frames. Text and times stay in Arrow memory, which pandas takes over without a copy.
 
 Decisions where the specification is silent: a missing list of tags is the empty tuple; a time
 without a zone is read as UTC; a time that is not ISO 8601 becomes NaT.
@@ -16,12 +15,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.pandas_compat  # Arrow loads these two at the first conversion; better not in the middle of a load
+import pyarrow.pandas_compat  # Arrow would import these two at the first conversion, in the middle of a load
 import pyarrow.vendored.version
 from msgspec import Struct
 from msgspec.structs import astuple
@@ -53,7 +52,7 @@ class Kind(NamedTuple):
     """Builder of one kind of column: values to a chunk, chunks to the column."""
 
     arrow: pa.DataType
-    """Type of the column where it is kept as an Arrow table (archives)."""
+    """Type of the column in an Arrow table (archives)."""
     chunk: Callable[[Sequence[Any]], Any]
     """Values of one page -> chunk."""
     join: Callable[[list[Any]], pd.Series[Any]]
@@ -118,7 +117,7 @@ REQUEST_KINDS: Mapping[str, Kind] = {
     **dict.fromkeys(["id", "status", "reason", "user_id", "ai_connector_id"], TEXT),
     **_TIMES,
 }
-"""Without the memory key: a frame is for looking at."""
+"""Columns of access requests; the memory key is left out, because these frames are for display."""
 
 
 class FrameBuilder:
@@ -139,7 +138,7 @@ class FrameBuilder:
         self.n_rows = 0
 
     def add(self, columns: Mapping[str, Sequence[Any]]) -> int:
-        """Append rows, given as one sequence a column, and return their number."""
+        """Append rows, given as one sequence per column, and return their number."""
         for name, kind in self._kinds.items():
             self._chunks[name].append(kind.chunk(columns[name]))
         n_rows = len(columns["id"])
@@ -147,19 +146,19 @@ class FrameBuilder:
         return n_rows
 
     def frame(self, report: Mapping[str, Any] | None = None) -> pd.DataFrame:
-        """Join all rows so far under a fresh ``RangeIndex``; with no rows the dtypes are the same.
+        """Join all rows so far under a fresh ``RangeIndex``; the dtypes are the same without rows.
 
         ``report`` becomes ``attrs["memframe"]``.
         """
         columns = {name: kind.join(self._chunks[name]) for name, kind in self._kinds.items()}
-        frame = pd.DataFrame(columns, copy=False)  # each column was joined into memory of its own
+        frame = pd.DataFrame(columns, copy=False)  # each column has memory of its own already
         if report is not None:
             frame.attrs["memframe"] = dict(report)
         return frame
 
 
 def columns_of(records: Sequence[Struct], names: Iterable[str]) -> dict[str, Sequence[Any]]:
-    """Turn records into one tuple a field; ``astuple`` and ``zip`` keep the loop out of Python code.
+    """Turn records into one tuple per field; ``astuple`` and ``zip`` keep the loop out of Python code.
 
     >>> columns_of([Tag(id="t1", name="work"), Tag(id="t2", name="home")], ["id", "name"])
     {'id': ('t1', 't2'), 'name': ('work', 'home')}
@@ -191,7 +190,7 @@ def requests_frame(requests: Sequence[AccessRequest]) -> pd.DataFrame:
 def replace_surrogates(columns: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
     """Replace lone surrogates, which JSON may hold and Arrow cannot, by U+FFFD.
 
-    Such a memory is named in ``content_error``, so that no plan writes the replacement back.
+    ``content_error`` names the field, so that no plan writes the replacement back.
     """
     whole: dict[str, list[Any]] = {name: list(map(to_encodable, cells)) for name, cells in columns.items()}
     errors = whole.get("content_error")
@@ -220,20 +219,41 @@ def _is_encodable(text: str) -> bool:
 
 
 def read_times(memories: pd.DataFrame, name: str) -> NDArray[np.datetime64]:
-    """Read a column of times in UTC, ``NaT`` for none."""
+    """Read a column of times in UTC; missing ones are ``NaT``."""
     column = require_column(memories, name)
     try:
-        moments = pd.to_datetime(column, utc=True, format="ISO8601")
+        return parse_column_of_times(column)
     except (TypeError, ValueError) as error:
         raise _unreadable(name, "times") from error
-    return moments.dt.tz_localize(None).to_numpy("datetime64[us]")
+
+
+def parse_column_of_times(
+    column: pd.Series[Any], *, errors: Literal["raise", "coerce"] = "raise"
+) -> NDArray[np.datetime64]:
+    """Convert a column of times, or of whatever spells them, to UTC.
+
+    A number is read as the text that it makes: of ``20260131`` pandas would make a moment of 1970.
+
+    >>> parse_column_of_times(pd.Series([20260131, "2026-01-31T09:30+01:00", None]))
+    array(['2026-01-31T00:00:00.000000', '2026-01-31T08:30:00.000000',
+           'NaT'], dtype='datetime64[us]')
+    """
+    dtype = column.dtype
+    is_number = pd.api.types.is_numeric_dtype(dtype)
+    if is_number or pd.api.types.is_object_dtype(dtype) or isinstance(dtype, pd.PeriodDtype):
+        column = column.astype(object).map(str, na_action="ignore").astype(object)
+    moments = pd.to_datetime(column, utc=True, format="ISO8601", errors=errors)
+    return np.asarray(moments.astype(pd.DatetimeTZDtype("us", "UTC")).to_numpy("datetime64[us]"))
 
 
 def read_numbers(memories: pd.DataFrame, name: str) -> NDArray[np.float64]:
-    """Read a column of numbers, ``NaN`` for none."""
+    """Read a column of numbers; missing ones are ``NaN``."""
     column = require_column(memories, name)
     try:
-        return pd.to_numeric(column).to_numpy(dtype=np.float64, na_value=np.nan)
+        numbers = pd.to_numeric(column)
+        if pd.api.types.is_complex_dtype(numbers.dtype):
+            raise TypeError("complex numbers")
+        return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
     except (TypeError, ValueError) as error:
         raise _unreadable(name, "numbers") from error
 
@@ -250,10 +270,10 @@ def read_texts(memories: pd.DataFrame, name: str) -> pd.Series[str]:
 
 
 def read_names(memories: pd.DataFrame, name: str) -> list[Collection[str]]:
-    """Read a column of tuples of names, the empty tuple for none."""
+    """Read a column of tuples of names; missing ones are empty tuples."""
     cells = require_column(memories, name).tolist()
     lists = (tuple, list, np.ndarray)
-    # pd.isna of a dict or an array would be no single truth
+    # only scalars are tested, because pd.isna of an array is an array
     if any(
         not isinstance(cell, lists) and not (pd.api.types.is_scalar(cell) and pd.isna(cell)) for cell in cells
     ):
@@ -290,7 +310,7 @@ def rank_values(column: pd.Series[str]) -> Ranking:
 def require_column(
     memories: pd.DataFrame, name: str, *, of: str = "pass memories as load_memories returns them"
 ) -> pd.Series[Any]:
-    """Return a column; raise `FrameError` if `memories` is no frame, lacks it, or has several of its name."""
+    """Return a column; raise `FrameError` if `memories` is not a frame, lacks the column, or has it several times."""
     check_kind("memories", memories, pd.DataFrame, error=FrameError)
     if name not in memories.columns:
         raise FrameError(
@@ -311,9 +331,9 @@ def _unreadable(name: str, expected: str) -> FrameError:
 
 @contextmanager
 def gc_paused() -> Iterator[None]:
-    """Pause the cyclic garbage collector, which would walk the fresh objects of a load again and again.
+    """Pause the cyclic garbage collector, which would walk the new objects of a load again and again.
 
-    At the end they are moved to the oldest generation, so that it does not walk all of them at once.
+    At the end all objects are moved to the oldest generation, so that the next collection does not walk them either.
 
     >>> with gc_paused():
     ...     gc.isenabled()
@@ -337,16 +357,16 @@ _TIME_UNITS = (
     ("microseconds", 1e14, 10**6),
     ("nanoseconds", 1e17, 10**9),
 )
-"""Units of a time since 1970, the smallest number that is read in each, and how many are a second."""
+"""Units of a time since 1970: name, smallest number that is read in the unit, and units per second."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NUMERAL = re.compile(r"\d{9,19}(?:\.\d*)?")
 
 
 def read_moment(value: object) -> tuple[datetime | None, str | None]:
-    """Return a time, and its unit if it is a number since 1970; (None, None) for what is none.
+    """Return a time, and its unit if it is a number since 1970; (None, None) if the value is no time.
 
-    Numbers are recognised by their size, in text also.
+    The unit of a number, also of one in text, follows from its size.
 
     >>> read_moment("2024-05-01"), read_moment("1714557600")[0].isoformat(), read_moment(1714557600000)[1]
     ((datetime.datetime(2024, 5, 1, 0, 0), None), '2024-05-01T10:00:00+00:00', 'milliseconds')

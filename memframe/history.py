@@ -27,12 +27,14 @@ class Differences(Changes, frozen=True, kw_only=True, eq=False):
     ----------
     added, changed, gone : tuple of str
         Ids of the memories that differ.
-    before, after : DataFrame
-        Those that were changed or are gone, in the earlier state; and those that were added or changed, in the later.
+    before : DataFrame
+        The changed and gone memories, as in the earlier state.
+    after : DataFrame
+        The added and changed memories, as in the later state.
     changes : DataFrame
         One row per memory that differs, in the columns of `Plan.changes`: ``action`` ("create", "patch" or "delete"),
-        ``id``, ``fields``, and of these ``before`` and ``after``. Secrets are masked, as in a plan. Where no field that
-        people write differs, those that the service set are shown.
+        ``id``, ``fields``, and their values ``before`` and ``after``. Secrets are masked, as in a plan. If a memory
+        differs only in fields that the service sets, these are shown.
     """
 
     before: pd.DataFrame
@@ -50,7 +52,7 @@ def diff_archives(
     path : str or Path
         The folder of an archive.
     since, until : str, datetime or date
-        Moments, as in `load_archive`; the later one is by default the present.
+        Moments, as in `load_archive`; ``until`` is by default the present.
     key : str, Secret, Credentials, Access, or dict of int to key, optional
         The key to a sealed archive.
 
@@ -124,13 +126,13 @@ def compare_states(earlier: pd.DataFrame, later: pd.DataFrame) -> list[Change]:
         names = [name for name in FIELDS if not same_value(name, before[name], row[name])]
         names = names or [name for name in row if name not in FIELDS and before[name] != row[name]]
         if names:
-            sides = ({name: side[name] for name in names} for side in (before, row))
-            changes.append(Change(action="patch", id=memory_id, before=next(sides), after=next(sides)))
+            was, becomes = ({name: side[name] for name in names} for side in (before, row))
+            changes.append(Change(action="patch", id=memory_id, before=was, after=becomes))
     return hide_secrets(changes)
 
 
 def _iter_rows(frame: pd.DataFrame) -> Iterator[tuple[str, dict[str, Value]]]:
-    """Yield the ids of a frame, and their rows with None for what is missing and times as text."""
+    """Yield the ids of a frame with their rows, in which missing values are None and times are text."""
     plain = frame.astype(object).where(frame.notna(), None)
     for name in frame.columns:
         if isinstance(frame[name].dtype, pd.DatetimeTZDtype):
@@ -163,7 +165,7 @@ def frame_of_changes(changes: Sequence[Change]) -> pd.DataFrame:
 def trace_memory(
     path: str | PathLike[str], memory_id: str, *, key: Key | None = None
 ) -> Iterator[tuple[datetime, Change | str]]:
-    """Yield the changes of one memory, each with the moment of its snapshot; for a damaged one, the reason instead."""
+    """Yield the changes of one memory with the moments of their snapshots; for a damaged snapshot, yield the reason."""
     target = expand_path(path)
     snapshots = find_snapshots(target)
     if not snapshots:

@@ -1,8 +1,8 @@
 """Local encryption of journals and saved plans, with a data key of this user on this machine.
 
-Journals and saved plans outlive the process that wrote them, and hold what people said. Their key is not
-the memories' own, which the service can rotate and the user revoke: it is in the keyring of the operating
-system, or, if that is not secure, in a file of mode 0600 in the user's state folder.
+Journals and saved plans outlive the process that wrote them, and hold what people said. They are not sealed with the
+key of the memories, which the service can rotate and the user can revoke, but with a data key. It is in the keyring of
+the operating system, or, if that is not secure, in a file of mode 0600 in the user's state folder.
 
 Sealed data names its key. A `LocalCipher` holds every data key that it finds, and seals with the keyring's.
 """
@@ -52,7 +52,7 @@ class DataKey:
         self.id = hashlib.sha256(b"memframe data key" + key).digest()[:_ID_BYTES]
         self.cipher = AESGCM(key)
         self.digest_key = hmac.digest(key, b"memframe digests of texts", "sha256")
-        """Key for digests of texts that nobody can guess who does not have this key."""
+        """Key for digests of texts, so that nobody without it can guess a text by its digest."""
 
     def __repr__(self) -> str:
         return f"<DataKey {self.id.hex()}>"
@@ -62,7 +62,8 @@ class DataKey:
 class LocalCipher:
     """Encrypt what memframe keeps on disk, and decrypt it. Made by `open_local_cipher`.
 
-    Seals with the first key, and opens with the key that the sealed bytes name. ``searched`` says where they came from.
+    Seals with the first key, and opens with the key that the sealed bytes name. ``searched`` names the places in which
+    the keys were looked for.
 
     >>> cipher = LocalCipher((DataKey(Secret("0f1e" * 16)),))
     >>> sealed = cipher.seal(b"likes tea", associated_data="run 1, row 4")
@@ -74,7 +75,7 @@ class LocalCipher:
     searched: str = field(default="the keyring and the state folder", repr=False)
 
     def seal(self, data: bytes, *, associated_data: str, extra_associated_data: bytes = b"") -> bytes:
-        """Encrypt bytes, bound to the text ``associated_data`` and the bytes ``beside`` them."""
+        """Encrypt bytes, bound to the text ``associated_data`` and the bytes ``extra_associated_data``."""
         key = self.keys[0]
         head, nonce = SEALED_MAGIC + key.id, os.urandom(_NONCE_BYTES)
         return (
@@ -89,7 +90,7 @@ class LocalCipher:
         Raises
         ------
         JournalError
-            They were changed, or moved from another place, or their key is not in this cipher.
+            The bytes were changed or belong to something else, or their key is not in this cipher.
         """
         head, nonce = sealed[:_HEAD_BYTES], sealed[_HEAD_BYTES : _HEAD_BYTES + _NONCE_BYTES]
         if not head.startswith(SEALED_MAGIC):
@@ -121,12 +122,13 @@ def open_local_cipher(
 ) -> LocalCipher:
     """Return the cipher of this user on this machine; make its key if there is none yet.
 
-    ``folder`` has the key file, by default the user's state folder; without ``open_keyring`` it alone is looked into.
+    ``folder`` has the key file; it is the user's state folder by default. If ``open_keyring`` is None, only ``folder``
+    is searched.
 
     Raises
     ------
     JournalError
-        A key cannot be read or kept.
+        A key cannot be read or stored.
     """
     folder = state_folder() if folder is None else folder
     found = _search(folder, open_keyring)
@@ -148,7 +150,7 @@ def state_folder() -> Path:
 
 
 def _search(folder: Path, open_keyring: Callable[[], KeyringBackend] | None) -> LocalCipher:
-    """Find the data keys, the keyring's first; perhaps none."""
+    """Find the data keys, that of the keyring first; there may be none."""
     path = folder / KEY_FILE
     stored, fault = read_keyring(open_keyring, KEYRING_ENTRY) if open_keyring else (None, "")
     keys = []
@@ -179,10 +181,10 @@ def _read(path: Path) -> Secret | None:
 
 
 def _create(folder: Path, open_keyring: Callable[[], KeyringBackend] | None) -> None:
-    """Make a key, and keep it in the keyring where that gives it back: some accept and forget."""
+    """Make a key, and store it in the keyring, or in the file if the keyring does not return it: some forget."""
     key = Secret(secrets.token_hex(_KEY_BYTES))
     if open_keyring is not None:
-        with suppress(Exception):  # it keeps nothing closed, or did not open: the file does as well
+        with suppress(Exception):  # a keyring that is insecure, or did not open: use the file
             open_secure_keyring(open_keyring).set_password(KEYRING_SERVICE, KEYRING_ENTRY, key.reveal())
             if read_keyring(open_keyring, KEYRING_ENTRY)[0] == key:
                 return

@@ -1,7 +1,7 @@
 """List pages of memories as records and columns: each memory once, content decrypted, problems counted.
 
-The cursor of the next page is only known from this one, so pages cannot be fetched in parallel. It stands at the end
-of the JSON and is found without decoding the page: the next page is requested before this one is decoded.
+Each page names the cursor of the next one, so pages cannot be fetched in parallel. The cursor is at the end of the JSON
+and is found without decoding it, so that the next page is requested before this one is decoded.
 """
 
 from __future__ import annotations
@@ -41,9 +41,10 @@ _FIELDS = tuple(name for name in MEMORY_KINDS if name != "content_error")
 
 
 class MemoryPages:
-    """The memories of one user, page by page, and the counts of what came so far, as in ``frame.attrs``.
+    """The memories of one user, page by page, with the counts so far, as in ``frame.attrs``.
 
-    ``on_undecryptable`` is to mark content that cannot be opened in ``content_error``, or to end the listing ("raise").
+    If content cannot be opened, ``on_undecryptable="mark"`` gives the reason in ``content_error``, and "raise" ends the
+    listing.
     """
 
     def __init__(self, access: Access, on_undecryptable: OnUndecryptable = "mark") -> None:
@@ -72,16 +73,18 @@ class MemoryPages:
         self, query: Mapping[str, str], *, limit: int | None = None, page_size: PageSize = "auto"
     ) -> Generator[tuple[list[MemoryBlob], bool]]:
         """Yield the new records of each page, and whether they may hold lone surrogates."""
-        left = sys.maxsize if limit is None else check_count("limit", limit, 0, ", or None for all memories")
+        n_left = (
+            sys.maxsize if limit is None else check_count("limit", limit, 0, ", or None for all memories")
+        )
         request = partial(self._access.client.request_page, query)
         n_empty = 0
         is_whole = False
         with closing(iter_pages(request, page_size=page_size, limit=limit)) as bodies:
-            while left and (body := next(bodies, None)) is not None:
+            while n_left and (body := next(bodies, None)) is not None:
                 page = decode(body, MemoryPage, what=LIST_MEMORIES)
                 fresh = self._take_new(page.memory_blobs)
-                records = fresh[:left]
-                left -= len(records)
+                records = fresh[:n_left]
+                n_left -= len(records)
                 is_whole = not page.next_cursor and len(records) == len(fresh)
                 n_empty = 0 if records else n_empty + 1
                 if n_empty > MAX_EMPTY_PAGES:
@@ -98,12 +101,12 @@ class MemoryPages:
         self.complete = is_whole
 
     def _take_new(self, records: list[MemoryBlob]) -> list[MemoryBlob]:
-        """Return the memories of a page that no page before had; refuse those of another user."""
+        """Return the memories of a page that no earlier page had; refuse memories of another user."""
         own_id = self._access.user_id
         if not all(same_id(owner, own_id) for owner in set(map(_OWNER_OF, records))):
             raise ProtocolError(
                 f"{LIST_MEMORIES}: the service sent memories of another user than {own_id}; "
-                "nothing of it was kept. Tell the operator of the service"
+                "nothing was kept. Tell the operator of the service"
             )
         n_before = len(self._ids)
         ids = list(map(_ID_OF, records))
@@ -122,12 +125,12 @@ class MemoryPages:
     def open(
         self, records: Sequence[MemoryBlob], may_hold_surrogates: bool = True
     ) -> dict[str, Sequence[Any]]:
-        """Open the content of records and return their columns; ``stored`` is the content as the service has it."""
+        """Open the content of records and return their columns; ``stored`` is the content as the service stores it."""
         columns: dict[str, Sequence[Any]] = columns_of(records, _FIELDS)
         stored = columns["content"]
         opened = self._access.envelope.open_many(stored)
         if opened.errors and self._raises:
-            # one error for all, as a wrong key affects them alike
+            # one error for all, because a wrong key affects all of them
             first, reason = next(iter(opened.errors.items()))
             raise SealError(
                 f"{len(opened.errors):,} of {number_of(len(records), 'memory', 'memories')} of a page cannot be "
@@ -150,11 +153,11 @@ _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 # -- the chain of pages
 
 _REFUSALS_OF_SIZE = {400, 413, 422}
-"""Statuses that may refuse the size of the first page; of a later page only 413 does."""
+"""Statuses that may mean that the first page is too large; for a later page only 413 does."""
 
 
 RequestPage = Callable[[int, str | None], AbstractContextManager[Callable[[], SecretBytes]]]
-"""(page size, cursor) -> what waits for the JSON of that page; leaving the context gives an unread page up."""
+"""(page size, cursor) -> a context with a function that waits for the JSON of the page; an unread page is dropped."""
 
 
 def iter_pages(
@@ -162,9 +165,9 @@ def iter_pages(
 ) -> Generator[SecretBytes]:
     """Yield the JSON of every page of a listing, in order.
 
-    A ``page_size`` of "auto" asks for 1,000 memories, and for less if the service refuses that, or if a later page is
-    too large for the service (413) or for one response. Where the service clamps, pages are simply smaller. With a
-    ``limit`` pages are no larger, and none is requested ahead that may not be needed.
+    A ``page_size`` of "auto" asks for 1,000 memories, and for fewer if the service refuses that, or if a later page is
+    too large for the service (413) or for one response. A service that clamps the size gives smaller pages. ``limit``
+    bounds the size of pages, too, and no page is requested ahead that may not be needed.
     """
     size = PAGE_SIZES[0] if page_size == "auto" else check_count("page_size", page_size, 1, ", or 'auto'")
     size = size if limit is None else min(size, limit)
@@ -185,7 +188,7 @@ def iter_pages(
         with request(size, cursor) as read:
             if is_needed:
                 yield body
-            body = _NONE  # so that the next one is read into the memory of this one
+            body = _NONE  # free this page, so that the next one is read into its memory
             try:
                 body = read()
                 continue
@@ -198,7 +201,7 @@ def iter_pages(
 def _read_page(
     request: RequestPage, size: int, cursor: str | None, may_shrink: bool
 ) -> tuple[SecretBytes, int]:
-    """Read a page in the largest size that is not refused, and return that size."""
+    """Read a page, smaller if its size is refused; return it with its size."""
     while True:
         try:
             with request(size, cursor) as read:
@@ -210,7 +213,7 @@ def _read_page(
 def _shrink(
     size: int, refused: ServiceError | AnswerTooLargeError, may_shrink: bool, statuses: Container[int | None]
 ) -> int:
-    """Return the next smaller page size; raise the refusal if it is not about size, or there is none."""
+    """Return the next smaller page size; raise the refusal if it is not about the size, or no size is smaller."""
     smaller = None
     if isinstance(refused, AnswerTooLargeError):
         smaller = _smaller(size, None, "")
@@ -226,7 +229,7 @@ def _smaller(size: int, status: int | None, reason: str) -> int | None:
 
     >>> _smaller(1000, 400, "limit must be between 1 and 200"), _smaller(500, 422, "too many"), _smaller(10, 400, "no")
     (200, 250, 5)
-    >>> _smaller(1000, 400, "at most 5"), _smaller(10, 400, "at most 3")  # below 10, the default, nothing is skipped
+    >>> _smaller(1000, 400, "at most 5"), _smaller(10, 400, "at most 3")  # a number below 10 counts from size 10 down
     (500, 3)
     """
     least = DEFAULT_LIMIT if size > DEFAULT_LIMIT else 1
@@ -245,7 +248,7 @@ _CURSOR_AT_END = re.compile(rb'[,{]\s*"next_cursor"\s*:\s*(null|"(?:[^"\\]|\\.)*
 
 
 def cursor_of(body: SecretBytes) -> str | None:
-    """Read the next cursor of a page, without decoding its memories if it stands last; empty is none.
+    """Read the cursor of the next page, without decoding the memories if it stands last; None if empty or missing.
 
     >>> cursor_of(SecretBytes(b'{"memoryBlobs": [], "next_cursor": "c2"}'))
     'c2'
@@ -258,7 +261,7 @@ def cursor_of(body: SecretBytes) -> str | None:
 
 
 def check_count(name: str, value: object, least: int, otherwise: str = "") -> int:
-    """Return a whole number, of Python or NumPy, that is large enough; booleans are refused.
+    """Return a whole number, of Python or NumPy, that is at least ``least``; refuse others, and booleans.
 
     >>> check_count("workers", True, 1)
     Traceback (most recent call last):

@@ -1,11 +1,11 @@
 """Load memories and tags from the service into decrypted frames; the only module that does.
 
-A load is whole or it is an error: an interrupted chain of pages never gives a silently short frame. One
+A load is complete or raises an error: an interrupted chain of pages never gives a silently short frame. A
 damaged row never ends a load: it is kept, without its content, and ``content_error`` says why.
 
 ``frame.attrs["memframe"]`` holds counts: ``n_rows``, ``n_undecryptable``, ``n_plain`` (stored
-unsealed), ``n_repeated`` (ids that came twice and were dropped), ``complete`` (False after ``limit``) and
-``base_url`` (the service, which has neither user nor query in it).
+unsealed), ``n_repeated`` (rows dropped because their id came before), ``complete`` (False after ``limit``) and
+``base_url`` (the address of the service, without user or query).
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def load_memories(
     query = memory_query(access.user_id, tags=tags, search=search, min_importance=min_importance)
     builder = FrameBuilder(MEMORY_KINDS)
     with Progress(progress, text="memories") as bar, gc_paused():
-        # As a loop variable a page would stay alive while the next is decoded, which takes longer.
+        # `map`, because a loop variable would keep a page alive while the next one is decoded, which takes longer
         for n_rows in map(builder.add, pages.columns(query, limit=limit, page_size=page_size)):
             bar.step(n_rows)
     frame = builder.frame(pages.report())
@@ -144,7 +144,7 @@ def _iter_chunks(
     with Progress(progress, text="memories") as bar:
         for columns in pages.columns(query, limit=limit, page_size=page_size):
             n_rows = len(columns["id"])
-            first = chunk_rows - builder.n_rows or chunk_rows  # fills the chunk that was begun
+            first = chunk_rows - builder.n_rows or chunk_rows  # completes the chunk that was begun
             for begin, end in pairwise([0, *range(first, n_rows, chunk_rows), n_rows]):
                 if builder.n_rows == chunk_rows:
                     yield builder.frame(pages.report())

@@ -1,8 +1,8 @@
 """OAuth 2.0 authorization: address, PKCE, pasted or loopback callback (RFC 8252, section 7.3), code exchange.
 
 An attempt is one call of `OAuthFlow.authorization_url`: it makes a fresh ``state`` and a fresh PKCE verifier. Only the
-newest attempt can be finished, once. To finish by hand, paste the whole redirected address, as its state proves that
-it belongs to this attempt; a bare code is accepted too and is protected by PKCE alone.
+newest attempt can be finished, once. To finish by hand, paste the whole redirected address, because its state proves
+that it belongs to this attempt; a bare code is accepted too, and is protected by PKCE alone.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Attempt(NamedTuple):
 
 
 _CODE = re.compile(r"[\x21-\x7e]{1,4096}")
-"""A code as servers issue it: RFC 6749 allows spaces, too, but then a sentence could be one."""
+"""Pattern of a code. RFC 6749 allows spaces, too, but then a pasted sentence could pass for a code."""
 
 _ADDRESS = re.compile(r"://|^[?/]|\b(code|state|error)=")
 
@@ -63,12 +63,12 @@ def origin_of(url: str) -> Origin:
 
 
 def code_in(pasted: Secret, attempt: Attempt | None) -> Secret:
-    """Read the code of a redirected address and check that it belongs to the attempt; a bare code is returned as it is.
+    """Read the code of a redirected address and check that it belongs to the attempt; return a bare code unchanged.
 
     Raises
     ------
     OAuthError
-        The user denied, or the address is no answer to this attempt.
+        The user denied access, or the address does not belong to this attempt.
     """
     if not pasted.reveal().strip():
         raise OAuthError("nothing was pasted: paste the redirected address, or its code", code="code_missing")
@@ -77,8 +77,8 @@ def code_in(pasted: Secret, attempt: Attempt | None) -> Secret:
     codes, fields = _parse(pasted)
     if not (codes or fields.keys() & {"state", "error", "response_type"}):
         raise OAuthError(
-            "the pasted address is that of another page, without a code in it: copy the address of the page that you "
-            "were sent to after you allowed access",
+            "the pasted address is of another page and has no code in it: copy the address of the page that you were "
+            "sent to after you allowed access",
             code="code_missing",
         )
     if "response_type" in fields and not codes and "error" not in fields:
@@ -114,7 +114,7 @@ def code_in(pasted: Secret, attempt: Attempt | None) -> Secret:
 
 
 def _check_code(pasted: Secret) -> Secret:
-    """Return a bare code; refuse a text that no server has issued."""
+    """Return a bare code; refuse a text that cannot be one."""
     if not _CODE.fullmatch(pasted.reveal()):
         raise OAuthError(
             "what was pasted is neither an address nor a code: copy the address of the page that you were sent to "
@@ -125,8 +125,8 @@ def _check_code(pasted: Secret) -> Secret:
 
 
 def _parse(pasted: Secret) -> tuple[list[Secret], dict[str, list[str]]]:
-    """Split a redirected address into codes and other fields; nothing is raised where the code is in the open."""
-    # mails and terminals quote and wrap it
+    """Split a redirected address into codes and other fields; never raise, as the code is in the open here."""
+    # mail programs and terminals quote and wrap an address
     text = re.sub(r"\s*[\r\n]\s*", "", pasted.reveal().strip()).strip("\"'<>")
     _, mark, query = text.partition("?")
     fields = parse_qs((query if mark else text).partition("#")[0])
@@ -142,14 +142,14 @@ def _is_of(issuer: str, known: frozenset[Origin]) -> bool:
 
 _REFUSALS = {
     "access_denied": "the user did not allow access. Nothing was shared. To try again, open the link again",
-    "invalid_grant": "this code was already used, has expired or was issued for another address, or it is something "
-    "else; open the link again",
+    "invalid_grant": "this code was already used, has expired, was issued for another address, or is not a code; open "
+    "the link again",
     "temporarily_unavailable": "the OAuth server is busy; open the link again in a minute",
 }
 
 
 def _refusal_of(response: Response, *, what: str, printable: Callable[[str], str]) -> MemframeError:
-    """Make the error of a 4xx response of the token endpoint (RFC 6749, section 5.2)."""
+    """Make the error for a 4xx response of the token endpoint (RFC 6749, section 5.2)."""
     texts = read_error_texts(response.body.reveal())
     error = texts.get("error")
     if response.status == 401 or error in {"invalid_client", "unauthorized_client"}:
@@ -205,14 +205,14 @@ SIGNS_OF_ELSEWHERE = (
 """Environment variables of machines on which no browser runs."""
 
 POLL_S = 0.2
-"""Seconds after which a listener notices that its answer is no longer wanted."""
+"""Seconds between two checks whether a listener's answer is still wanted."""
 
 
 class RedirectListener(HTTPServer):
     """HTTP server that accepts the first GET of one path with one state; everything else is 404.
 
-    Without a port in the address it takes a free one, which RFC 8252 lets the server accept. A request without the
-    state, such as that of a page that guesses the path, can neither answer nor spoil the attempt.
+    If the address has no port it takes a free one, which OAuth servers must accept (RFC 8252, section 7.3). A request
+    without the state, for instance from a page that guesses the path, neither answers nor ends the attempt.
     """
 
     def __init__(self, redirect_uri: str, timeout_s: float) -> None:
@@ -238,12 +238,12 @@ class RedirectListener(HTTPServer):
         return self.answered is None and parts.path == self._path and is_ours
 
     def wait(self, state: str, *, is_wanted: Callable[[], bool] = lambda: True) -> str:
-        """Serve until the callback of an attempt came, and return its redirected address.
+        """Serve until the callback of an attempt arrives, and return its redirected address.
 
         Raises
         ------
         OAuthError
-            No callback came in time, or `is_wanted`, which is called now and then, returns False.
+            No callback arrived in time, or ``is_wanted``, which is called every `POLL_S`, returned False.
         """
         self._state = state
         while self.answered is None:
@@ -262,7 +262,7 @@ class RedirectListener(HTTPServer):
 
 
 CALLBACK_TIMEOUT_S = 5.0
-"""Time for the whole request of one client: while it is read, the browser of the person waits."""
+"""Longest time to read the request of one client, because the person's browser waits meanwhile."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -324,7 +324,7 @@ class OAuthFlow:
     Parameters
     ----------
     client_id : str, optional
-        By default from ``MEMFRAME_CLIENT_ID``, the keyring or the config file; the same applies to the others.
+        Read by default from ``MEMFRAME_CLIENT_ID``, the keyring or the config file, as are the other settings.
     client_secret : str or Secret, optional
     auth_url : str, optional
         Address of the OAuth server: codes are exchanged at ``{auth_url}/oauth/token``.
@@ -337,7 +337,7 @@ class OAuthFlow:
     ca_bundle : str or Path, optional
         As in `connect`.
     transport : Transport, optional
-        How requests travel, otherwise.
+        Sends the requests; a new one with ``ca_bundle`` by default.
 
     Examples
     --------
@@ -442,7 +442,7 @@ class OAuthFlow:
         self._transport.mask(code, attempt and attempt.verifier)
         url = self.auth_url + wire.OAUTH_TOKEN
         response = self._transport.send("POST", url, data=_encode_form(form), headers=FORM_BODY)
-        self._attempt = None  # used up, whatever the answer: a code works once
+        self._attempt = None  # used up, whatever the response, because a code works once
         what = f"POST {wire.OAUTH_TOKEN}"
         if 400 <= response.status < 500:
             raise _refusal_of(response, what=what, printable=self._transport.printable)

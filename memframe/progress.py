@@ -1,9 +1,9 @@
 """One progress display for notebook, terminal and script.
 
-In a terminal it is a bar on standard error that is gone when the work is done. In a notebook it is one
-bar with a line of text, redrawn in place, which ends as a plain statement of what was done: no widget
-that a saved notebook could not show again, no bar stuck at 0 %, no elapsed time that differs with every run.
-Elsewhere (scripts, logs, tests) there is nothing, unless it is asked for.
+In a terminal it is a bar on standard error that disappears when the work is done. In a notebook it is one bar with a
+line of text, redrawn in place, which ends as plain text: no widget that a saved notebook could not show again, no bar
+stuck at 0 %, no elapsed time that differs with every run. Elsewhere (scripts, logs, tests) it shows nothing, unless
+asked to.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ProgressOption = Literal["auto"] | bool | ProgressCallback
 """Values of the argument ``progress``."""
 
 MIN_INTERVAL_S = 0.1
-"""Displays are not redrawn more often: each costs more than a row does."""
+"""Least time between two redraws, because one takes longer than loading a row."""
 
 
 _is_hidden = ContextVar("memframe progress is hidden", default=False)
@@ -35,7 +35,7 @@ _is_hidden = ContextVar("memframe progress is hidden", default=False)
 
 @contextmanager
 def hide_progress() -> Iterator[None]:
-    """Let "auto" show nothing within the block."""
+    """Make "auto" show nothing within the block."""
     token = _is_hidden.set(True)
     try:
         yield
@@ -53,11 +53,11 @@ class Progress:
         nowhere. A callable is called as ``progress(done, total, text)`` at the start, at most ten times
         a second, and at the end; never by two threads at once.
     total : int, optional
-        Steps of the whole; can be set later, or never if the number of pages is unknown.
+        Number of all steps; can be set later, or never if it is unknown.
     text : str
         Name of the work, such as "Loading memories".
     clock : callable
-        Seconds that only grow.
+        A monotonic clock, in seconds.
 
     Examples
     --------
@@ -116,13 +116,13 @@ class Progress:
 
 
 class _Nothing:
-    """Show nothing; the displays below show something."""
+    """A display that shows nothing; the others are based on it."""
 
     def show(self, done: int, total: int | None, text: str) -> None:
         """Draw the state."""
 
     def end(self, failed: bool) -> None:
-        """Leave the last state, or nothing."""
+        """End the display; the last state may stay visible."""
 
 
 class _Callback(_Nothing):
@@ -139,7 +139,7 @@ class _Bar(_Nothing):
     def __init__(self, total: int | None, text: str) -> None:
         from tqdm import tqdm  # noqa: PLC0415 - imported only where a bar is drawn
 
-        # miniters=1: each refresh is ours, so tqdm need not guess when to draw.
+        # miniters=1: this class decides when to draw, so tqdm need not guess.
         self._bar = tqdm(
             desc=text, total=total, file=sys.stderr, leave=False, miniters=1, unit="", dynamic_ncols=True
         )
@@ -190,6 +190,6 @@ def _open_display(progress: ProgressOption, total: int | None, text: str) -> _No
     ipython = sys.modules.get("IPython")  # without importing it
     if hasattr(ipython.get_ipython() if ipython else None, "kernel"):
         return _Line()
-    if not sys.stderr:  # closed by the shell, or of a Windows program without a console
+    if not sys.stderr:  # closed by the shell, or missing in a Windows program without a console
         return _Nothing()
     return _Bar(total, text) if progress is True or sys.stderr.isatty() else _Nothing()

@@ -1,8 +1,8 @@
 """Plans made from an archive: restore what is missing at the service, and write nothing twice.
 
-A row of the user's own archive is known by its id. A row whose id is not there is looked for by what it says, among
-the memories that are no other row's: it may have come back before under a new id, or be of another account, whose ids
-mean nothing here. So restoring once more writes nothing.
+A row of the user's own archive is matched by its id. A row whose id the service does not have is matched by its fields
+with the memories that no row has by id: it may have been restored before under a new id, or come from another account,
+whose ids mean nothing here. So restoring a second time writes nothing.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from memframe.plan.edited_frame import EditedFrame, RowErrors
 from memframe.undo import format_date, without_repeats
 
 Archive = str | PathLike[str] | pd.DataFrame
-"""A path of what `export_memories` wrote, or a frame of memories."""
+"""Path of an archive that `export_memories` wrote, or a frame of memories."""
 
 
 def plan_restore(
@@ -62,7 +62,7 @@ def plan_restore(
         which can be reviewed but not applied; by taking the archive's version; or, by default, by keeping the
         service's.
     as_of : str, datetime or date, optional
-        Restore a state of the past, of an archive that keeps them, as in `load_archive`.
+        Restore a past state of an archive that keeps them, as in `load_archive`.
 
     Returns
     -------
@@ -99,16 +99,16 @@ def plan_restore(
     changes = without_repeats(access, asked)
     differing = [_reconcile(archived, memory, on_conflict) for archived, memory in found.differing]
     refuse_conflicts(filter(None, differing), on_conflict)
-    n_left = {
+    n_unchanged = {
         "as archived": found.n_same,
         "with another id": found.n_renamed + len(asked) - len(changes),
         "different from the archive": differing.count(None),
         "not in the archive": found.n_others,
     }
-    left = [f"{number_of(n, 'memory', 'memories')} {what}" for what, n in n_left.items() if n]
+    unchanged = [f"{number_of(n, 'memory', 'memories')} {what}" for what, n in n_unchanged.items() if n]
     notes = [
         *_iter_notes(access, changes, frame.unknown),
-        *([f"Not changed: {', '.join(left)}."] if left else []),
+        *([f"Not changed: {', '.join(unchanged)}."] if unchanged else []),
     ]
     changes += filter(None, differing)
     return plan_of(access, hide_secrets(changes), notes=notes, created_at=now)
@@ -118,15 +118,15 @@ class ArchivedMemory(Struct, frozen=True, kw_only=True):
     """One row of an archive."""
 
     row: Label
-    """Its label."""
+    """Label of the row."""
     id: str | None
-    """None if the row has none, or is of another account."""
+    """Id of the memory; None if the row has none, or comes from another account."""
     cells: dict[str, Cell]
-    """Its fields, without content that could not be opened when it was archived."""
+    """Fields of the memory, without content that could not be opened when it was archived."""
     created_at: np.datetime64
     updated_at: np.datetime64
     tag_ids: frozenset[str] | None = None
-    """None if the archive has no such column."""
+    """Ids of its tags; None if the archive has no such column."""
     error: str | None = None
     """Reason why there is no content."""
 
@@ -136,11 +136,11 @@ class ArchivedMemory(Struct, frozen=True, kw_only=True):
         return not np.isnat(self.updated_at)
 
     def find_differences(self, memory: CurrentMemory) -> tuple[str, ...]:
-        """Find the fields that the service holds otherwise."""
+        """Find the fields whose values differ at the service."""
         return tuple(name for name, cell in self.cells.items() if not is_held(name, cell, memory.value(name)))
 
     def values(self, names: Iterable[str]) -> tuple[dict[str, Value], list[str]]:
-        """Return the values to send, and why some cannot be sent."""
+        """Return the values to send, and the reasons why others cannot be sent."""
         cells = {name: normalize_field(name, self.cells[name].value) for name in names}
         values = in_order({name: cell.value for name, cell in cells.items() if not cell.error})
         return values, [cell.error for cell in cells.values() if cell.error]
@@ -157,27 +157,23 @@ def _read(access: Access, archive: Archive, key: Key | None, as_of: str | date |
             )
         return EditedFrame(archive)
     loaded = load_archive(archive, key=access if key is None and is_sealed(archive) else key, as_of=as_of)
-    return EditedFrame(
-        loaded.drop(columns=missing_columns(archive))
-    )  # they say nothing: null would clear a field
+    # a column that the archive lacks says nothing: its nulls would clear fields
+    return EditedFrame(loaded.drop(columns=missing_columns(archive)))
 
 
 def _memories_of(access: Access, frame: EditedFrame) -> list[ArchivedMemory]:
-    """Return the rows of an archive.
-
-    Raises `PlanError` if it has an id twice, or cells of another type.
-    """
+    """Return the rows of an archive; raise `PlanError` if it has an id twice, or cells of a wrong type."""
     rows, errors = np.arange(len(frame.ids)), RowErrors()
     is_own = frame.find_own(access)
     frame.check_ids(errors, is_checked=is_own)
     read_only = [name for name in frame.read_only if name != "created_at"]
     cells = {name: frame.cells(name, rows) for name in (*frame.fields, *read_only)}
-    unknown = np.full(len(rows), np.datetime64("NaT", "ns"))
+    no_times = np.full(len(rows), np.datetime64("NaT", "ns"))
     times = ("created_at", "updated_at")
     created_at, updated_at = (
-        column_times(frame.column(name, rows)) if name in frame else unknown for name in times
+        column_times(frame.column(name, rows)) if name in frame else no_times for name in times
     )
-    found = []
+    memories = []
     for row in rows.tolist():
         of_row = {name: column[row] for name, column in cells.items()}
         tag_ids, error = of_row.pop("tag_ids", None), of_row.pop("content_error", Cell(None)).value
@@ -186,7 +182,7 @@ def _memories_of(access: Access, frame: EditedFrame) -> list[ArchivedMemory]:
         for cell in of_row.values():
             if cell.error:
                 errors.add(frame.label(row), cell.error)
-        found.append(
+        memories.append(
             ArchivedMemory(
                 row=frame.label(row),
                 id=frame.ids[row] if is_own[row] else None,
@@ -198,49 +194,49 @@ def _memories_of(access: Access, frame: EditedFrame) -> list[ArchivedMemory]:
             )
         )
     errors.raise_if_any("the archive")
-    return found
+    return memories
 
 
 class _ArchiveMatch(NamedTuple):
-    """An archive against what the service lists."""
+    """Rows of an archive, matched with the memories that the service lists."""
 
     gone: list[ArchivedMemory]
     differing: list[tuple[ArchivedMemory, CurrentMemory]]
     n_same: int
     n_renamed: int
-    """Rows that are there under other ids."""
+    """Rows that the service has under other ids."""
     n_others: int
-    """Memories that are no row's."""
+    """Memories that match no row."""
 
 
 def _match(access: Access, archived: Sequence[ArchivedMemory], fields: Sequence[str]) -> _ArchiveMatch:
-    """Match rows with memories: by id, then by all fields, and those of another account by content alone."""
-    left = {memory.id: memory for memory in archived if memory.id is not None}
+    """Match rows with memories: by id, then by all fields, and then, for rows of another account, by content."""
+    rows_by_id = {memory.id: memory for memory in archived if memory.id is not None}
     differing, n_same, free = [], 0, _FreeMemories(fields)
     for memory in iter_current(access):
-        row = left.pop(memory.id, None)
+        row = rows_by_id.pop(memory.id, None)
         if row is None:
             free.add(memory)
         elif row.find_differences(memory):
             differing.append((row, memory))
         else:
             n_same += 1
-    missing = [row for row in archived if row.id is None or row.id in left]
+    missing = [row for row in archived if row.id is None or row.id in rows_by_id]
     rest = [
         row
         for row in missing
         if not free.take({n: normalize_field(n, c.value).value for n, c in row.cells.items()})
     ]
-    n_renamed, found = len(missing) - len(rest), {}
+    n_renamed, match_of = len(missing) - len(rest), {}
     for place, row in enumerate(rest):
         content = {name: cell.value for name, cell in row.cells.items() if name == "content"}
         if row.id is None and (memory_id := free.take(content)):
-            found[place] = memory_id
-    current = read_current(access, found.values())
-    pairs = [(rest[place], current[memory_id]) for place, memory_id in found.items() if memory_id in current]
+            match_of[place] = memory_id
+    current = read_current(access, match_of.values())
+    pairs = [(rest[place], current[one]) for place, one in match_of.items() if one in current]
     unequal = [(row, memory) for row, memory in pairs if row.find_differences(memory)]
     return _ArchiveMatch(
-        gone=[row for place, row in enumerate(rest) if found.get(place) not in current],
+        gone=[row for place, row in enumerate(rest) if match_of.get(place) not in current],
         differing=differing + unequal,
         n_same=n_same,
         n_renamed=n_renamed + len(pairs) - len(unequal),
@@ -249,7 +245,7 @@ def _match(access: Access, archived: Sequence[ArchivedMemory], fields: Sequence[
 
 
 class _FreeMemories:
-    """Memories that no row has by its id, by what they say; each is taken once."""
+    """Memories that match no row by id, found by their fields; each is taken once."""
 
     def __init__(self, fields: Sequence[str]) -> None:
         self._fields = fields
@@ -265,7 +261,7 @@ class _FreeMemories:
                 self._ids_of[key].append(memory.id)
 
     def take(self, values: Mapping[str, Value]) -> str | None:
-        """Return the id of a memory that is equal in all fields, or that has the same content if that is all."""
+        """Take a memory that is equal in all fields, or in content if only that is given, and return its id."""
         free = self._ids_of[_digest(values)] if values.get("content") is not None else []
         found = next((memory_id for memory_id in free if memory_id not in self._taken), None)
         if found is not None:
@@ -274,7 +270,7 @@ class _FreeMemories:
 
 
 def _digest(values: Mapping[str, Value]) -> bytes:
-    """Compute a digest that is the same for values that `same_value` calls the same."""
+    """Compute a digest that is equal for values that are the same to `same_value`."""
     plain: dict[str, object] = dict(values)
     for name, value in values.items():
         if isinstance(value, tuple):
@@ -288,13 +284,13 @@ def _digest(values: Mapping[str, Value]) -> bytes:
 
 
 def _create(memory: ArchivedMemory) -> Change:
-    """Make the create of a memory that is gone, or an invalid change where there can be none."""
+    """Make the change that creates a missing memory; if it cannot be created, an invalid one with the reason."""
     given = [name for name, cell in memory.cells.items() if cell.value not in (None, ())]
     values, errors = memory.values(given)
     if memory.error is not None:
         errors.append(f"the archive has no content that opens: {memory.error}")
     elif "content" not in given:
-        errors.append("it has no content, without which a memory cannot be made")
+        errors.append("it has no content, which a memory needs")
     if errors:
         return Change(action="invalid", row=memory.row, id=memory.id, after=values, reason="; ".join(errors))
     what = "has no id of this account" if memory.id is None else f"brings back memory {memory.id}"
@@ -303,7 +299,7 @@ def _create(memory: ArchivedMemory) -> Change:
 
 
 def _reconcile(archived: ArchivedMemory, memory: CurrentMemory, on_conflict: OnConflict) -> Change | None:
-    """Make the change of a memory that is there and differs; None if the service's counts."""
+    """Make the change for a memory that differs from the archive; None if the service's version is kept."""
     if on_conflict == "theirs":
         return None
     names = archived.find_differences(memory)
@@ -329,7 +325,7 @@ def _reconcile(archived: ArchivedMemory, memory: CurrentMemory, on_conflict: OnC
 
 
 def hide_secrets(changes: Sequence[Change]) -> list[Change]:
-    """Hide in displays what an audit calls a secret, as an archive may hold what a cleanup has redacted since."""
+    """Hide from displays what an audit calls a secret, because an archive may hold what was redacted since."""
     sides = [(place, fields) for place, one in enumerate(changes) for fields in (one.before, one.after)]
     texts = {name: [fields.get(name) for _, fields in sides] for name in TEXT_FIELDS}
     frame = pd.DataFrame({"id": [str(number) for number in range(len(sides))], **texts}, dtype="str")
@@ -362,7 +358,7 @@ def _iter_notes(access: Access, changes: Iterable[Change], unknown: Sequence[str
 
 
 class ArchiveCheck(Struct, frozen=True, kw_only=True):
-    """An archive against what the service lists.
+    """Comparison of an archive with the memories that the service lists.
 
     Attributes
     ----------
@@ -371,11 +367,11 @@ class ArchiveCheck(Struct, frozen=True, kw_only=True):
     missing : tuple of str
         Ids that the service lists and the archive does not hold.
     differing : dict of str to tuple of str
-        Fields in which they differ, by id; ``content`` also where either cannot be opened.
+        Fields that differ, by id; ``content`` also if either content cannot be opened.
     gone : tuple of str
         Ids that only the archive holds: they can be restored.
     n_rewritten : int
-        Memories that are as archived, but were written since, as by an edit and its undo: only ``updated_at`` differs.
+        Memories that differ from the archive only in ``updated_at``, for instance after an edit and its undo.
     """
 
     n_listed: int
@@ -387,7 +383,7 @@ class ArchiveCheck(Struct, frozen=True, kw_only=True):
 
     @property
     def is_whole(self) -> bool:
-        """True if the archive holds all that the service lists, as it is."""
+        """True if the archive holds all memories that the service lists, unchanged."""
         return not (self.missing or self.differing)
 
     def __str__(self) -> str:
@@ -423,11 +419,11 @@ def check_archive(access: Access, archive: Archive, *, key: Key | None = None) -
     check_kind("access", access, Access)
     frame = _read(access, archive, key)
     memories = _memories_of(access, frame)
-    left = {memory.id: memory for memory in memories if memory.id is not None}
+    rows_by_id = {memory.id: memory for memory in memories if memory.id is not None}
     missing, differing, n_listed, n_rewritten = [], {}, 0, 0
     for memory in iter_current(access):
         n_listed += 1
-        archived = left.pop(memory.id, None)
+        archived = rows_by_id.pop(memory.id, None)
         if archived is None:
             missing.append(memory.id)
         elif (names := tuple(_find_unproven(archived, memory))) == ("updated_at",) and archived.is_dated:
@@ -439,13 +435,13 @@ def check_archive(access: Access, archive: Archive, *, key: Key | None = None) -
         n_archived=len(memories),
         missing=tuple(missing),
         differing=differing,
-        gone=tuple(left),
+        gone=tuple(rows_by_id),
         n_rewritten=n_rewritten,
     )
 
 
 def _find_unproven(archived: ArchivedMemory, memory: CurrentMemory) -> Iterator[str]:
-    """Find the columns of which it is not shown that the archive holds what the service lists."""
+    """Find the columns in which the archive is not proven to hold what the service lists."""
     unequal = archived.find_differences(memory)
     for name in FIELDS:
         is_closed = name == "content" and memory.error is not None

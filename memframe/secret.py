@@ -19,7 +19,7 @@ V = TypeVar("V", str, bytes)
 
 
 class _Hidden(Generic[V]):
-    """Value outside of any ``__dict__``, which only `reveal` shows."""
+    """A value that only `reveal` shows, kept outside of any ``__dict__``."""
 
     __slots__ = ("__value",)
 
@@ -38,7 +38,7 @@ class _Hidden(Generic[V]):
             return NotImplemented
         return hmac.compare_digest(_bytes_of(self.__value), _bytes_of(other.reveal()))
 
-    __hash__ = None  # type: ignore[assignment]  # a hash would be a fingerprint that prints
+    __hash__ = None  # type: ignore[assignment]  # a hash would be a fingerprint that can be printed
 
     def __copy__(self) -> Self:
         return self
@@ -103,8 +103,8 @@ class Secret(_Hidden[str]):
 class SecretBytes(_Hidden[bytes]):
     """Body of a request or a response, which only `reveal` shows.
 
-    Bodies carry keys and tokens, and a traceback with local variables would print them. No copy is made, as
-    a page of memories is large.
+    Bodies hold keys and tokens, which a traceback with local variables would print. No copy is made, because a page of
+    memories is large.
 
     Parameters
     ----------
@@ -137,10 +137,10 @@ P = ParamSpec("P")
 
 
 def hide_frames(do: Callable[P, T]) -> Callable[P, T]:
-    """Strip the traceback of foreign exceptions, Ctrl-C above all, of frames that hold secrets in the open.
+    """Remove frames that hold secrets in the open from the traceback of foreign exceptions, above all of Ctrl-C.
 
     A traceback with local variables (of rich, or of IPython after ``%xmode Verbose``) would print headers and bodies.
-    Our own errors pass as they are: they are raised where no variable holds a secret.
+    Errors of memframe keep their traceback, because they are raised where no variable holds a secret.
 
     Examples
     --------
@@ -163,9 +163,9 @@ def hide_frames(do: Callable[P, T]) -> Callable[P, T]:
             raise
         except BaseException as error:  # any of them would carry frames that hold secrets
             broken = error
-        if isinstance(broken, Exception):  # what the handler of a signal raises, or a fault of our own
+        if isinstance(broken, Exception):  # raised by a signal handler, or a bug of ours
             place = extract_tb(broken.__traceback__)[-1]
-            broken.add_note(f"It came at {Path(place.filename).name}:{place.lineno}.")
+            broken.add_note(f"It was raised at {Path(place.filename).name}:{place.lineno}.")
         broken.__cause__ = broken.__context__ = None
         raise broken.with_traceback(None)
 
@@ -173,9 +173,9 @@ def hide_frames(do: Callable[P, T]) -> Callable[P, T]:
 
 
 def as_secret_if_text(value: T) -> T | Secret:
-    """Turn text into a `Secret` and leave anything else, for arguments that are not checked yet.
+    """Turn text into a `Secret` and return anything else unchanged, for arguments that are not checked yet.
 
-    Bound to the argument's own name, it leaves no text in the open for a traceback to print.
+    Assign the result to the argument's own name, so that no variable holds the text for a traceback to print.
     """
     return Secret(value) if isinstance(value, str) else value
 
@@ -189,7 +189,7 @@ def secret_from_wire(kind: type, value: Any) -> Any:
     """Decode text as a `Secret` where a struct says so (msgspec ``dec_hook``)."""
     if kind is Secret:
         if not isinstance(value, str):
-            raise TypeError("Expected `str`")  # the decoder adds where
+            raise TypeError("Expected `str`")  # the decoder adds the place
         return Secret(value)
     raise NotImplementedError(f"no wire form for {kind.__name__}")
 

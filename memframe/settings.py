@@ -9,7 +9,7 @@ A setting is looked for in
 4. ``config.toml`` in the user's configuration folder, which holds no secrets. A file in the working
    directory is never read: it may have come with another person's project.
 
-The first source that has it decides, even if its value is refused: an empty variable is an error. Sources behind it
+The first source that has a setting decides, even if its value is refused: an empty variable is an error. Later sources
 are not opened, so that a script with everything in its environment never waits for a keyring to be unlocked.
 
 A stored secret belongs to the address that it was stored for: an ``api_key`` from the keyring is sent only to the
@@ -46,7 +46,7 @@ SECRETS: tuple[Name, ...] = ("api_key", "client_secret")
 
 @dataclass(frozen=True)
 class Sources:
-    """Sources of settings beside arguments; ``Sources()`` has none.
+    """Sources of settings other than arguments; ``Sources()`` has none.
 
     ``open_keyring`` is called only when a setting is looked for there; ``config`` is the file without secrets.
     """
@@ -58,7 +58,7 @@ class Sources:
 
 def open_system_keyring() -> KeyringBackend:
     """Return the keyring of the operating system."""
-    import keyring  # noqa: PLC0415 - costs 0.2 s and looks for backends; most calls need none
+    import keyring  # noqa: PLC0415 - searches for backends for 0.2 s, which most calls do not need
 
     return keyring.get_keyring()
 
@@ -79,12 +79,12 @@ class Found(NamedTuple):
 
 
 def open_secure_keyring(open_keyring: Callable[[], KeyringBackend]) -> KeyringBackend:
-    """Open the keyring to store in; refuse one that its own library does not recommend.
+    """Open the keyring for storing; refuse one that the keyring library does not recommend.
 
-    Below priority 1 are backends that fail, that forget, and that write plain files.
+    Backends with a priority below 1 fail, forget, or write plain files.
     """
     keyring = open_keyring()
-    first, *_ = getattr(keyring, "backends", None) or [keyring]  # a chain stores in its first link
+    first, *_ = getattr(keyring, "backends", None) or [keyring]  # a chain of backends stores in its first
     if first.priority < 1:
         raise ConfigError(
             "No OS keyring on this machine protects secrets: install one (on Linux GNOME Keyring or "
@@ -94,7 +94,7 @@ def open_secure_keyring(open_keyring: Callable[[], KeyringBackend]) -> KeyringBa
 
 
 def require_setting(name: Name, argument: str | Secret | None, sources: Sources) -> Found:
-    """Return the setting from the first source that has it; if none has, say where to put it."""
+    """Return the setting from the first source that has it; if none has it, the error says where to put it."""
     found = find_setting(name, argument, sources)
     if found is not None:
         return found
@@ -104,8 +104,8 @@ def require_setting(name: Name, argument: str | Secret | None, sources: Sources)
     others = ", ".join([f"set the variable {_variable_of(name)} in the environment", *first, f"or {last}."])
     if name in KEYRING_ENTRIES and sources.open_keyring:
         _, fault = read_keyring(sources.open_keyring, name)
-        if fault and fault != "NoKeyringError":  # not having one is no fault
-            others += f" The OS keyring did not open ({fault}): unlock it if it is there."
+        if fault and fault != "NoKeyringError":  # to have no keyring is not an error
+            others += f" The OS keyring did not open ({fault}): unlock it if it holds the setting."
     raise ConfigError(f"{name} is not set", hint=Hint(f"pass {name}=..., {others}", others))
 
 
@@ -126,11 +126,11 @@ def _variable_of(name: Name) -> str:
 
 
 def read_keyring(open_keyring: Callable[[], KeyringBackend], entry: str) -> tuple[Secret | None, str]:
-    """Read an entry of the keyring; where it did not open, return the name of the error as well."""
+    """Read an entry of the keyring; if the keyring did not open, return the name of the error as well."""
     try:
         text = open_keyring().get_password(KEYRING_SERVICE, entry)
     except Exception as fault:
-        # a backend raises whatever its platform does: missing or locked, it has nothing
+        # a backend raises any error of its platform; a missing or locked keyring counts as empty
         return None, type(fault).__name__
     return None if text is None else Secret(text), ""
 
@@ -151,7 +151,7 @@ def _from_file(name: Name, path: Path | None) -> Found | None:
         raise ConfigError(
             f"The file {path} cannot be read: {error.strerror}. Correct its permissions."
         ) from None
-    except ValueError:  # a decoding error quotes the bytes, which may be a secret in the wrong place
+    except ValueError:  # a decoding error quotes the bytes, which may be a misplaced secret
         raise ConfigError(
             f'The file {path} is not TOML: write lines such as base_url = "https://...".'
         ) from None
@@ -199,7 +199,7 @@ def find_client_settings(
     Parameters
     ----------
     base_url, api_key, auth_url : optional
-        Taken when given; otherwise looked for.
+        Values to use; those that are None are looked for.
     sources : Sources, optional
         Where to look; by default the environment, the keyring and the configuration file of the user.
         ``Sources()`` ignores all of them.
@@ -220,7 +220,7 @@ def find_client_settings(
     address = require_setting("base_url", base_url, sources)
     key = require_setting("api_key", api_key, sources)
     if not (address.stored or key.stored):
-        sources = replace(sources, open_keyring=None)  # not worth unlocking for an optional address alone
+        sources = replace(sources, open_keyring=None)  # do not unlock it for an optional address alone
     server = find_setting("auth_url", auth_url, sources)
     if key.stored:
         _refuse_elsewhere("api_key", "base_url", _check(address).reveal(), sources)
@@ -240,7 +240,7 @@ def find_oauth_settings(
     Parameters
     ----------
     client_id, client_secret, auth_url, redirect_uri : optional
-        Taken when given; otherwise looked for.
+        Values to use; those that are None are looked for.
     sources : Sources, optional
         As in `find_client_settings`.
 
@@ -263,7 +263,7 @@ def find_oauth_settings(
     redirect = find_setting("redirect_uri", redirect_uri, sources)
     if secret and secret.stored:
         if _read_entry("client_id", sources) != client:
-            secret = None  # it is another application's, and this one may well have none
+            secret = None  # it belongs to another application, and this one may have none
         else:
             _refuse_elsewhere("client_secret", "auth_url", server, sources)
     return OAuthSettings(
@@ -293,9 +293,9 @@ def store_settings(
     client_secret: str | Secret | None = None,
     open_keyring: Callable[[], KeyringBackend] = open_system_keyring,
 ) -> None:
-    """Store settings in the keyring of the operating system, replacing what was there.
+    """Store settings in the keyring of the operating system, replacing all earlier ones.
 
-    All of it is replaced, as it belongs together: an entry that is not given is removed.
+    An entry that is not given is removed, because the entries belong together.
 
     Raises
     ------
@@ -312,7 +312,7 @@ def store_settings(
 
 
 def remove_settings() -> list[Name]:
-    """Remove all of memframe's settings from the keyring of the operating system, and return the names of those.
+    """Remove all of memframe's settings from the keyring of the operating system, and return their names.
 
     Raises
     ------
@@ -325,9 +325,9 @@ def remove_settings() -> list[Name]:
 def _replace_entries(
     open_keyring: Callable[[], KeyringBackend], entries: Mapping[Name, Secret]
 ) -> list[Name]:
-    """Replace all entries, and return the names of those that were there.
+    """Replace all entries, and return the names of the earlier ones.
 
-    Secrets go first and come last: an interrupted update never pairs a secret with another address.
+    Secrets are removed first and stored last, so that an interrupted update never pairs one with another address.
     """
     order = sorted(KEYRING_ENTRIES, key=lambda name: name not in SECRETS)
     try:
@@ -340,7 +340,7 @@ def _replace_entries(
                 keyring.set_password(KEYRING_SERVICE, name, entries[name].reveal())
     except ConfigError:
         raise
-    except Exception as error:  # a backend raises whatever its platform does
+    except Exception as error:  # a backend raises any error of its platform
         raise ConfigError(
             f"The OS keyring did not {'store' if entries else 'remove'} the settings ({type(error).__name__}): unlock "
             "it and try again, or set MEMFRAME_API_KEY and MEMFRAME_BASE_URL in the environment instead."

@@ -1,15 +1,15 @@
 """The snapshots of an archive: their files, moments and counts, and which of them a retention keeps.
 
-A refresh that keeps what it replaces writes a file for each state of the archive into the folder `SNAPSHOTS` in it::
+`refresh_archive` with ``keep`` writes a file for each state of the archive into its folder `SNAPSHOTS`::
 
     part-00000.parquet
     _history/2026-11-23T020000.000000Z-6b1f0c2d9a7e4b35.snapshot
     _history/2026-11-24T020000.000000Z-0d4c8e1f2a3b5c6d.snapshot
 
-Each says how its state differs from the present one (`memframe.archive.history`), so none needs another: damage of one
-costs that one, and a snapshot that is not kept is a file that is not there. The newest is of the present itself. The
-name has the moment and the beginning of the file's SHA-256, by which damage is found before Arrow reads the file.
-It is Parquet, under another extension, so that programs that read all ``*.parquet`` of a folder find the present alone.
+Each file says how its state differs from the present one (`memframe.archive.history`), so that none needs another: a
+damaged file loses one state, and to drop a state is to delete its file. The newest snapshot is the present state. The
+name has the moment and the beginning of the file's SHA-256, by which damage is found before Arrow reads the file. The
+files are Parquet under another extension, so that programs that read ``*.parquet`` of a folder find the present only.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SNAPSHOTS = "_history"
 """Folder of the snapshots inside an archive."""
 
 SUFFIX = ".snapshot"
-"""Extension of their files, which are Parquet."""
+"""Extension of the files of snapshots, which are Parquet."""
 
 HEADER = b"memframe"
 """Key of the header in the metadata of a file."""
@@ -46,7 +46,7 @@ _NAME = re.compile(r"(\d{4}-\d\d-\d\dT\d{6}\.\d{6}Z)-([0-9a-f]{16})\.snapshot")
 
 
 class SourceCounts(Struct, frozen=True, array_like=True):
-    """Counts of the memories of one source in a state, and of what the refresh that took it changed."""
+    """Number of memories of one source in a state, and numbers of changes by the refresh that took the snapshot."""
 
     source: str | None
     n_rows: int = 0
@@ -61,9 +61,9 @@ class SnapshotHeader(Struct, frozen=True):
     Attributes
     ----------
     taken_at : datetime
-        When the memories were listed.
+        Moment when the memories were listed.
     present : datetime
-        The same of the state with which the file compares: the newest one when it was written.
+        Moment of the state that the file is compared with, the newest one when it was written.
     n_rows : int
     sources : list of SourceCounts
     """
@@ -75,7 +75,7 @@ class SnapshotHeader(Struct, frozen=True):
 
 
 class _HeaderOfFile(Struct):
-    """Header of a file of an archive, as far as it is about snapshots."""
+    """Part of the header of a file of an archive that is about snapshots."""
 
     snapshot: SnapshotHeader | None = None
 
@@ -91,11 +91,15 @@ class Snapshot(Struct, frozen=True):
     def read_header(self) -> SnapshotHeader:
         """Return the header; raise `FrameError` if the snapshot cannot be used."""
         if self.header is None:
-            raise FrameError(
-                f"The snapshot of {format_moment(self.taken_at)} ({self.file}) {self.error}. The other snapshots and "
-                "the archive itself can be read: take this one from a copy, or delete it."
-            )
+            raise self.to_error(str(self.error))
         return self.header
+
+    def to_error(self, fault: str) -> FrameError:
+        """Make the error for a snapshot that cannot be used."""
+        return FrameError(
+            f"The snapshot of {format_moment(self.taken_at)} ({self.file}) {fault}. The other snapshots and the "
+            "archive itself can be read: restore this one from a copy, or delete it."
+        )
 
 
 def format_moment(moment: datetime) -> str:
@@ -108,7 +112,7 @@ def format_moment(moment: datetime) -> str:
 
 
 def parse_moment(moment: object, name: str) -> datetime:
-    """Return the moment that an argument names; a text means the end of the day, minute or second that it names.
+    """Read an argument as a moment; a text stands for the end of the day, minute or second that it names.
 
     >>> parse_moment("2026-11-24", "as_of")
     datetime.datetime(2026, 11, 24, 23, 59, 59, 999999, tzinfo=datetime.timezone.utc)
@@ -145,7 +149,7 @@ def _digest(data: bytes) -> str:
 
 
 def find_snapshots(path: Path) -> list[Snapshot]:
-    """Return the snapshots of an archive, oldest first; those that cannot be used name the reason."""
+    """Return the snapshots of an archive, oldest first; those that cannot be used have the reason in ``error``."""
     with raise_os_errors_as(FrameError, f"{path / SNAPSHOTS} cannot be read", "check its permissions"):
         files = sorted((path / SNAPSHOTS).iterdir()) if (path / SNAPSHOTS).is_dir() else []
         found = [
@@ -170,10 +174,10 @@ def _read_snapshot(file: Path, moment: str, digest: str) -> Snapshot:
     try:
         metadata = pq.read_metadata(io.BytesIO(data)).metadata or {}
         header = msgspec.json.decode(metadata.get(HEADER, b"{}"), type=_HeaderOfFile).snapshot
-    except (pa.ArrowException, OSError, ValueError):  # written so, by another program
+    except (pa.ArrowException, OSError, ValueError):  # undamaged, but written by another program
         header = None
     if header is None or header.taken_at != taken_at:
-        return Snapshot(file, taken_at, error="is not a snapshot of memframe under its own name")
+        return Snapshot(file, taken_at, error="is not a snapshot of memframe, or was renamed")
     return Snapshot(file, taken_at, header)
 
 
@@ -237,16 +241,16 @@ def _describe(one: Snapshot) -> dict[str, object]:
 # -- retention
 
 Keep = bool | Mapping[str, int]
-"""True to keep every snapshot, or how many by period, such as ``{"daily": 7, "weekly": 4, "monthly": 12}``."""
+"""True to keep every snapshot, or numbers by period, such as ``{"daily": 7, "weekly": 4, "monthly": 12}``."""
 
 
 class Period(NamedTuple):
     """Period of a retention."""
 
     noun: str
-    """Plural of what is counted."""
+    """Noun for the period, in the plural."""
     name: str
-    """Format of a moment that is the same for all moments of one period."""
+    """Format in which all moments of one period give the same text."""
 
 
 PERIODS = {
@@ -261,7 +265,7 @@ PERIODS = {
 
 
 def check_keep(keep: object) -> None:
-    """Refuse a retention that names no period, or no number."""
+    """Refuse a retention other than a bool, None, or numbers by period."""
     if isinstance(keep, bool | None):
         return
     if (
@@ -279,8 +283,8 @@ def check_keep(keep: object) -> None:
 def choose_kept(moments: Iterable[datetime], keep: Mapping[str, int]) -> set[datetime]:
     """Choose the snapshots to keep, as ``restic forget`` does.
 
-    Of each of the last n periods that have a snapshot, the last one is kept; where there are fewer periods than n, the
-    oldest snapshot, too. The newest of all is always kept, as it is the present state.
+    In each of the last n periods that have a snapshot, the last snapshot is kept; if there are fewer than n, the oldest
+    snapshot is kept as well. The newest of all is always kept, because it is the present state.
 
     >>> days = [datetime(2026, 11, day, hour, tzinfo=UTC) for day in (1, 5, 6) for hour in (2, 14)]
     >>> [f"{moment:%d. %H}" for moment in sorted(choose_kept(days, {"daily": 2}))]

@@ -1,11 +1,11 @@
 """Plans made from what is stored: the inverse of a run, from its journal, and content to reseal with the newest key.
 
-The comparison is again three-way: what others have changed since the run is a conflict in the plan and is never
-overwritten. What is already as it was before the run needs no change.
+The comparison is three-way, as for edits: a field that others have changed since the run is a conflict in the plan and
+is never overwritten. A field that already has its value from before the run needs no change.
 
 A deleted memory keeps its id and times if the service can restore it (`Client.restore_days`). Otherwise it is created
-again, with a new id and the date of the undo, as no client can set a time. The reason of the change names the old id
-and date.
+again, with a new id and the date of the undo, because no client can set a time. The reason of the change names the old
+id and date.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def plan_undo(access: Access, journal_or_run: StrPath | Run, *, rows: Iterable[o
     Parameters
     ----------
     access : Access
-        To the same user's memories.
+        Access to the same user's memories.
     journal_or_run : Path or Run
         The journal of the run: ``run.journal``, or a path from `list_runs`.
     rows : iterable of labels, optional
@@ -81,7 +81,7 @@ def plan_undo(access: Access, journal_or_run: StrPath | Run, *, rows: Iterable[o
     runtime = access.client.runtime
     now = runtime.now()
     if isinstance(journal_or_run, Run) and not len(journal_or_run):
-        return plan_of(access, (), created_at=now)  # it had nothing to do, and has no journal
+        return plan_of(access, (), created_at=now)  # a run without rows has no journal
     with Journal.open(
         journal_path(journal_or_run), runtime.open_local_cipher(), connect=runtime.connect
     ) as journal:
@@ -96,7 +96,7 @@ def plan_undo(access: Access, journal_or_run: StrPath | Run, *, rows: Iterable[o
                 inverse.append(_undo_patch(op, memory))
             elif op.action == "create" and memory is not None:
                 inverse.append(_undo_create(op, memory))
-            elif op.action == "delete" and memory is None:  # else it is there under its own id
+            elif op.action == "delete" and memory is None:  # otherwise it exists again under its own id
                 inverse.append(_undo_delete(op.change, journal.backup(op.n), restores=age < window))
     changes = without_repeats(access, filter(None, inverse))
     return plan_of(access, changes, created_at=now)
@@ -109,7 +109,7 @@ def plan_id_of(journal: StrPath | Run) -> str:
 
 
 def _written_operations(operations: list[Operation], rows: Iterable[object] | None) -> list[Operation]:
-    """Return the operations that were carried out, of the rows that are asked for."""
+    """Return the operations of the rows asked for that were carried out."""
     if rows is not None:
         labels = {label_of(row) for row in rows}
         missing = labels - {operation.change.row for operation in operations}
@@ -127,7 +127,7 @@ def _written_operations(operations: list[Operation], rows: Iterable[object] | No
 
 
 def _undo_patch(operation: Operation, memory: CurrentMemory | None) -> Change | None:
-    """Set the old values, if the service still holds what the run wrote."""
+    """Make the patch that sets the old values, or a conflict if the memory was changed since; None if it has them."""
     done = operation.change
     old = {name: done.before[name] for name in done.after if name in done.before}
     if memory is None:
@@ -141,7 +141,7 @@ def _undo_patch(operation: Operation, memory: CurrentMemory | None) -> Change | 
 
 
 def _undo_create(operation: Operation, memory: CurrentMemory) -> Change:
-    """Delete what the run created, unless it was changed since."""
+    """Make the delete of a memory that the run created, or a conflict if the memory was changed since."""
     done = operation.change
     held = {name: memory.value(name) for name in FIELDS if name != "content" or memory.error is None}
     moved = _explain_changes(operation, memory, done.plain)
@@ -152,7 +152,7 @@ def _undo_create(operation: Operation, memory: CurrentMemory) -> Change:
 
 
 def _undo_delete(done: Change, blob: MemoryBlob | None, *, restores: bool) -> Change:
-    """Create the deleted memory again; content that no key opened is sent as it was stored."""
+    """Make the create of a memory that the run deleted; content that no key opened is sent as it was stored."""
     held: dict[str, Value] = {
         name: value for name, value in done.before.items() if value is not None and value != ()
     }
@@ -160,7 +160,7 @@ def _undo_delete(done: Change, blob: MemoryBlob | None, *, restores: bool) -> Ch
     if is_sealed:
         held["content"] = None if blob is None else blob.content
     if held.get("content") is None:
-        why = "it held no content, without which a memory cannot be made"
+        why = "it held no content, which a memory needs"
         return _make_change(done, "conflict", {}, held, why)
     (created_at,) = parse_times([blob.created_at if blob else None])
     date = format_date(created_at)
@@ -173,7 +173,7 @@ def _undo_delete(done: Change, blob: MemoryBlob | None, *, restores: bool) -> Ch
 
 
 def format_date(at: np.datetime64) -> str:
-    """Write a time as reasons have it."""
+    """Format a time for the reason of a change."""
     return "at an unknown time" if np.isnat(at) else pd.Timestamp(at).strftime(UTC_MINUTE)
 
 
@@ -186,7 +186,7 @@ def _make_change(
 
 
 def _explain_changes(operation: Operation, memory: CurrentMemory, names: Iterable[str]) -> str | None:
-    """Name the fields that hold neither what the run wrote nor the form in which the service stored it."""
+    """Name the fields that no longer hold what the run wrote, as it was sent or as the service normalized it."""
     written, kept = operation.change.after, operation.normalized
     moved = [
         name
@@ -211,18 +211,20 @@ def without_repeats(access: Access, changes: Iterable[Change]) -> list[Change]:
 def _earlier_creates(access: Access) -> Iterator[Operation]:
     """Yield the creates that runs of this user have carried out, as far as their journals are kept.
 
-    Runs of other users and services are skipped: ids that are plain numbers occur in each of them.
+    Runs of other users and services are skipped, because ids that are plain numbers occur in several of them.
     """
     runtime, operations = access.client.runtime, []
     cipher = runtime.open_local_cipher()
     for path in RunDirectory(runtime.folder).journals():
         try:
             with Journal.open(path, cipher) as journal:
-                of, at = journal.header.user_id, journal.header.base_url
-                is_ours = same_id(of, access.user_id) and same_service(at, access.client.base_url)
+                header = journal.header
+                is_ours = same_id(header.user_id, access.user_id) and same_service(
+                    header.base_url, access.client.base_url
+                )
                 operations = journal.operations() if is_ours else []
         except JournalError:
-            # damaged or in use: it says nothing, and it is not the journal that was asked for
+            # damaged or in use: skip it, because the caller did not ask for this journal
             continue
         yield from (op for op in operations if op.action == "create" and op.state in WRITTEN)
 
@@ -230,7 +232,7 @@ def _earlier_creates(access: Access) -> Iterator[Operation]:
 # -- after a change of key
 
 _VERSION = re.compile(r"mf1\.(0|[1-9][0-9]{0,8})\.")
-"""Beginning of our own layout, which alone binds the version of its key."""
+"""Beginning of our own layout, the only one that names the version of its key."""
 
 OldKeys = Mapping[int, Secret | str] | Iterable[Secret | str]
 
@@ -272,7 +274,7 @@ def plan_reseal(access: Access, *, old_keys: OldKeys | None = None) -> Plan:
     def envelope_of(number: int, version: int) -> Envelope:
         return access.envelope.rekey(keys[number][1], version)
 
-    for number in range(len(keys)):  # a key of another form is refused before anything is read
+    for number in range(len(keys)):  # refuses a malformed key before anything is read
         try:
             envelope_of(number, 0)
         except SealError as refused:

@@ -38,7 +38,7 @@ def show_versions() -> None:
 
 
 def _libraries() -> list[str]:
-    """Return the names of all dependencies but those of tests and docs, in the order of the alphabet."""
+    """Return the names of all dependencies but those of tests and docs, in alphabetical order."""
     found = set()
     for line in requires("memframe") or []:
         extra = re.search(r"extra == ['\"](\w+)", line)

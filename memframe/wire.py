@@ -1,8 +1,8 @@
 """The records and endpoints of the API, once, as typed structs.
 
-Field names are Python's; the casing of the wire (``memoryKey``, ``aiConnectorId``, but ``user_id``)
-is given a field where the specification has it so. Times of memories and tags stay the text that
-came: frames parse whole columns at once, and a comparison needs the original spelling.
+Field names are Python's; each field whose name differs on the wire names it (``memoryKey``, ``aiConnectorId``, but
+``user_id``). Times of memories and tags stay text, because frames parse whole columns at once, and a comparison
+needs the original spelling.
 
 Client and service both speak through these structs, so that neither can drift from the other.
 Unknown fields are ignored when decoding, as a later version of the service may add some.
@@ -27,7 +27,7 @@ RequestStatus = Literal["pending", "approved", "rejected", "revoked"]
 REQUEST_STATUSES: tuple[RequestStatus, ...] = get_args(RequestStatus)
 
 DEFAULT_LIMIT = 10
-"""Memories on a page when a list call does not say how many."""
+"""Memories per page if a list call does not state a number."""
 
 MAX_SCORES = {field.name: field.highest for field in MEMORY_FIELDS if field.highest is not None}
 MAX_TAGS, MAX_TAG_CHARS = 100, 200
@@ -66,11 +66,11 @@ LIST_TAGS = Endpoint("GET", "/tags")
 TAG = Endpoint("GET", "/tags/{tag_id}")
 
 RESTORES = "Restores"
-"""Header of a create, no part of the specification: the id of a deleted memory that it brings back. A service that
-kept its times gives it that id and those times again; any other one ignores the header."""
+"""Header of a create, not part of the specification: the id of the deleted memory to restore. A service that still
+knows the memory gives it its old id and times; any other service ignores the header."""
 
 RESTORE_DAYS = "Restore-Days"
-"""Header of an answer to `GET_CREDENTIALS` by which a service offers that: for how many days after the delete."""
+"""Header of the response to `GET_CREDENTIALS`: for how many days after a delete the service can restore a memory."""
 
 OAUTH_AUTHORIZE = "/oauth/authorize"
 OAUTH_TOKEN = "/oauth/token"
@@ -114,7 +114,7 @@ class OAuthTokens(Struct, frozen=True):
     expires_in : int or None
         Lifetime of the access token in seconds.
     memory_key : Secret
-        What an access request needs.
+        Key that an access request needs.
     """
 
     access_token: Secret
@@ -146,7 +146,7 @@ class AccessRequest(ReprMixin, frozen=True, kw_only=True):
     ai_connector_id : str or None
         Id of the developer application that asks.
     created_at, updated_at : datetime or None
-        UTC; a decision moves ``updated_at``.
+        In UTC; a decision sets ``updated_at``.
     """
 
     id: str
@@ -163,7 +163,7 @@ class AccessRequest(ReprMixin, frozen=True, kw_only=True):
 
 
 class AccessRequestList(Struct, frozen=True):
-    """Answer of `LIST_REQUESTS`."""
+    """Response to `LIST_REQUESTS`."""
 
     items: list[AccessRequest]
     total: int | None = None
@@ -190,10 +190,10 @@ class Credentials(ReprMixin, frozen=True):
 
 
 class MemoryBlobResponse(Struct, frozen=True, gc=False):
-    """One record as create and update answer it: without ``content``.
+    """One record as create and update return it, without ``content``.
 
-    ``gc=False``, here and in `MemoryBlob`, as a page holds a thousand records and none can be part of
-    a reference cycle: the cyclic collector need not walk them.
+    ``gc=False``, here and in `MemoryBlob`, so that the cyclic garbage collector does not walk the thousand records of a
+    page, of which none can be part of a reference cycle.
     """
 
     id: str
@@ -210,15 +210,15 @@ class MemoryBlobResponse(Struct, frozen=True, gc=False):
 
 
 class MemoryBlob(MemoryBlobResponse, frozen=True, gc=False):
-    """One record as list and get answer it: ``content`` is sealed."""
+    """One record as list and get return it, with sealed ``content``."""
 
     content: str | None = None
 
 
 class MemoryPage(Struct, frozen=True, gc=False):
-    """Answer of `LIST_MEMORIES`.
+    """Response to `LIST_MEMORIES`.
 
-    An empty cursor, as some services end a listing, is read as None.
+    An empty cursor, by which some services end a listing, is read as None.
     """
 
     memory_blobs: list[MemoryBlob] = field(name="memoryBlobs")
@@ -266,7 +266,7 @@ class MemoryPatch(MemoryFields, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Deleted(Struct, frozen=True):
-    """Answer of `DELETE_MEMORY`, where there is a body; ``success`` is then true."""
+    """Body of the response to `DELETE_MEMORY`, if it has one; ``success`` is then true."""
 
     success: bool
 
@@ -283,12 +283,12 @@ class Tag(Struct, frozen=True, kw_only=True):
     updated_at: str | None = None
 
     def __post_init__(self) -> None:
-        if self.is_enabled is None:  # as where it is missing
+        if self.is_enabled is None:  # null counts as missing, so the default holds
             force_setattr(self, "is_enabled", True)
 
 
 class TagList(Struct, frozen=True):
-    """Answer of `LIST_TAGS`."""
+    """Response to `LIST_TAGS`."""
 
     items: list[Tag]
 

@@ -7,10 +7,12 @@ postgres      a PostgreSQL server, for all tests of the process
 backend       a database for a service, SQLite and PostgreSQL in turn
 service       a running service, for all tests of the process; its users belong to their tests
 developer     the same service for a developer of the test's own, with no users yet
+village       the same service for a developer with six users, three of whom have approved; nobody changes it
 shared_user   a user for all tests of one file, who is not changed
 user          a new user of `service`
 own_user      a new user of `developer`
 access        an open access to the memories of `user`, of which there are none yet
+proxy         the running service, which breaks what the test says
 elsewhere     an access to them by a service that restores nothing, as in the specification
 stranger      a service of somebody else, which answers what the test says
 ============  ======================================================================================
@@ -34,6 +36,7 @@ from argon2 import PasswordHasher
 
 import memframe
 from memframe.demo.sample_service import Person
+from memframe.sample import load_sample
 from memframe.service import run_local
 from memframe.service.local import LocalService
 from memframe.wire import CREATE_MEMORY, GET_CREDENTIALS, RESTORE_DAYS, RESTORES
@@ -70,6 +73,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as jobs in the backgrou
 hypothesis.settings.register_profile(
     "memframe",
     deadline=None,  # machines are busy, and time is no law here
+    suppress_health_check=[
+        hypothesis.HealthCheck.function_scoped_fixture
+    ],  # examples share a folder, and know it
     max_examples=100 if "CI" in os.environ else 25,
     derandomize="CI" in os.environ,  # there a failure is to come from the change, here from a new example
 )
@@ -91,7 +97,6 @@ LONGEST = (
     "tests/simulation/test_simulation.py::test_all",
     "tests/browser/test_panel.py",
     "tests/cli/test_serving.py",
-    "tests/test_notebooks.py",
     "tests/apply/test_kills.py",
     "tests/cleanup/test_cleanup.py",
     "tests/test_demo.py",
@@ -154,11 +159,16 @@ def service():
         yield local
 
 
+def add_developer(service):
+    """The same service for another developer, who has no users yet."""
+    new = service._deployment.add_developer("Duplicate finder")
+    return LocalService(service._deployment, service._addresses, new)
+
+
 @pytest.fixture
 def developer(service):
     """The running service for a developer of the test's own, whose users nobody else adds to."""
-    new = service._deployment.add_developer("Duplicate finder")
-    return LocalService(service._deployment, service._addresses, new)
+    return add_developer(service)
 
 
 class User:
@@ -186,6 +196,31 @@ class User:
     def close(self):
         self.client.close()
         self.person.close()
+
+
+@contextmanager
+def fleet_of(developer, rows, statuses):
+    """New users of a developer, each with these memories and a request that was decided like this."""
+    people = [User(developer, f"{uuid4()}@example.org") for _ in statuses]
+    for person, status in zip(people, statuses, strict=True):
+        developer.import_memories(person.user_id, rows)
+        request = person.ask()
+        for step in {"pending": (), "revoked": ("approved", "revoked")}.get(status, (status,)):
+            developer.decide(request.id, step)
+    yield people
+    for person in people:
+        person.close()
+
+
+@pytest.fixture(scope="session")
+def village(service):
+    """Three users of a developer who approved, one of them twice, and three who did not."""
+    developer = add_developer(service)
+    rows = load_sample()[:11]
+    statuses = ["approved"] * 3 + ["pending", "rejected", "revoked"]
+    with fleet_of(developer, [*rows, rows[0]], statuses) as developer.people:
+        developer.decide(developer.people[0].ask("once more").id, "approved")
+        yield developer
 
 
 @pytest.fixture(scope="module")
@@ -216,6 +251,13 @@ def own_user(developer):
 def access(user):
     """An open access to a new user's memories, of which there are none yet."""
     return user.access()
+
+
+@pytest.fixture
+def proxy(service):
+    """The running service, which breaks what the test says."""
+    with FaultProxy(service.base_url) as proxy:
+        yield proxy
 
 
 def without_offer(request, forward):

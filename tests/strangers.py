@@ -25,7 +25,7 @@ SECRETS = {
     "refresh token": "canary+refresh/token=6",
 }
 
-TOKEN = {"token": SECRETS["token"], "expires_at": "2031-01-01T00:00:00Z", "token_type": "Bearer"}
+TOKEN = {"token": SECRETS["token"], "expires_at": "2999-01-01T00:00:00Z", "token_type": "Bearer"}
 REQUEST = {
     "id": "r1",
     "status": "approved",

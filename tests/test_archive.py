@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from memframe import archive
@@ -54,24 +54,43 @@ ROWS = st.lists(
 )
 
 
-def examples(n):
-    return settings(
-        suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=n
-    )
-
-
 @pytest.mark.parametrize("extension", FORMATS)
 @given(rows=ROWS)
 @example(rows=[])
 @example(
     rows=[ROW | dict.fromkeys(["id", "title", "content"], word) | {"tags": (word,)} for word in ODD_WORDS]
 )
-@examples(8)
+@settings(max_examples=8)
 def test_what_was_exported_loads_without_a_change(tmp_path, extension, rows):
     path = tmp_path / f"memories{extension}"
     memories = memories_of(rows)
     assert export_memories(memories, path) == len(rows)
     assert_same(load_archive(path), memories)
+
+
+AS_PANDAS_HOLDS_THEM = {
+    "a column of no texts as numbers": lambda frame: frame.assign(title=np.nan, summary=np.nan),
+    "Arrow": lambda frame: pa.Table.from_pandas(frame).to_pandas(types_mapper=pd.ArrowDtype),
+    "objects": lambda frame: frame.astype(object),
+}
+
+
+@pytest.mark.parametrize("extension", FORMATS)
+@pytest.mark.parametrize("held_as", AS_PANDAS_HOLDS_THEM)
+def test_other_dtypes_of_the_same_cells_make_the_same_archive(tmp_path, extension, held_as):
+    path, memories = tmp_path / f"memories{extension}", memories_of([ROW, ROW | {"id": "m2", "tags": ()}])
+    export_memories(AS_PANDAS_HOLDS_THEM[held_as](memories), path)
+    assert_same(load_archive(path), memories)
+
+
+def test_a_column_of_ones_own_whose_dtype_pandas_cannot_read_is_read(tmp_path):
+    lists = pd.Series([["a"], None], dtype=pd.ArrowDtype(pa.list_(pa.string())))
+    memories = memories_of([ROW, ROW | {"id": "m2"}]).assign(own=lists)
+    export_memories(memories, tmp_path / "a.parquet")
+    memories.to_parquet(tmp_path / "b.parquet")
+    for name in ("a.parquet", "b.parquet"):
+        assert load_archive(tmp_path / name)["own"].tolist()[0].tolist() == ["a"]
+    assert len(pd.read_parquet(tmp_path / "a.parquet")) == 2
 
 
 @pytest.mark.parametrize("extension", FORMATS)
@@ -446,7 +465,7 @@ SAID_BY_PAM = ARCHIVE_SCHEMA.keys() - {"id", "user_id", "tag_ids", "content_erro
 
 @given(rows=ROWS)
 @example(rows=hostile_rows())
-@examples(8)
+@settings(max_examples=8)
 def test_portable_ai_memory_is_valid_and_comes_back(tmp_path, rows):
     path = tmp_path / "store.json"
     path.unlink(missing_ok=True)

@@ -6,7 +6,7 @@ from contextlib import suppress
 from itertools import count
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import memframe as mf
@@ -90,7 +90,7 @@ HISTORIES = st.lists(
     sealed=False,
     extension="",
 )
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=6)
+@settings(max_examples=6)
 def test_a_refreshed_archive_is_what_the_service_holds(
     tmp_path_factory, stranger, small_parts, history, sealed, extension
 ):

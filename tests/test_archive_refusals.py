@@ -24,6 +24,7 @@ from tests.rows import ROW, assert_same, memories_of
         (lambda frame: pd.concat([frame, frame[["title"]]], axis=1), "several columns named title"),
         (lambda frame: frame.assign(title=[object()]), "'title'"),
         (lambda frame: frame.assign(tags=["hunter2"]), "'tags'"),
+        (lambda frame: frame.assign(tags=[("hunter2", None)]), "'tags'"),
         (lambda frame: frame.assign(importance=["hunter2"]), "'importance'"),
         (lambda frame: frame.assign(created_at=["hunter2"]), "'created_at'"),
         (lambda frame: frame.assign(own=[object()]), "'own'"),

@@ -18,20 +18,15 @@ from memframe.archive import formats
 from memframe.archive.sealing import AS_STORED
 from memframe.envelope import Envelope
 from memframe.errors import FrameError, SealError
-from memframe.sample import load_sample
 from memframe.wire import Credentials
 from tests.rows import ROW, assert_same, memories_of, split_in_parts
 from tests.strangers import MEMORY, SECRETS, USER_ID
+from tests.test_archive import sample_access
+
+__all__ = ["sample_access"]
 
 KEY = SECRETS["encryption key"]
 OTHER_KEY = "11" * 31 + "12"
-
-
-@pytest.fixture(scope="module")
-def sample_access(service, shared_user):
-    """An access to a user with the first memories of the sample, which no test changes."""
-    service.import_memories(shared_user.user_id, load_sample()[:40])
-    return shared_user.access()
 
 
 def sealed_archive(access, path):

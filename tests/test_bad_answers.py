@@ -69,7 +69,7 @@ def create_one(stranger):
 TELL = "tell its operator"
 ADDRESS = "Check the address"
 OTHER_USER = "00000000-0000-4000-8000-000000000000"
-OTHERS = (f"another one|another user than {USER_ID}", "not kept|nothing of it was kept", "operator")
+OTHERS = (f"another one|another user than {USER_ID}", "not kept|nothing was kept", "operator")
 
 
 RECORDS = {
@@ -139,7 +139,7 @@ ANSWERS = {
         endless, mf.ProtocolError, RuntimeError, ("GET /memory-blobs", "without a new memory", "has no end")
     ),
     "token: with a line end": odd(
-        wire.ISSUE_TOKEN, sign_in, "/auth/token", "cannot stand in a header", "Check", token="t\r\nX-Evil: 1"
+        wire.ISSUE_TOKEN, sign_in, "/auth/token", "not valid in a header", "Check", token="t\r\nX-Evil: 1"
     ),
     "token: empty": odd(wire.ISSUE_TOKEN, sign_in, "POST /auth/token", "empty", "Check", token=""),
     "token: expiry in words": odd(wire.ISSUE_TOKEN, sign_in, r"at `\$\.expires_at`", TELL, expires_at="soon"),

@@ -158,7 +158,7 @@ def test_what_is_passed_is_refused_before_anything_is_sent(case, stranger):
 def test_a_key_or_layout_of_an_access_is_refused_by_name(stranger):
     for options, kind, words in (
         ({"content_format": "rot13"}, mf.ConfigError, ("no content format 'rot13'", "there are memframe, ")),
-        ({"write_format": "cbc-iv:ct"}, mf.ConfigError, ("cbc-iv:ct", "read only", "write")),
+        ({"write_format": "cbc-iv:ct"}, mf.ConfigError, ("cbc-iv:ct", "only be read", "write")),
         ({}, mf.SealError, ("encryption key", "63 characters, an odd number", "need 64 hexadecimal")),
     ):
         key = CREDENTIALS["encryption_key"][: None if options else 63]
@@ -292,6 +292,24 @@ def test_an_argument_of_another_type_is_named_with_the_way_to_the_right_one(
                 call(other, access)
             assert re.search(says, str(refused.value)), (title, name)
     assert not any(tmp_path.iterdir())
+
+
+TAKE_PATHS = {
+    "read_memories": mf.read_memories,
+    "load_archive": mf.load_archive,
+    "Plan.load": mf.Plan.load,
+    "list_snapshots": mf.list_snapshots,
+    "export_memories": lambda path: mf.export_memories(pd.DataFrame(), path),
+    "purge_runs": lambda path: mf.purge_runs(journals=[path]),
+    "clean_file": mf.clean_file,
+}
+
+
+@pytest.mark.parametrize("name", TAKE_PATHS)
+@pytest.mark.parametrize("path", [7, None, b"x", "a\0b", "~nobody-of-that-name/x", "a" * 300])
+def test_what_is_no_path_is_refused_everywhere(name, path):
+    with pytest.raises(MemframeError):
+        TAKE_PATHS[name](path)
 
 
 def test_a_request_opens_its_access(access):

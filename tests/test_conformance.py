@@ -15,7 +15,7 @@ from memframe.envelope import Envelope
 from memframe.secret import Secret
 from tests.canaries import found_in
 from tests.cli.conftest import invoke
-from tests.faults import FaultProxy, answered, html, refused
+from tests.faults import answered, html, refused
 from tests.faults import changed as changed_always
 from tests.strangers import MEMORY, SECRETS, USER_ID, at_once
 
@@ -53,12 +53,6 @@ def approved(service, own_user):
     own_user.ask("a second one")
     own_user.service.import_memories(own_user.user_id, STORE)
     return own_user, request.id
-
-
-@pytest.fixture
-def proxy(service):
-    with FaultProxy(service.base_url) as proxy:
-        yield proxy
 
 
 def probe_of(user, request_id, url=None, **options):

@@ -11,7 +11,7 @@ from memframe.plan.current import iter_current, read_current
 from memframe.sample import load_sample
 from memframe.wire import GET_MEMORY, LIST_MEMORIES
 from tests.conftest import User
-from tests.faults import FaultProxy, answered, clamped, cut
+from tests.faults import answered, clamped, cut
 from tests.strangers import MEMORY
 
 N_MEMORIES = 60
@@ -28,11 +28,10 @@ def filled(service):
 
 
 @pytest.fixture
-def proxied(service, filled):
+def proxied(service, proxy, filled):
     request_id, memories = filled
-    with FaultProxy(service.base_url) as proxy:
-        client = mf.connect(proxy.base_url, api_key=service.api_key)
-        yield mf.open_access(client, request_id), memories, proxy
+    client = mf.connect(proxy.base_url, api_key=service.api_key)
+    return mf.open_access(client, request_id), memories, proxy
 
 
 def values_of(stored):

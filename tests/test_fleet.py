@@ -11,39 +11,12 @@ import memframe as mf
 from memframe import wire
 from memframe.errors import ConfigError, FrameError
 from memframe.fleet.work import approved_and_revoked
-from memframe.sample import load_sample
-from memframe.service import run_local
 from memframe.wire import AccessRequest
-from tests.conftest import CHEAP_HASHER, User
-from tests.faults import FaultProxy, answered, changed, refused
+from tests.faults import answered, changed, refused
 from tests.rows import assert_same
 from tests.strangers import REQUEST
 
 N_ROWS = 12
-
-
-@pytest.fixture(scope="module")
-def village():
-    """A service of its own, as a fleet is all users of a developer: three who approved, and three who did not."""
-    with run_local(password_hasher=CHEAP_HASHER, token_calls_per_minute=1_000_000) as local:
-        people = [User(local, f"{name}@example.org") for name in ("ada", "ben", "cleo", "dan", "eve", "fay")]
-        decided = ["approved", "approved", "approved", "pending", "rejected", "revoked"]
-        for person, status in zip(people, decided, strict=True):
-            rows = load_sample()[: N_ROWS - 1]
-            local.import_memories(person.user_id, [*rows, rows[0]])
-            decide(local, person.ask(), status)
-        decide(local, people[0].ask("once more"), "approved")
-        local.people = people
-        yield local
-        for person in people:
-            person.close()
-
-
-def decide(local, request, status):
-    if status == "revoked":
-        local.decide(request.id, "approved")
-    if status != "pending":
-        local.decide(request.id, status)
 
 
 @pytest.fixture
@@ -136,9 +109,9 @@ def test_a_user_whom_only_the_credentials_name_is_loaded_once_too(stranger):
 
 
 @pytest.fixture
-def proxied(village):
+def proxied(village, proxy):
     """A client whose answers a test may spoil."""
-    with FaultProxy(village.base_url) as proxy, mf.connect(proxy.base_url, api_key=village.api_key) as client:
+    with mf.connect(proxy.base_url, api_key=village.api_key) as client:
         client.proxy = proxy
         yield client
 
@@ -277,6 +250,7 @@ def test_a_folder_that_does_not_fit_is_refused(tmp_path, client):
     for name, says in (
         ("missing/fleet", "does not exist"),
         ("thesis", r"holds ten-years\.txt"),
+        ("thesis/ten-years.txt", "is not a folder, and a fleet needs one"),
         ("plain", "holds plain archives, and sealed ones are asked for"),
     ):
         with pytest.raises(FrameError, match=says):

@@ -21,9 +21,9 @@ from memframe.fleet import dask
 from memframe.fleet.work import Work, approved_and_revoked
 from tests.faults import FaultProxy, passed
 from tests.rows import assert_same
-from tests.test_fleet import N_ROWS, client, load, village
+from tests.test_fleet import N_ROWS, client, load
 
-__all__ = ["client", "village"]
+__all__ = ["client"]
 
 
 @pytest.fixture(scope="module")

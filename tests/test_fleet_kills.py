@@ -17,7 +17,7 @@ def assert_whole(found):
 
 
 def test_a_few_kills():
-    found = killed(KILL, users=2, client_kills=5, service_kills=1)
+    found = killed(KILL, users=2, client_kills=3, service_kills=1)
     assert_whole(found)
     assert found["client_kills"] > 0
 

@@ -165,7 +165,7 @@ def test_the_command_writes_the_page_and_fails_on_what_is_new(nightly, tmp_path)
     assert "is not a report" in invoke("fleet", "compare", nightly.path, "--html", page, code=1).stderr
 
 
-def test_an_audit_is_compared_with_the_newest_one_of_a_folder(tmp_path):
+def test_an_audit_is_compared_with_the_newest_one_of_a_folder_or_with_a_file(tmp_path):
     """The first night everything is new; the next only what came."""
     rows = [{"id": "m1", "memory": PASSWORD}, {"id": "m2", "memory": "Likes tea."}]
     audits, memories = tmp_path / "audits", tmp_path / "memories.json"
@@ -186,6 +186,10 @@ def test_an_audit_is_compared_with_the_newest_one_of_a_folder(tmp_path):
     values = json.loads(audit(4, "--json").stdout)["compared"]
     assert values["path"] == str(audits / "3.json")
     assert (values["counts"]["new"], values["new"]) == (0, [])
+    since = invoke(
+        "audit", "--file", memories, "--compare", audits / "2.json", "--fail-on", "high", code=FOUND
+    )
+    assert f"Compared with {audits / '2.json'}: 1 new" in since.stdout
 
 
 def test_nothing_is_kept_of_a_user_who_was_erased(nightly):

@@ -112,7 +112,7 @@ def test_a_judge_is_asked_about_users_with_a_change_alone(nightly):
     assert any("Reed" in text for text in first.asked)
     nightly.audit(judge=second, judge_limit=1)
     assert second.asked
-    with pytest.raises(ConfigError, match="a judge is asked in threads of this process"):
+    with pytest.raises(ConfigError, match="a judge runs only in threads of this process"):
         nightly.audit(judge=first, scheduler=object())
 
 

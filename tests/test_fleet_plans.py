@@ -9,9 +9,8 @@ import memframe as mf
 from memframe import wire
 from memframe.audit.policy import Policy
 from memframe.errors import ConfigError, FrameError
-from memframe.service import run_local
 from tests.cli.conftest import invoke
-from tests.conftest import CHEAP_HASHER, User
+from tests.conftest import fleet_of
 from tests.faults import FaultProxy, answered
 
 COPY = {"content": "Ada plays the cello in the town orchestra."}
@@ -24,7 +23,7 @@ ALLOWED = (
 
 
 class Town:
-    """Users of a service of their own with an audit of all of them, and a policy."""
+    """Users of a developer with an audit of all of them, and a policy."""
 
     def __init__(self, people, proxy, local, path):
         self.people, self.proxy, self.path, self.local = people, proxy, path, local
@@ -58,20 +57,17 @@ class Town:
 
 
 @pytest.fixture
-def town(tmp_path, monkeypatch):
+def town(developer, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    with run_local(password_hasher=CHEAP_HASHER, token_calls_per_minute=1_000_000) as local:
-        people = [User(local, f"{name}@example.org") for name in ("ada", "ben", "cleo")]
-        for person in people:
-            local.import_memories(person.user_id, ROWS if person is not people[2] else [LEGAL])
-            local.decide(person.ask().id, "approved")
-        with FaultProxy(local.base_url) as proxy:
-            town = Town(people, proxy, local, tmp_path / "fleet")
-            town.audit()
-            yield town
-            town.client.close()
-        for person in people:
-            person.close()
+    with (
+        fleet_of(developer, ROWS, ["approved"] * 2) as two,
+        fleet_of(developer, [LEGAL], ["approved"]) as one,
+        FaultProxy(developer.base_url) as proxy,
+    ):
+        town = Town([*two, *one], proxy, developer, tmp_path / "fleet")
+        town.audit()
+        yield town
+        town.client.close()
 
 
 CLEANED = sorted(row["content"] for row in [COPY, SECRET, LEGAL, LEGAL])
@@ -186,7 +182,7 @@ def test_no_text_is_in_the_open_in_a_plan(town):
 def test_a_policy_that_allows_nothing_is_refused_and_so_is_a_folder_without_an_audit(town, tmp_path):
     for call in (town.plan, town.apply):
         for policy in (None, Policy()):
-            with pytest.raises(ConfigError, match="it names nothing"):
+            with pytest.raises(ConfigError, match="it names no actions"):
                 call(policy=policy)
     with pytest.raises(FrameError, match="contains no audit of a fleet"):
         mf.plan_fleet(town.client, tmp_path, policy=town.policy)

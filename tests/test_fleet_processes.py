@@ -25,7 +25,7 @@ def test_processes_find_what_threads_find(nightly, tmp_path):
     assert nightly.audit().n_before == 3
     nightly.path = tmp_path / "threads"
     pd.testing.assert_frame_equal(apart.findings, nightly.audit().findings)
-    loaded = mf.load_fleet(nightly._client, progress=False, **APART)
+    loaded = mf.load_fleet(nightly._client, progress=False, scheduler="processes", workers=1)
     expected = mf.load_fleet(nightly._client, progress=False)
     pd.testing.assert_frame_equal(loaded.memories, expected.memories)
 
@@ -35,7 +35,7 @@ def test_no_key_is_in_the_arguments_the_environment_or_a_file(nightly, tmp_path,
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
     (tmp_path / "tmp").mkdir()
     nightly.write(0, content=[f"Dump {tmp_path / 'seen.json'}"])
-    folder = nightly.audit(checks=["secret", find_apart], archives=False, **APART)
+    folder = nightly.audit(checks=["secret", find_apart], archives=False, scheduler="processes", workers=1)
     assert folder.outcomes.error.dropna()[folder.outcomes.status == "failed"].empty
     seen = (tmp_path / "seen.json").read_text()
     keys = [access.credentials.encryption_key.reveal() for access in nightly._accesses]
@@ -47,7 +47,7 @@ def test_no_key_is_in_the_arguments_the_environment_or_a_file(nightly, tmp_path,
 
 def test_a_process_that_dies_costs_its_user_alone(nightly):
     nightly.write(1, content=["Farewell."])
-    folder = nightly.audit(checks=["secret", die], **APART)
+    folder = nightly.audit(checks=["secret", die], scheduler="processes", workers=1)
     by_user = folder.outcomes.set_index("user_id")
     assert by_user.status[nightly.user_ids].tolist() == ["done", "failed", "done"]
     assert "died (exit code 5)" in by_user.error[nightly.user_ids[1]]

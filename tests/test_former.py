@@ -75,18 +75,16 @@ def test_an_archive_opens(former, name):
     assert loaded[later].isna().all().all()
 
 
-@pytest.mark.parametrize("name", REFRESHED)
-def test_an_archive_is_refreshed_and_replaced(former, name):
-    path = former.path / name
+def test_archives_are_refreshed_and_replaced(former):
+    deleted, *_ = former.known["memories"]
     with former.access() as access:
-        changes = mf.refresh_archive(access, path)
-        deleted, *_ = former.known["memories"]
-        assert changes == mf.archive.Changes(gone=(deleted["id"],))
         stored = mf.load_memories(access)
-        key = access if former.key_of(name) else None
-        pd.testing.assert_frame_equal(mf.load_archive(path, key=key), stored, check_like=True)
-        assert mf.export_memories(access, path, sealed=key is not None) == len(stored)
-        pd.testing.assert_frame_equal(mf.load_archive(path, key=key), stored)
+        for name in REFRESHED:
+            path, key = former.path / name, access if former.key_of(name) else None
+            assert mf.refresh_archive(access, path) == mf.archive.Changes(gone=(deleted["id"],)), name
+            pd.testing.assert_frame_equal(mf.load_archive(path, key=key), stored, check_like=True)
+            assert mf.export_memories(access, path, sealed=key is not None) == len(stored)
+            pd.testing.assert_frame_equal(mf.load_archive(path, key=key), stored)
 
 
 def test_the_database_of_the_service_a_saved_plan_and_journals_are_used(former):

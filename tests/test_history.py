@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import memframe as mf
@@ -101,7 +101,7 @@ STATES = st.lists(
 
 
 @given(states=STATES, sealed=st.booleans())
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=20)
+@settings(max_examples=8)
 def test_every_state_is_what_was_exported_then(tmp_path_factory, stranger, monkeypatch, states, sealed):
     monkeypatch.setattr(formats, "PART_ROWS", 4)
     kept = Kept(stranger, tmp_path_factory.mktemp("states") / "memories", sealed=sealed)
@@ -352,16 +352,16 @@ def test_retention_is_that_of_restic(hours, keep):
     assert choose_kept(moments, keep) == plain_retention(moments, keep)
 
 
-def test_retention_is_applied_at_each_refresh(either):
+def test_retention_is_applied_at_each_refresh(kept):
     keep, titles = {"daily": 3, "weekly": 2}, {}
-    either.export([memory(0)])
+    kept.export([memory(0)])
     for night in range(1, 15):
-        either.refresh([memory(night)], keep=keep)
-        titles |= dict.fromkeys({*either.snapshots["taken_at"]} - titles.keys(), f"m{night}")
-        assert len(either.files) == len(either.snapshots) <= 5
-    assert {*either.snapshots["taken_at"]} == choose_kept(either.snapshots["taken_at"], keep)
-    for moment in either.snapshots["taken_at"]:
-        assert either.load(as_of=moment)["id"].tolist() == [titles[moment]]
+        kept.refresh([memory(night)], keep=keep)
+        titles |= dict.fromkeys({*kept.snapshots["taken_at"]} - titles.keys(), f"m{night}")
+        assert len(kept.files) == len(kept.snapshots) <= 5
+    assert {*kept.snapshots["taken_at"]} == choose_kept(kept.snapshots["taken_at"], keep)
+    for moment in kept.snapshots["taken_at"]:
+        assert kept.load(as_of=moment)["id"].tolist() == [titles[moment]]
 
 
 # Erasure

@@ -117,10 +117,6 @@ def test_imports_point_down():
     assert breaches(upward) == {}
 
 
-WITHIN_A_FUNCTION = {("review.desk", "review.widget")}
-"""Imports that close a circle: a desk shows itself, and scripts load no widgets for it."""
-
-
 def test_files_import_one_another_one_way():
     names = {module_name(path) for path in MODULES}
 
@@ -132,10 +128,7 @@ def test_files_import_one_another_one_way():
                     inner = f"{module}.{alias.name}"  # a name, or a module of its own
                     yield inner if inner in names else module
 
-    graph = {
-        name: {*modules_imported(path)} & names - {other for at, other in WITHIN_A_FUNCTION if at == name}
-        for name, path in ((module_name(path), path) for path in MODULES)
-    }
+    graph = {module_name(path): {*modules_imported(path)} & names for path in MODULES}
     assert [*TopologicalSorter(graph).static_order()]
 
 
@@ -274,26 +267,23 @@ def test_no_public_signature_shows_what_is_there_for_tests():
     }
 
 
-def test_importing_memframe_stays_light():
-    heavy = [
-        "matplotlib.pyplot",
-        "litestar",
-        "sqlalchemy",
-        "dask",
-        "IPython",
-        "tqdm",
-        "keyring",
-        "ipywidgets",
-        "anywidget",
-    ]
-    code = f"import sys, memframe; print([name for name in {heavy} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
-    assert done.stdout.strip() == "[]"
+FRAMES = {"pandas", "pyarrow", "matplotlib"}
+HEAVY = {"litestar", "sqlalchemy", "dask", "IPython", "tqdm", "keyring", "ipywidgets", "anywidget"}
+STEPS = [
+    # what a process does, one step after the other, and what it has not loaded by then
+    ("import memframe", HEAVY | FRAMES),
+    ("from memframe.cli import main; main.list_summaries(None)", FRAMES),
+    ("import memframe.cli.serve, memframe.cli.service, memframe.cli.connect", FRAMES),
+    ("import memframe.audit", {"matplotlib"}),
+    ("import pandas; memframe.plot.sources(pandas.DataFrame({'source': ['chat']}))", {"matplotlib.pyplot"}),
+]
 
 
-def test_an_audit_loads_nothing_that_draws():
-    code = "import sys, memframe.audit; sys.exit('matplotlib' in sys.modules)"
-    subprocess.run([sys.executable, "-c", code], check=True)
+def test_nothing_is_loaded_before_it_is_needed():
+    code = "\n".join(["import sys", *(f"{step}; print(*sys.modules)" for step, _ in STEPS)])
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stdout
+    for (step, missing), line in zip(STEPS, shown.splitlines(), strict=True):
+        assert not missing & {*line.split()}, step
 
 
 def test_every_public_name_is_there_and_no_other():

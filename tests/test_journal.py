@@ -234,7 +234,9 @@ def filled_at(*n_bytes):
 def test_a_disk_that_is_full_sends_nothing_more_and_the_run_can_be_resumed():
     at_once, soon, later, never = filled_at(3000, 20_000, 150_000, 10_000_000)
     assert at_once[:2] == soon[:2] == ["0", "False"]  # nothing was sent, and nothing is left behind
+    assert soon[2].endswith("apply the plan again: nothing was sent")
     assert 0 < int(later[0]) < 40
+    assert "resume_run(" in later[2]
     assert all("free some space" in fault for _, _, fault in (at_once, soon, later))
     assert never[2] == "None"
 

@@ -16,24 +16,8 @@ from memframe.listing import cursor_of, iter_pages
 from memframe.sample import load_sample
 from memframe.secret import Secret, SecretBytes
 from memframe.wire import GET_REQUEST, ISSUE_TOKEN, LIST_MEMORIES, LIST_REQUESTS, MemoryPage
-from tests.faults import (
-    FaultProxy,
-    answered,
-    changed,
-    cut,
-    passed,
-    shortened,
-    truncated,
-    without_field,
-)
+from tests.faults import answered, changed, cut, passed, shortened, truncated, without_field
 from tests.strangers import MEMORY, USER_ID
-
-
-@pytest.fixture
-def proxy(service):
-    with FaultProxy(service.base_url) as proxy:
-        yield proxy
-
 
 MEMORIES = load_sample()[:25]
 

@@ -15,7 +15,7 @@ from memframe.errors import ConfigError, SealError
 from memframe.sample import SampleMemory, load_sample, load_sample_tags
 from memframe.wire import GET_CREDENTIALS, LIST_MEMORIES
 from tests.conftest import User
-from tests.faults import FaultProxy, changed
+from tests.faults import changed
 
 LOCOMO = Path(__file__).parents[2] / "shared" / "data" / "locomo_memories.jsonl"
 N_POSTED = 100
@@ -97,14 +97,12 @@ def test_chunks_hold_the_same_rows(filled, access, chunk_rows, query):
 
 
 @pytest.fixture
-def proxied(user):
+def proxied(access, proxy):
     """A proxy, and an access through it to five memories."""
-    access = user.access()
     for number in range(5):
         create(access, content=f"text {number}")
-    with FaultProxy(user.service.base_url) as proxy:
-        access.client.base_url = proxy.base_url
-        yield proxy, access
+    access.client.base_url = proxy.base_url
+    return proxy, access
 
 
 def flipped(sealed):

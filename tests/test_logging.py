@@ -9,7 +9,7 @@ import memframe as mf
 from memframe import wire
 from memframe.client.retry import RateLimiter
 from memframe.versions import show_versions
-from tests.faults import FaultProxy, answered, cut, lost
+from tests.faults import answered, cut, lost
 from tests.strangers import SECRETS, USER_ID, Stranger
 
 
@@ -36,12 +36,10 @@ def test_a_slow_down_is_logged_with_its_wait(logged):
     assert logged() == ["Slowing down (429): at most 4 requests in flight, the next in 2.0 s."]
 
 
-def test_a_reconciliation_is_logged_with_what_it_found(logged, user):
-    with FaultProxy(user.service.base_url) as proxy:
-        client = mf.connect(proxy.base_url, api_key=user.service.api_key)
-        access = mf.open_access(client, user.access().request_id)
-        proxy.script(wire.CREATE_MEMORY, lost)
-        mf.create_memories(access, pd.DataFrame({"content": ["an illness"]}), settle_s=0).raise_for_failures()
+def test_a_reconciliation_is_logged_with_what_it_found(logged, access, proxy):
+    access.client.base_url = proxy.base_url
+    proxy.script(wire.CREATE_MEMORY, lost)
+    mf.create_memories(access, pd.DataFrame({"content": ["an illness"]}), settle_s=0).raise_for_failures()
     looked = [line for line in logged() if line.startswith("Looked for")]
     assert looked == ["Looked for writes that had no answer: 1 recovered."]
 

@@ -76,11 +76,20 @@ def run_as_cron(installed, home):
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
 def test_an_alarm_is_sent_when_something_high_is_new_and_only_then(nightly, installed, listener, tmp_path):
+    """On three nights: all is new, but the alarm cannot be sent; nothing is new; and a second password is."""
     _, posted = listener
+    _, settings = installed
+    right = settings.read_text()
     home = tmp_path / "home"
     home.mkdir()
     nightly.path = home / "nightly"
-    nightly.audit(checks=None)  # the first night, in which everything is new
+    nightly.write(1, content=["The wifi password is c0rrecthorse&7."])
+    settings.write_text(re.sub("WEBHOOK=.*", "WEBHOOK=http://127.0.0.1:9/secret-of-the-hook", right))
+    failed = run_as_cron(installed, home)
+    assert failed.returncode == 1
+    assert "curl" in failed.stderr
+    assert "secret-of-the-hook" not in failed.stderr
+    settings.write_text(right)
     quiet = run_as_cron(installed, home)
     assert (quiet.returncode, quiet.stdout, posted) == (0, "", []), quiet.stderr
     nightly.write(0, content=["The wifi password is Tr0ub4dor&3x."])
@@ -92,19 +101,6 @@ def test_an_alarm_is_sent_when_something_high_is_new_and_only_then(nightly, inst
     assert not any("Tr0ub4dor" in text or nightly.local.api_key in text for text in written)
     modes = {path.name: path.stat().st_mode & 0o077 for path in home.iterdir()}
     assert not any(modes.values()), modes
-
-
-@pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
-def test_an_alarm_that_cannot_be_sent_is_an_error(nightly, installed, tmp_path):
-    nightly.write(0, content=["The wifi password is Tr0ub4dor&3x."])
-    _, settings = installed
-    settings.write_text(
-        re.sub("WEBHOOK=.*", "WEBHOOK=http://127.0.0.1:9/secret-of-the-hook", settings.read_text())
-    )
-    failed = run_as_cron(installed, tmp_path)
-    assert failed.returncode == 1
-    assert "curl" in failed.stderr
-    assert "secret-of-the-hook" not in failed.stderr
 
 
 SYSTEMD = shutil.which("systemd-analyze")

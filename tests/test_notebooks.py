@@ -26,12 +26,8 @@ Path({path!r}).write_text(json.dumps([getattr(it, "reveal", lambda: it)() for it
 """
 
 
-def searched(path):
-    """The panel has most to hide; the others, which nbval runs already, take their time in a campaign."""
-    return pytest.param(path, id=path.stem, marks=() if "panel" in path.stem else pytest.mark.campaign)
-
-
-@pytest.mark.parametrize("path", [searched(path) for path in NOTEBOOKS])
+@pytest.mark.campaign  # nbval runs their cells already, and tests/panel searches the panel
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_no_secret_is_saved_with_a_notebook(path, tmp_path):
     notebook = nbformat.read(path, as_version=4)
     told = tmp_path / "told.json"

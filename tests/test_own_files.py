@@ -95,24 +95,20 @@ def archive(tmp_path, monkeypatch):
     return "--file", "memories.json"
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("audit", "--html", "thesis.txt"),
-        ("audit", "--out", "thesis.txt"),
-        ("audit", "--sarif", "thesis.txt"),
-    ],
-)
-def test_commands_refuse_before_they_audit_and_replace_with_force(archive, tmp_path, monkeypatch, arguments):
-    (tmp_path / "thesis.txt").write_text("ten years")
+def test_commands_refuse_before_they_audit_and_replace_with_force(archive, tmp_path, monkeypatch):
+    written = {option: tmp_path / f"thesis{option}.txt" for option in ("--html", "--out", "--sarif")}
+    for path in written.values():
+        path.write_text("ten years")
     with monkeypatch.context() as patched:
         patched.setattr("memframe.cli.read.read_memories", lambda *_, **__: 1 / 0)  # not reached
-        refused = invoke(*arguments, *archive, code=1)
-    assert "is not replaced: choose another path, or give --force" in refused.stderr
-    assert (tmp_path / "thesis.txt").read_text() == "ten years"
-    invoke(*arguments, *archive, "--force")
-    assert "ten years" not in (tmp_path / "thesis.txt").read_text()
-    invoke(*arguments, *archive)  # now it is its own
+        for option, path in written.items():
+            refused = invoke("audit", option, path, *archive, code=1)
+            assert "is not replaced: choose another path, or give --force" in refused.stderr
+            assert path.read_text() == "ten years"
+    everything = [part for pair in written.items() for part in pair]
+    invoke("audit", *everything, *archive, "--force")
+    assert not any("ten years" in path.read_text() for path in written.values())
+    invoke("audit", *everything, *archive)  # now they are its own
 
 
 def test_the_memories_that_are_audited_are_not_replaced_by_the_audit(archive, tmp_path):
@@ -127,14 +123,3 @@ def test_a_terminal_names_the_worst_findings_and_no_secret(archive):
     assert "To decide first:\nhigh    Secrets, password: Tr… (12 characters)\n        " in printed
     assert "The wifi password is Tr… (12 characters)." in printed
     assert "Tr0ub" not in printed
-
-
-def test_only_what_is_new_since_an_audit_fails(archive, tmp_path):
-    invoke("audit", *archive, "--out", "audit.json", "--fail-on", "high", code=6)
-    since = ("--compare", "audit.json", "--fail-on", "high")
-    same = invoke("audit", *archive, *since)
-    assert "Compared with audit.json: 0 new, 0 gone" in same.stdout
-    before = (tmp_path / "memories.json").read_text()
-    (tmp_path / "memories.json").write_text(before.replace("}]", '}, {"id": "8", "memory": "PIN 4711"}]'))
-    invoke("audit", *archive, *since, "--out", "audit.json", code=6)
-    invoke("audit", *archive, *since)

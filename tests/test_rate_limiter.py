@@ -65,14 +65,21 @@ def answers_of(*answers):
     return lambda: next(given)
 
 
-def test_it_gives_up_when_the_budget_is_spent_and_goes_on_after_a_success():
-    time = Time()
-    shared = SharedRateLimiter(time.limiter(4))
+def refusing():
+    """A call that is always refused, and how often it was made."""
     asked = Counter()
 
     def refused():
         asked["times"] += 1
         return Answer(429, 1)
+
+    return refused, asked
+
+
+def test_it_gives_up_when_the_budget_is_spent_and_goes_on_after_a_success():
+    time = Time()
+    shared = SharedRateLimiter(time.limiter(4))
+    refused, asked = refusing()
 
     for n_times in (101, 102):  # 500 at 5 a repeat; then there is nothing left for another
         assert shared.call(refused, lambda answer: answer.wait_s).status == 429
@@ -101,11 +108,7 @@ def test_a_failure_of_the_service_makes_all_wait_and_none_faster(status, limit, 
 def test_failures_use_up_the_budget_of_refusals_and_a_success_refills_it():
     time = Time()
     shared = SharedRateLimiter(time.limiter(4))
-    asked = Counter()
-
-    def refused():
-        asked["times"] += 1
-        return Answer(429, 1)
+    refused, asked = refusing()
 
     for _ in range(36):  # 500 at 14 a failure
         shared.call(answers_of(Answer(503, 0)), lambda answer: answer.wait_s)

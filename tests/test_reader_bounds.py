@@ -27,7 +27,7 @@ mf.read_memories(small)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 for job in jobs:
     read, path = job.split("=", 1)
-    began = time.monotonic()
+    began = time.process_time()
     try:
         getattr(mf, read)(path)
     except mf.FrameError as error:
@@ -35,12 +35,12 @@ for job in jobs:
     else:
         said = "READ"
     megabytes = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024
-    print(megabytes, time.monotonic() - began, said)
+    print(megabytes, time.process_time() - began, said)
 """
 
 
 def check_refused(small, jobs):
-    """Read files in a process of their own: each is refused within 200 MB beyond a small file, and 10 seconds."""
+    """Read files in a process of their own: each is refused within 200 MB beyond a small file, and 10 s of work."""
     asked = [f"{read}={path}" for read, path, _ in jobs]
     done = subprocess.run(
         [sys.executable, "-c", MEASURE, str(small), *asked], capture_output=True, text=True, check=True
@@ -90,10 +90,10 @@ def blanks(method):
 
 
 BOMBS = {
-    "a short text in many rows": ("bomb.parquet", lambda: parquet_of(repeated("x" * 400, 10_000_000))),
+    "a short text in many rows": ("bomb.parquet", lambda: parquet_of(repeated("x" * 400, 1_000_000))),
     "a long text in few rows": ("bomb.parquet", lambda: parquet_of(repeated("x" * MIB, 4_000))),
     "a list of a million texts": ("bomb.parquet", lambda: parquet_of(in_lists("x" * 4_000, 1_000_000))),
-    "rows of nothing": ("bomb.parquet", lambda: parquet_of(pa.array([None] * 20_000_000, pa.string()))),
+    "rows of nothing": ("bomb.parquet", lambda: parquet_of(pa.nulls(20_000_000, pa.string()))),
     "a member that grows": ("bomb.zip", lambda: blanks(zipfile.ZIP_DEFLATED)),
     "a member that is larger than said": ("bomb.zip", lambda: lying(blanks(zipfile.ZIP_DEFLATED), N_BLANKS, 9)),
     "a member packed in one piece": ("bomb.zip", lambda: blanks(zipfile.ZIP_BZIP2)),
@@ -145,7 +145,7 @@ def files_of_holes(folder):
 
 
 def an_archive(folder):
-    text = repeated("x" * 400, 5_000_000)
+    text = repeated("x" * 400, 500_000)
     columns = {name: text if kind is TEXT else pa.nulls(len(text)) for name, kind in MEMORY_KINDS.items()}
     path = folder / "archive.parquet"
     pq.write_table(pa.table(columns), path, compression="zstd", store_schema=False)
@@ -181,12 +181,14 @@ def test_long_keys_of_a_profile_are_cut(tmp_path):
 
 
 def test_honest_files_are_within_the_bounds(tmp_path):
-    rows = [{"content": f"Likes tea number {number * number}", "source": "chat"} for number in range(10_000)]
+    texts = (" ".join(str(number * factor) for factor in range(200)) for number in range(1, 2_000))
+    rows = [{"content": f"Likes tea: {text}", "source": "chat"} for text in texts]
+    assert len(json.dumps(rows)) > bounds.RATIO_BYTES
     (tmp_path / "a.json.gz").write_bytes(gzip.compress(json.dumps(rows).encode()))
     table = pa.Table.from_pylist(rows)
     pq.write_table(table, tmp_path / "a.parquet", compression="zstd")
-    assert len(mf.read_memories(tmp_path / "a.json.gz")) == 10_000
-    assert len(mf.read_memories(tmp_path / "a.parquet")) == 10_000
+    for name in ("a.json.gz", "a.parquet"):
+        assert len(mf.read_memories(tmp_path / name)) == len(rows)
 
 
 def test_a_gzip_file_of_several_members_is_read_whole(tmp_path):

@@ -7,7 +7,7 @@ import json
 
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memframe.archive.notes import digest_content
@@ -108,7 +108,7 @@ def reading(tmp_path, name):
 
 @pytest.mark.parametrize("name", sorted(WRITABLE))
 @given(data=st.data())
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=8)
 def test_a_random_plan_changes_its_spans_alone_and_is_read_as_it_says(tmp_path, reading, name, data):
     rows = [row for row in range(len(reading.places)) if is_editable(reading, row)]
     assert edit_documents(reading, {}, set()) == []

@@ -2,7 +2,6 @@
 
 import doctest
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -124,19 +123,25 @@ def test_a_history_says_what_its_owner_removed_and_wrote_anew(history):
     assert found.memories["created_at"].dt.day.tolist() == [1, 1, 2]
 
 
-def test_versions_are_compared_with_the_history(history, tmp_path):
+@pytest.fixture
+def printed(monkeypatch, capsys):
+    """Runs a benchmark, and returns the lines that it has printed."""
+
+    def printed(benchmark, *arguments):
+        monkeypatch.setattr("sys.argv", [benchmark.__file__, *map(str, arguments)])
+        benchmark.main()
+        return capsys.readouterr().out.splitlines()
+
+    return printed
+
+
+def test_versions_are_compared_with_the_history(history, tmp_path, printed):
     counts, sheet = audit_history.measure(audit_history.read_history(history / "ada+memory"))
     assert counts["rewrites"] == counts["value"] == counts["value gone"] == 1
     assert counts["rewrites as versions"] == counts["rewrites named"] == 1
     assert [one["kind"] for one in sheet] == ["value"]
-    arguments = [str(history), "--only", "ada/memory", "--sheet", str(tmp_path / "sheet")]
-    done = subprocess.run(
-        [sys.executable, BENCHMARKS / "audit_history.py", *arguments],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert "ada+memory" in done.stdout
+    lines = printed(audit_history, history, "--only", "ada/memory", "--sheet", tmp_path / "sheet")
+    assert "ada+memory" in "".join(lines)
     assert (tmp_path / "sheet").read_text("utf-8").count("\n") == 1
 
 
@@ -198,16 +203,10 @@ def label_all(corpus, verdicts):
     return path
 
 
-def run(corpus, labels, sheet):
-    command = [sys.executable, BENCHMARKS / "audit_real.py", corpus, "--labels", labels, "--sheet", sheet]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return [line.split() for line in done.stdout.splitlines()]
-
-
-def test_proposals_are_counted_by_their_labels_and_the_rest_goes_to_a_sheet(corpus):
+def test_proposals_are_counted_by_their_labels_and_the_rest_goes_to_a_sheet(corpus, printed):
     labels = label_all(corpus, {"The wifi": "right,right", "Ring ada": "right,wrong", "Ring bo": "right,"})
-    lines = run(corpus, labels, corpus / "sheet.jsonl")
+    options = ("--labels", labels, "--sheet", corpus / "sheet.jsonl")
+    lines = [line.split() for line in printed(audit_real, corpus, *options)]
     of_all = ["personal_data", "5", "2", "2", "1", "0", "0.50"]
     assert of_all in lines  # where readers differ, it is not right
     assert ["personal_data", "learn", "3", "1", "1", "0", "0", "0.00"] in lines

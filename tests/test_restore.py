@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import memframe as mf
@@ -232,7 +232,7 @@ def test_a_rehearsal_proves_nothing_of_what_does_not_open_or_is_not_archived(acc
 SOME_ROWS = st.sets(st.integers(0, 3))
 
 
-@settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=5)
 @given(gone=SOME_ROWS, edited=SOME_ROWS, of_archive=st.sets(st.integers(0, 3), min_size=1))
 def test_whatever_happened_since_nothing_is_lost_or_doubled(service, gone, edited, of_archive):
     """The archive holds some rows; of all rows some are edited and some deleted after it was written."""

@@ -5,7 +5,7 @@ import json
 
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import memframe as mf
@@ -334,7 +334,7 @@ ROW = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=3, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=3)
 @given(
     rows=st.lists(ROW, min_size=2, max_size=5), edits=st.lists(ROW, min_size=5, max_size=5), data=st.data()
 )

@@ -1,18 +1,18 @@
 """Apply a plan to the service, journal first: the only module that changes anything there.
 
-Nothing is lost, nothing is written twice, and a run that was cut short knows where it stands:
+Nothing is lost, nothing is written twice, and a run that was cut short can be resumed:
 
-- The intent and the exact bytes of every request are on the disk before it leaves (`memframe.journal`).
-- What may have been carried out is never sent again before it was looked for, a create in two complete listings
-  at least ``settle_s`` apart. It is known by its sealed bytes, which nothing else in the world has.
-- The same bytes and the same ``Idempotency-Key`` are sent each time. Services that honour it are safe beyond
+- The intent and the exact bytes of every request are on the disk before it is sent (`memframe.journal`).
+- A request that may have been carried out is not sent again before its result was looked for; that of a create in two
+  complete listings at least ``settle_s`` apart. Its memory is known by the sealed bytes, which are unique.
+- The same bytes and the same ``Idempotency-Key`` are sent each time. Services that honour the key are safe beyond
   that; nothing here relies on it.
 
-What no client can promise: that something between here and the service does not deliver a create twice, and that
-a request whose connection broke is not carried out later than ``settle_s``, when it has been sent again. Both
-are looked for when the run is read back at its end, and reported as duplicates; none is deleted by itself. Who
-changes a memory between its last reading and the patch (a round trip, at most 30 seconds) is overwritten, as
-the API knows no condition for a write.
+No client can rule out that something between here and the service delivers a create twice, or that a request whose
+connection broke is carried out later than ``settle_s``, when it has been sent again. Both are looked for when the run
+is read back at its end, and reported as duplicates; memframe never deletes them. A change that others make between the
+last reading of a memory and its patch (a round trip, at most 30 seconds) is overwritten, because the API has no
+conditional writes.
 """
 
 from memframe.apply.preflight import refuse_elsewhere

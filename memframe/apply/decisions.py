@@ -1,11 +1,12 @@
-"""The state machine of a write: what follows from a response, and what from reading the memory again.
+"""The state machine of a write: decisions after a response, and after reading the memory again.
 
 An operation is ``planned`` until its intent is on the disk; then it is ``sending``. A response moves it on by
-`DECISIONS`. Where an earlier request of it may have been carried out it is *ambiguous*, and `DECISIONS_IF_AMBIGUOUS`
-counts first. Patches and deletes are read before they are sent where their state is not known any more, and move on
-by `DECISIONS_AFTER_READING`. Creates that are ``unknown`` are looked for in listings (`memframe.apply.reconcile`).
+`DECISIONS`. If an earlier request of the operation may have been carried out, it is *ambiguous*, and
+`DECISIONS_IF_AMBIGUOUS` takes precedence. The memory of a patch or delete is read before sending if its state is no
+longer known; then `DECISIONS_AFTER_READING` applies. Creates that are ``unknown`` are looked for in listings
+(`memframe.apply.reconcile`).
 
-Pure: `memframe.apply.engine` acts.
+This module is pure; `memframe.apply.engine` acts.
 """
 
 from __future__ import annotations
@@ -52,15 +53,15 @@ DECISIONS: Mapping[ResponseKind, Mapping[Action, Decision]] = {
 
 DECISIONS_IF_AMBIGUOUS: Mapping[tuple[ResponseKind, Action], Decision] = {
     ("missing", "delete"): "recovered",
-    ("conflict", "create"): "unknown",  # the same key may still be at work
+    ("conflict", "create"): "unknown",  # the earlier request, with the same key, may still be running
 }
-"""The same where an earlier request of the operation may have been carried out."""
+"""Decisions that take precedence if an earlier request of the operation may have been carried out."""
 
 AMBIGUOUS: frozenset[ResponseKind] = frozenset({"unclear", "wrong_record"})
 """Responses after which the request may have been carried out."""
 
 Reading = Literal["as planned", "as intended", "moved", "gone"]
-"""A memory that was read again, against the change that is about to be sent."""
+"""Comparison of a memory that was read again with the change that is about to be sent."""
 
 DECISIONS_AFTER_READING: Mapping[tuple[Action, Reading], Decision] = {
     ("patch", "as planned"): "send",
@@ -75,7 +76,7 @@ DECISIONS_AFTER_READING_IF_AMBIGUOUS: Mapping[tuple[Action, Reading], Decision] 
     ("patch", "as intended"): "recovered",
     ("delete", "gone"): "recovered",
 }
-"""The same where an earlier request of the operation may have been carried out."""
+"""Decisions that take precedence if an earlier request of the operation may have been carried out."""
 
 STATE_AFTER: Mapping[Decision, JournalState] = {
     "done": "done",
@@ -84,7 +85,7 @@ STATE_AFTER: Mapping[Decision, JournalState] = {
     "conflict": "conflict",
     "unknown": "unknown",
 }
-"""After the other decisions it is `state_unsent`."""
+"""State of an operation after a decision; after the other decisions it is `state_unsent`."""
 
 _WORDS: Mapping[tuple[Action, Reading], str] = {
     ("patch", "as intended"): "someone else made the same change in the meantime",
@@ -94,7 +95,7 @@ _WORDS: Mapping[tuple[Action, Reading], str] = {
 
 
 def decide(operation: Operation, response: WriteResponse) -> tuple[Decision, Operation]:
-    """Decide what follows from the response to a write, and move the operation on.
+    """Decide what follows from the response to a write; return the operation in its new state.
 
     Examples
     --------
@@ -123,7 +124,7 @@ def decide(operation: Operation, response: WriteResponse) -> tuple[Decision, Ope
 
 
 def decide_after_reading(operation: Operation, memory: CurrentMemory | None) -> tuple[Decision, Operation]:
-    """Decide what follows from reading the memory of a patch or delete, and move the operation on."""
+    """Decide what follows from reading the memory of a patch or delete; return the operation in its new state."""
     action, change = operation.action, operation.change
     moved_fields = find_stale_fields(change, memory)
     reading: Reading = "as planned"
@@ -146,14 +147,14 @@ def decide_after_reading(operation: Operation, memory: CurrentMemory | None) -> 
 
 
 def state_unsent(ambiguous: bool) -> JournalState:
-    """Return the state to which an operation goes back that was not sent after all."""
+    """Return the state of an operation that was not sent after all."""
     return "unknown" if ambiguous else "planned"
 
 
 def _normalized(change: Change, record: MemoryBlobResponse | None) -> dict[str, Value]:
-    """Find the fields that the service has stored otherwise than they were sent.
+    """Find the fields that the service has stored in another form than they were sent.
 
-    Null is passed over: it may stand for a field that the answer leaves out, and all of them do that with content.
+    Null is ignored, because it may stand for a field that the answer leaves out; content is always left out.
     """
     stored = {name: to_encodable(getattr(record, name, None)) for name in change.after if name != "content"}
     return {

@@ -1,4 +1,4 @@
-"""Reasons for which a run ends early: a refusal, a spent budget of retries, another key of the user."""
+"""Reasons for which a run ends early: a refusal, a spent budget of retries, a new key of the user."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ with a key that the service no longer hands out."""
 
 
 class EarlyEnd:
-    """The reason for which a run sends nothing more, if there is one, and the watch for a change of key.
+    """The reason for which a run sends nothing more, if there is one, and the check for a change of key.
 
-    ``key_version`` is that of the contents of the run.
+    The contents of the run are sealed under ``key_version``.
     """
 
     def __init__(self, access: Access, key_version: int) -> None:
         self.access = access
         """Access to the memories, with the newest key that was seen."""
         self.is_denied = False
-        """True once nothing more may be read either."""
+        """True once access is denied, so that nothing more can be read either."""
         self._key_version = key_version
         self._clock = access.client.runtime.clock
         self._checked_at = self._clock()
@@ -34,7 +34,7 @@ class EarlyEnd:
 
     @property
     def is_rekeyed(self) -> bool:
-        """True if the service has another key for the user by now, and has sealed all contents anew."""
+        """True if the user has a new key, under which the service has sealed all contents again."""
         return self._other_key is not None
 
     @property
@@ -43,25 +43,25 @@ class EarlyEnd:
         return self._clock() - self._checked_at >= RECHECK_S
 
     def note(self, error: MemframeError | None, *, is_denied: bool | None = None) -> None:
-        """Note a reason to send nothing more, and to read nothing more where access is denied; the first one counts."""
+        """Note a reason to send nothing more, the first of which counts, and whether access is denied."""
         self._first = self._first or error
         self.is_denied |= isinstance(error, AccessError | AuthError) if is_denied is None else is_denied
 
     def recheck(self) -> None:
-        """Ask the service for the keys: end the run if they changed since content was sealed, or access is refused."""
+        """Fetch the keys: end the run if they changed since content was sealed, or access is refused."""
         try:
             self._compare_key(self.access.renew())
         except (AccessError, AuthError) as refused:
             self.note(refused)
         except MemframeError:
-            pass  # a service that cannot be reached now will not take writes either, and they say so
+            pass  # if the service cannot be reached, the writes fail as well, and report it
         finally:
             self._checked_at = self._clock()
 
     def explain(self) -> MemframeError | None:
-        """Return why the run ended early.
+        """Return the error that ended the run early.
 
-        Another key explains any refusal; a refusal itself does not say in which state the request for access is.
+        A new key explains any refusal. A refusal does not say what state the access request is in, so this is read.
         """
         reason = self._other_key or self._first
         if not isinstance(reason, AccessError):

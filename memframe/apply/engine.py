@@ -4,12 +4,12 @@ What follows from each response is in the tables of `memframe.apply.decisions`. 
 writes the journal; workers only send requests and return responses. A step of the loop:
 
 1. take the results that came back, and decide what follows from each;
-2. take from the queue what may leave now, after its memories were read again where that is due;
-3. write both, the results and the intents of what leaves, in one commit of the journal;
-4. hand what leaves to the workers.
+2. take from the queue the operations that may be sent now, after reading their memories again where that is due;
+3. write the results and the intents of these operations in one commit of the journal;
+4. hand the operations to the workers.
 
 The intents of `INTENTS_PER_WORKER` operations for each worker are committed together, so that no worker waits for the
-disk. What was not sent after all, because the run stops or slows down, is put back into the queue.
+disk. Operations that were not sent after all, because the run stops or slows down, are put back into the queue.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from memframe.plan.current import CurrentMemory, read_current
 from memframe.secret import SecretBytes
 
 INTENTS_PER_WORKER = 4
-"""Intents that are committed together, for each worker: more of them, fewer commits."""
+"""Intents that are committed together, for each worker; the more they are, the fewer commits are needed."""
 
 READ_AHEAD = 100
-"""Memories that are read again together: few enough to be still fresh when their writes leave."""
+"""Memories that are read again together: few enough that they are still fresh when their writes are sent."""
 
 DRAIN_S = 5.0
-"""Seconds that Ctrl-C waits for what is in flight; what is not back by then counts as unknown."""
+"""Seconds that Ctrl-C waits for requests in flight; those without an answer by then count as unknown."""
 
 LONGEST_WAIT_S = 0.5
-"""Longest wait for an answer; on Windows no longer wait can be interrupted."""
+"""Longest single wait for an answer, because on Windows Ctrl-C takes effect only after a wait."""
 
 FLUSH_S = 0.05
 """Longest time that a result waits to share a commit of the journal."""
@@ -55,7 +55,7 @@ SendResult = WriteResponse | None
 
 
 class Engine:
-    """Carries out one run; ``read_at`` is when all memories of its plan were read, None if they must be read again."""
+    """Carry out one run; all memories of its plan were read at ``read_at``, or must be read again if it is None."""
 
     def __init__(
         self,
@@ -78,14 +78,14 @@ class Engine:
         self._pace = RateLimiter(workers, clock=runtime.clock, sleep=runtime.sleep, chance=runtime.chance)
         self._interrupts = Interrupts(defers=workers > 1)
         self._undecided: set[int] = set()
-        """Operations that did not plainly succeed, until that was decided on: workers begin nothing meanwhile."""
+        """Operations without a plain success that await their decision; workers begin nothing meanwhile."""
         self._ids = {*log.ids_before, *(op.new_id for op in log if op.new_id)}
-        """Ids that memories have: the service must not give them to a new one."""
+        """Ids of existing memories, which the service must not give to a new one."""
         self._left_unknown: set[int] = set()
-        """Creates that stay unknown, as they cannot be told from others or may still come late."""
+        """Creates that stay unknown, because they cannot be told from others or may still be carried out late."""
 
     def run(self) -> tuple[Verification, dict[str, CurrentMemory], MemframeError | None]:
-        """Do all that can be done; return how it read back, and what ended it early."""
+        """Carry out all that is possible; return what was read back, and the error that ended the run early."""
         with self._pool:
             self._reconcile()
             while not self._end and (due := self._find_due()):
@@ -98,7 +98,7 @@ class Engine:
         if not self._end.is_denied:
             self._end.recheck()
         if self._end.is_denied:
-            return Verification(failure="nothing more may be read"), {}, self._end.explain()
+            return Verification(failure="access is denied"), {}, self._end.explain()
         return *self._reconciliation.read_back(self._end.access), self._end.explain()
 
     # -- what is due
@@ -117,7 +117,7 @@ class Engine:
 
     def _find_sendable(self) -> list[Operation]:
         planned = self._log.with_state("planned")
-        # an unknown patch or delete that is still here was read, and is as it was before
+        # a patch or delete that is still unknown was read again: its memory is as it was before
         planned += self._log.with_state("unknown", actions=("patch", "delete"))
         due = (op for op in planned if self._groups.is_due(op) and self._groups.block_reason(op) is None)
         return [op for op in due if self._queue.may_try(op.n)]
@@ -125,10 +125,10 @@ class Engine:
     # -- sending
 
     def _send(self, due: Iterable[Operation]) -> None:
-        """Send operations and take in what comes back, until all are through or the run has stopped.
+        """Send operations and take their results, until all are done or the run has stopped.
 
-        After Ctrl-C nothing more leaves; what is in flight is waited for a moment, then the interrupt goes on
-        its way. A second one does not wait.
+        After Ctrl-C nothing more is sent, and `KeyboardInterrupt` is raised after a short wait for the requests in
+        flight. A second Ctrl-C ends that wait.
         """
         self._queue.fill(operation.n for operation in due)
         with self._interrupts.defer():
@@ -141,7 +141,7 @@ class Engine:
                 self._pending.write()
                 raise
             except JournalError:
-                self._drain()  # so that a run that goes on from the journal overlaps with no request in flight
+                self._drain()  # so that a run resumed from the journal does not overlap with requests in flight
                 raise
 
     def _step(self) -> None:
@@ -167,14 +167,14 @@ class Engine:
             self._pool.submit(n, partial(self._send_if_fresh, self._log[n], bodies.get(n)))
 
     def _result_timeout_s(self) -> float:
-        """Return how long to wait for results: no longer than until something else may leave, or be written."""
+        """Return how long to wait for results, at most until something else may be sent or must be written."""
         if self._pending:
             return FLUSH_S
         has_room = self._queue and self._pool.n_busy < self._pace.limit
         return min(LONGEST_WAIT_S, self._pace.delay_s) if has_room else LONGEST_WAIT_S
 
     def _count_room(self) -> int:
-        """Count the operations that may leave now; none while an answer that was no success is not decided on."""
+        """Count the operations that may be sent now; none while a response without success awaits its decision."""
         n_busy, limit = self._pool.n_busy, self._pace.limit
         if self._pace.delay_s or self._undecided:
             return 0
@@ -186,7 +186,7 @@ class Engine:
         return INTENTS_PER_WORKER * limit - n_busy if few_wait else 0
 
     def _take_sendable(self) -> list[int]:
-        """Take from the queue what may leave now."""
+        """Take from the queue the operations that may be sent now."""
         room = self._count_room()
         if room <= 0:
             return []
@@ -200,9 +200,9 @@ class Engine:
         return leaving
 
     def _refresh_queue(self) -> bool:
-        """Read again what is at the front of the queue; what is not to be sent any more leaves it.
+        """Read the memories at the front of the queue again; operations that must not be sent any more leave the queue.
 
-        Return False if it could not be read: it stays in the queue, and the run waits or has stopped.
+        Return False if they could not be read: they stay in the queue, and the run waits or has stopped.
         """
         front = self._queue.take(READ_AHEAD)
         try:
@@ -217,7 +217,7 @@ class Engine:
         return True
 
     def _may_read_again(self, error: MemframeError) -> bool:
-        """Slow down after a read that failed; return False if it is refused for good, or the budget is spent."""
+        """Slow down after a read that failed; return False if reading is refused for good, or the budget is spent."""
         match classify_error(error).kind:
             case "throttled":
                 return self._pace.slow_down(None)
@@ -244,7 +244,8 @@ class Engine:
 
     def _send_if_fresh(self, operation: Operation, body: SecretBytes | None) -> SendResult:
         """Send an operation, in a worker, unless it should not be sent any more."""
-        if self._undecided or not self._queue.is_fresh(operation.n):  # it waited for a worker
+        # the state may have changed while it waited for a worker
+        if self._end or self._undecided or not self._queue.is_fresh(operation.n):
             return None
         response = self._sender.send(operation, body)
         if response.kind != "done":
@@ -252,22 +253,22 @@ class Engine:
         return response
 
     def _requeue(self, unsent: Sequence[int]) -> None:
-        """Put what was not sent after all to the front of the queue again."""
+        """Put operations that were not sent after all back to the front of the queue."""
         for n in unsent:
             self._pending.withdraw_intent(n)
         self._queue.put_back(unsent)
 
     def _recall(self) -> None:
-        """Requeue what no worker has begun."""
+        """Requeue the operations that no worker has begun."""
         self._requeue(self._pool.recall())
 
     def _drain(self) -> None:
-        """Wait for what is in flight, for a moment; nothing more leaves."""
+        """Wait up to `DRAIN_S` for the requests in flight, and send nothing more."""
         self._recall()
         self._queue.clear()
         deadline = self._clock() + DRAIN_S
-        while self._pool.n_busy and (left_s := deadline - self._clock()) > 0:
-            self._take_results(left_s)
+        while self._pool.n_busy and (remaining_s := deadline - self._clock()) > 0:
+            self._take_results(remaining_s)
         self._queue.clear()
 
     # -- results
@@ -307,7 +308,7 @@ class Engine:
         return decision
 
     def _note(self, moved: Operation) -> None:
-        """Note an operation for the next commit, and what it means for others."""
+        """Note an operation in its new state for the next commit, and its effect on queue, pace and group."""
         self._pending.add(moved)
         if moved.state in WRITTEN:
             self._queue.note_success(moved.n)
@@ -316,7 +317,7 @@ class Engine:
             self._recall()  # others of the group may be among them
 
     def _check_new_id(self, operation: Operation, response: WriteResponse) -> WriteResponse:
-        """Refuse an id that another memory had: a service that sees no plain text cannot have merged equal memories."""
+        """Refuse the id of another memory, as a service that sees no plain text cannot have merged equal memories."""
         if response.id in self._ids and self._log.header.encrypt:
             error = ProtocolError(
                 f"the create of row {operation.row} was answered with the id of another memory, {response.id}: nothing "
@@ -330,7 +331,7 @@ class Engine:
     # -- what is unknown
 
     def _reconcile(self) -> None:
-        """Settle what may have been carried out, as far as that can be seen."""
+        """Settle the operations that may have been carried out, as far as the service shows it."""
         if self._end and not self._end.is_denied:
             self._end.recheck()
         if self._end.is_denied:
@@ -347,11 +348,11 @@ class Engine:
                 self._pending.write()
         except MemframeError as error:
             why = f"could not find out whether it was written: {error}"
-            left = [self._log[op.n] for op in creates + others]
-            self._log.write([replace(op, error=why) for op in left if op.state == "unknown"])
+            unsettled = [self._log[op.n] for op in creates + others]
+            self._log.write([replace(op, error=why) for op in unsettled if op.state == "unknown"])
             if isinstance(error, AccessError | AuthError):
                 self._end.note(error)
-        creates = [self._log[op.n] for op in creates]  # as they are now
+        creates = [self._log[op.n] for op in creates]  # in their new states
         others = [self._log[op.n] for op in others]
         if creates or others:
             found = Counter(op.state for op in creates + others)

@@ -1,4 +1,4 @@
-"""The operations of a run: in memory and in the journal alike, in its next commit, and in groups that hold together."""
+"""The operations of a run: their states in memory and journal, the next commit, and groups that hold together."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class OperationLog:
         return iter(self._operations.values())
 
     def requests(self, places: Iterable[int]) -> dict[int, SecretBytes]:
-        """Read the frozen bodies of requests, by the place of the operation; that of a delete is missing."""
+        """Read the frozen bodies of requests, by the number of the operation; deletes have none."""
         return self._journal.requests(places)
 
     def with_state(
@@ -46,7 +46,7 @@ class OperationLog:
         return [op for op in self if op.state in states and op.action in actions]
 
     def write(self, operations: Iterable[Operation], backups: Mapping[int, MemoryBlob] | None = None) -> None:
-        """Write operations as they are now, in one commit."""
+        """Write new states of operations, in one commit."""
         moved = list(operations)
         if not moved and not backups:
             return
@@ -78,7 +78,7 @@ class OperationLog:
 
 
 class PendingCommit:
-    """The next commit of the journal: operations that moved on, and backups of the memories that they are to change."""
+    """The next commit of the journal: operations in new states, and backups of memories that are about to change."""
 
     def __init__(self, log: OperationLog) -> None:
         self._log = log
@@ -89,24 +89,24 @@ class PendingCommit:
         return bool(self._moved)
 
     def latest(self, n: int) -> Operation:
-        """Return an operation as it will be in the journal."""
+        """Return the newest state of an operation, whether it is committed or not."""
         return self._moved.get(n, self._log[n])
 
     def add(self, moved: Operation) -> None:
-        """Add an operation as it is now."""
+        """Add the new state of an operation."""
         self._moved[moved.n] = moved
 
     def add_backup(self, n: int, memory: MemoryBlob) -> None:
-        """Add a memory as it is before an operation changes it."""
+        """Add a memory in its state before an operation changes it."""
         self._backups[n] = memory
 
     def add_intent(self, n: int) -> None:
-        """Add that an operation leaves with this commit."""
+        """Add the intent to send an operation after this commit."""
         operation = self.latest(n)
         self.add(replace(operation, state="sending", attempts=operation.attempts + 1))
 
     def withdraw_intent(self, n: int) -> None:
-        """Add that an operation whose intent was committed was not sent after all."""
+        """Withdraw the committed intent of an operation that was not sent after all."""
         operation = self._log[n]
         if operation.state == "sending":
             self.add(
@@ -120,10 +120,10 @@ class PendingCommit:
 
 
 class Groups:
-    """The groups of a run: what must hold together fails together.
+    """The groups of a run, whose members hold together.
 
-    The deletes of a group wait until everything else of it is done and was read again as it was written, and what they
-    depend on as it has to be. As soon as one member cannot be done, those that have not been sent stay planned.
+    The deletes of a group wait until its other members are done and were read back as written, and until the memories
+    that they depend on were read as expected. As soon as one member cannot be done, those not yet sent stay planned.
     """
 
     def __init__(self, log: OperationLog) -> None:
@@ -132,13 +132,13 @@ class Groups:
         self._reasons: dict[int, str] = {}
         """Reason why a group is held back; the first one counts."""
         self._verified: set[int] = set()
-        """Groups whose deletes may be sent: all that they wait for was read as it has to be."""
+        """Groups whose deletes may be sent, because all that they wait for was read as expected."""
         for operation in log:
             if operation.change.group is not None:
                 self._members[operation.change.group].append(operation.n)
 
     def block_reason(self, operation: Operation) -> str | None:
-        """Say why a member of a group must not be sent any more; None if it may be."""
+        """Return the reason why a member of a group must not be sent any more; None if it may be sent."""
         group = operation.change.group
         if group is None:
             return None
@@ -154,7 +154,7 @@ class Groups:
         return operation.change.group is not None
 
     def wait_reason(self, operation: Operation) -> str | None:
-        """Say why a member of a group was never sent."""
+        """Return the reason why a member of a group was never sent."""
         reason, group = self.block_reason(operation), operation.change.group
         if reason is None and group is not None:
             undone = [op for op in self._prerequisites(group) if op.state not in WRITTEN]
@@ -162,12 +162,12 @@ class Groups:
         return reason
 
     def is_due(self, operation: Operation) -> bool:
-        """Return True if a member may be sent: a delete, when all others are done and were read again."""
+        """Return True if a member may be sent; a delete may be sent once its group is verified."""
         group = operation.change.group
         return group is None or operation.action != "delete" or group in self._verified
 
     def verify(self, access: Access) -> bool:
-        """Read what deletes wait for, where all of it is done; return True if any became due by it."""
+        """Read what deletes wait for in the groups in which all of it is done; return True if a delete became due."""
         ready = [
             group
             for group in self._members.keys() - self._verified - self._reasons.keys()

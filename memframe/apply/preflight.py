@@ -1,4 +1,4 @@
-"""Preflight of a run: what is refused, what is read afresh, and what goes into the journal."""
+"""Preflight of a run: refuse what must not run, read the service again, and freeze the bodies for the journal."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MAX_WORKERS = 16
 
 
 def check_options(workers: object, settle_s: object) -> None:
-    """Refuse what no run can work with."""
+    """Refuse invalid options of a run."""
     if not isinstance(workers, int) or isinstance(workers, bool) or not 1 <= workers <= MAX_WORKERS:
         raise ConfigError(f"workers={workers!r}: give a whole number from 1 to {MAX_WORKERS}")
     if isinstance(settle_s, bool) or not isinstance(settle_s, int | float) or not 0 <= settle_s < math.inf:
@@ -37,7 +37,7 @@ def check_options(workers: object, settle_s: object) -> None:
 
 
 def check_plan(access: Access, plan: Plan, confirm: object, confirm_losses: object) -> None:
-    """Raise `PlanError` for a plan for somebody else, one with open questions, and what is not confirmed."""
+    """Raise `PlanError` if a plan is for another user or service, or has conflicts, unconfirmed deletes or losses."""
     refuse_elsewhere(access, "plan", plan.base_url, plan.user_id)
     not_writable = [change for change in plan.records if change.action in {"conflict", "invalid"}]
     if not_writable:
@@ -65,10 +65,10 @@ def check_plan(access: Access, plan: Plan, confirm: object, confirm_losses: obje
 
 
 def _check_losses(plan: Plan, confirm_losses: object, *, is_confirmed: bool) -> None:
-    """Raise `PlanError` if what deletes and merges lose is not confirmed.
+    """Raise `PlanError` if the values that deletes and merges lose are not confirmed.
 
-    Who confirms the number of deletes has seen what they lose. What a patch loses is an edit that somebody made, and
-    is asked for only in a merge, whose text nobody has to have seen.
+    A confirmed number of deletes covers what they lose, because the message that asks for it names the losses. What a
+    patch loses is an edit that somebody made; it must be confirmed only in a merge, whose text nobody may have seen.
     """
     if confirm_losses is None:
         deleted = {change.id for change in plan.writes if change.action == "delete"}
@@ -96,7 +96,7 @@ def _check_losses(plan: Plan, confirm_losses: object, *, is_confirmed: bool) -> 
 
 
 def refuse_elsewhere(access: Access, what: str, base_url: str, user_id: str) -> None:
-    """Refuse a plan or a journal that is for another user or service than the access, or a file, by a `PlanError`."""
+    """Raise `PlanError` for a plan or journal that is for a file, or for another user or service than the access."""
     if base_url.startswith(OF_FILE):
         raise PlanError(
             f"this {what} is for {base_url.removeprefix(OF_FILE)}, which no service holds",
@@ -107,20 +107,20 @@ def refuse_elsewhere(access: Access, what: str, base_url: str, user_id: str) -> 
     if not same_id(user_id, access.user_id):
         raise PlanError(
             f"this {what} is for user {user_id}, and the access for user {access.user_id}: open the access "
-            "of the former"
+            f"for {user_id}"
         )
     if not same_service(base_url, access.client.base_url):
         raise PlanError(
             f"this {what} is for the service {base_url}, and the access for {access.client.base_url}: "
-            "connect to the former"
+            f"connect to {base_url}"
         )
 
 
 def refuse_repeated(directory: RunDirectory, cipher: LocalCipher, plan: Plan) -> None:
-    """Refuse what an earlier run has begun: carried out by two, a create is there twice.
+    """Refuse changes that an earlier run has begun, because a second run would create memories twice.
 
     Raises `PlanError`, which names the journal of that run, or `JournalError` if the journal of an unfinished run of
-    the same user is away or damaged, so that what it has written is not known.
+    the same user is missing or damaged, so that nobody knows what it has written.
     """
     note = directory.of_plan(plan.id)
     if note is not None:
@@ -152,12 +152,12 @@ def refuse_repeated(directory: RunDirectory, cipher: LocalCipher, plan: Plan) ->
             raise PlanError(
                 f"an earlier run was interrupted, and {len(shared):,} changes of this plan were or may be made by it, "
                 f"such as {shared[0].label}",
-                hint=resume_hint(note.place) + "; or " + _forget_hint(note) + ", if they may be there twice",
+                hint=resume_hint(note.place) + "; or " + _forget_hint(note) + ", if they may exist twice",
             )
 
 
 def _explain_absence(note: RunNote) -> str | None:
-    """Say what to do about a journal that is not at its place; None if it is."""
+    """Say why a journal cannot be opened at its place, and what to do; None if it is there."""
     if note.journal is None:
         return (
             f"the note {note.file} on it, which says where its journal is, cannot be read: find the journal"
@@ -176,7 +176,7 @@ def _forget_hint(note: RunNote) -> Hint:
 
 
 def _unsettled_changes(note: RunNote, cipher: LocalCipher, plan: Plan) -> list[Change]:
-    """Find what a second run could do once more: creates that were made or may be, other writes that may be."""
+    """Find the changes that a second run could repeat: creates that were or may be made, other writes that may be."""
     try:
         with Journal.open(note.place, cipher) as journal:
             operations = journal.operations()
@@ -200,24 +200,24 @@ def _unsettled_changes(note: RunNote, cipher: LocalCipher, plan: Plan) -> list[C
 
 
 def _target_key(change: Change) -> bytes:
-    """Identify the memory of a change, or what a new one would hold."""
+    """Identify a change by its memory, or by the values of a new one."""
     return msgspec.json.encode(change.id or change.after, order="sorted")
 
 
 def read_service_state(access: Access, plan: Plan) -> tuple[Access, dict[str, CurrentMemory], frozenset[str]]:
-    """Read the state of the service, which must be what the plan was made from.
+    """Read the state of the service, which must still be the one from which the plan was made.
 
     Returns
     -------
     access : Access
-        With the credentials of this moment.
+        The access with fresh credentials.
     current : dict of str to CurrentMemory
         The memories of the plan's patches and deletes, and those that they depend on.
     ids_before : frozenset of str
-        Ids of all memories, where the plan creates some.
+        Ids of all memories if the plan creates some, otherwise empty.
 
-    Raises `StalePlanError` if it is not, or the key is another one, and `AccessError` if the request is not
-    approved any more.
+    Raises `StalePlanError` if the memories or the key have changed, and `AccessError` if the request is no longer
+    approved.
     """
     access = access.renew()
     refuse_rekeyed(access, plan.key_version)
@@ -242,20 +242,20 @@ def read_service_state(access: Access, plan: Plan) -> tuple[Access, dict[str, Cu
 
 
 def check_policy(access: Access, plan: Plan, policy: Policy, current: Mapping[str, CurrentMemory]) -> None:
-    """Raise `PlanError` if a plan breaks a policy, by the state of the service and by what was loaded."""
+    """Raise `PlanError` if a plan breaks a policy, for memories as the service has them or as they were loaded."""
     loaded = access.baseline().drop(columns="id")
 
     def states(memory_id: str) -> tuple[Mapping[str, Any], ...]:
         memory = current.get(memory_id)
-        now = () if memory is None else ({name: memory.value(name) for name in FIELDS},)
-        return (*now, dict(loaded.loc[memory_id])) if memory_id in loaded.index else now
+        present = () if memory is None else ({name: memory.value(name) for name in FIELDS},)
+        return (*present, dict(loaded.loc[memory_id])) if memory_id in loaded.index else present
 
     refuse_forbidden(plan, policy, states)
     check_limits(plan, policy.limits, lambda: count_current(access))
 
 
 def check_rest(access: Access, operations: Sequence[Operation], policy: Policy, header: Header) -> None:
-    """Raise `PlanError` if what is left of a run breaks a policy; its limits are of the whole run."""
+    """Raise `PlanError` if the unfinished part of a run breaks a policy; its limits apply to the whole run."""
     every = tuple(operation.change for operation in operations)
     rest = tuple(one.change for one in operations if one.status in {"planned", "unknown"})
     if not rest:
@@ -286,7 +286,7 @@ def refuse_rekeyed(access: Access, key_version: int) -> None:
 
 
 def freeze_body(change: Change, user_id: str, envelope: Envelope | None) -> bytes | None:
-    """Encode the body of a request without its memory key, content sealed where there is an envelope.
+    """Encode the body of a request without its memory key; seal content if there is an envelope.
 
     >>> freeze_body(Change(action="patch", id="m1", after={"title": "Tea", "summary": None}), "u1", None)
     b'{"user_id":"u1","title":"Tea","summary":null}'

@@ -1,4 +1,4 @@
-"""The queue of a run: which operations wait to be sent, in which order, and whether their memories are known."""
+"""The queue of a run: the operations that wait to be sent, the times when their memories were read, and failures."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from itertools import islice
 from memframe.apply.operations import OperationLog
 
 MAX_ATTEMPTS = 4
-"""Requests for one operation in one run, those that were throttled apart."""
+"""Most failed requests for one operation in one run; throttled requests are not counted."""
 
 FRESH_S = 30.0
 """Age in seconds from which a memory is read again before it is patched or deleted."""
 
 
 class SendQueue:
-    """The operations that wait to be sent, by their numbers; the newest readings of their memories, and their failures.
+    """The operations that wait to be sent, by number, with the last readings of their memories and their failures.
 
-    ``read_at`` is when all memories of the plan were read, None if that is long ago.
+    ``read_at`` is the time when all memories of the plan were read; None if that is long ago.
     """
 
     def __init__(
@@ -33,11 +33,11 @@ class SendQueue:
         return bool(self._waiting)
 
     def fill(self, numbers: Iterable[int]) -> None:
-        """Replace what waits."""
+        """Replace the waiting operations."""
         self._waiting = deque(numbers)
 
     def clear(self) -> None:
-        """Remove all that waits; the journal still has it as planned."""
+        """Remove all waiting operations; the journal still has them as planned."""
         self._waiting.clear()
 
     def take(self, n_most: int) -> list[int]:
@@ -51,16 +51,16 @@ class SendQueue:
     # -- memories as they are known
 
     def is_fresh(self, n: int) -> bool:
-        """Return True if the memory is known as it is: a create has none, and after a doubt it is not known."""
+        """Return True for a create, and if the memory was read less than `FRESH_S` ago and not doubted since."""
         read_at = self._read_at.get(n)
         return self._log[n].action == "create" or (read_at is not None and self._clock() - read_at < FRESH_S)
 
     def is_front_fresh(self, n_front: int) -> bool:
-        """Return True if the first memories are all known as they are."""
+        """Return True if the first operations are all fresh."""
         return all(map(self.is_fresh, islice(self._waiting, n_front)))
 
     def note_read(self, n: int) -> None:
-        """Note that the memory of an operation is as its plan has it, now."""
+        """Note that the memory of an operation was read now, and is as planned."""
         self._read_at[n] = self._clock()
 
     def note_doubt(self, n: int) -> None:

@@ -1,12 +1,12 @@
-"""Reading what a run has written: unknown creates are looked for, all of it is read back, baselines are updated.
+"""Read what a run has written: find unknown creates, read everything back, update baselines.
 
-A create is absent when two complete listings that begin at least ``settle_s`` apart do not show it. Only then are the
+A create is absent if two complete listings that begin at least ``settle_s`` apart do not show it. Only then are the
 same bytes sent again, with the same idempotency key.
 
-Sealed content, with its random nonce, is like no other: where the service stores it as it came, equal bytes are
-proof, and no equal bytes in a complete listing are proof of absence. Where it seals content anew, or was sent
-plain text, the plain text is compared, among memories that were not there before the run, and counted: two
-equal creates want two memories.
+Sealed content is unique because of its random nonce. If the service stores it unchanged, equal bytes prove that a
+create was carried out, and a complete listing without them proves that it was not. If the service seals content again,
+or was sent plain text, plain text is compared among the memories that did not exist before the run, and counted: two
+equal creates need two memories.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from memframe.journal import WRITTEN, Operation
 from memframe.plan.current import CurrentMemory, digest_of, iter_current, read_current
 
 N_TOGETHER = 500
-"""Bodies that are read from the journal at a time."""
+"""Number of bodies that are read from the journal at a time."""
 
 
 class _Content(msgspec.Struct):
@@ -37,41 +37,42 @@ class _Content(msgspec.Struct):
 
 
 class Reconciliation:
-    """Settles the unknown operations of one run, and reads back the others."""
+    """Settle the unknown operations of one run, and read back the others."""
 
     def __init__(self, log: OperationLog, *, settle_s: float, sleep: Callable[[float], None]) -> None:
         self._log, self._settle_s, self._sleep = log, settle_s, sleep
         self._digest_of: dict[int, str] = {}
-        """Digests of contents as they are sent, by the place of the create in the run; none for plain text."""
+        """Digests of sealed contents, by the number of the create; empty for plain text."""
         creates = [op.n for op in log if op.action == "create"] if log.header.encrypt else []
         for first in range(0, len(creates), N_TOGETHER):
             for n, body in log.requests(creates[first : first + N_TOGETHER]).items():
                 self._digest_of[n] = digest_of(decode(body, _Content, what="the journal").content)
         self._earlier = {op.n for op in log.with_state(*WRITTEN)}
-        """Written by an earlier process: what is as it was before them was undone since."""
+        """Operations that an earlier process wrote: if their memories are as before, they were undone since."""
 
     def settle_creates(self, access: Access, unknown: Sequence[Operation], *, rekeyed: bool) -> None:
-        """Find what unknown creates have made; the others are planned again, or stay unknown.
+        """Find the memories that unknown creates have made; other creates are planned again, or stay unknown.
 
-        Once the service is `rekeyed`, it has sealed everything anew, so that only plain text can be compared.
-        Raises `MemframeError` if a listing did not come to its end; nothing follows from it.
+        If the user was ``rekeyed``, the service has sealed everything again, so that only plain text can be compared.
+        Raises `MemframeError` if a listing is incomplete, because nothing follows from it.
         """
         digest_of = {} if rekeyed else self._digest_of
-        left, _ = self._match_listed(access, unknown, digest_of)
-        if not left:
+        unmatched, _ = self._match_listed(access, unknown, digest_of)
+        if not unmatched:
             return
         self._sleep(self._settle_s)
-        left, undecided = self._match_listed(access, left, digest_of)
+        unmatched, undecided = self._match_listed(access, unmatched, digest_of)
         doubt = "there are new memories that cannot be decrypted: this may be one of them"
         self._log.write(
-            replace(op, error=doubt) if op.n in undecided else replace(op, state="planned") for op in left
+            replace(op, error=doubt) if op.n in undecided else replace(op, state="planned")
+            for op in unmatched
         )
 
     def read_back(self, access: Access) -> tuple[Verification, dict[str, CurrentMemory]]:
-        """Read what was written, compare it, and look for what was made twice.
+        """Read what was written, compare it, and look for duplicates.
 
-        After a create that was sent twice it waits for ``settle_s`` before: its first request may come late. And it
-        looks again after ``settle_s`` where something is not as it was written: a replica may lag behind.
+        If a create was sent twice, wait ``settle_s`` first, because its first request may be carried out late. If
+        something is not as it was written, read once more after ``settle_s``, because a replica may lag behind.
         """
         written = self._log.with_state(*WRITTEN)
         if any(op.action == "create" and op.ambiguous for op in written):
@@ -86,14 +87,14 @@ class Reconciliation:
         return found, current
 
     def _list_new(self, access: Access, also: Container[str] = ()) -> list[CurrentMemory]:
-        """List all memories that were not there before the run, completely, and those of some ids."""
+        """List all memories that did not exist before the run, and those with the ids ``also``."""
         before = self._log.ids_before
         return [memory for memory in iter_current(access) if memory.id not in before or memory.id in also]
 
     def _match_listed(
         self, access: Access, unknown: Sequence[Operation], digest_of: Mapping[int, str]
     ) -> tuple[list[Operation], set[int]]:
-        """Take over the memories that a listing shows; return the creates that are left, and the undecided ones."""
+        """Match creates with the memories of a listing; return unmatched creates, and the numbers of undecided ones."""
         taken = {op.new_id for op in self._log if op.state in WRITTEN and op.new_id}
         found, undecided = match(unknown, self._list_new(access), digest_of=digest_of, taken=taken)
         self._log.write(
@@ -107,7 +108,7 @@ class Reconciliation:
     ) -> tuple[Verification, dict[str, CurrentMemory]]:
         ids = {str(op.id) for op in written}
         creates = [op for op in written if op.action == "create"]
-        if creates:  # with whatever else is new
+        if creates:  # with all other new memories, among which duplicates may be
             current = {memory.id: memory for memory in self._list_new(access, ids)}
         else:
             with_content = any(op.change.compares_content for op in written)
@@ -130,14 +131,14 @@ class Reconciliation:
 
 
 def _is_as_written(op: Operation, memory: CurrentMemory | None) -> bool:
-    """Return True if a memory is as an operation has left it: a deleted one is gone."""
+    """Return True if a memory is as an operation has written it; a deleted one must be gone."""
     if memory is None:
         return op.action == "delete"
     return op.action != "delete" and not memory.find_differences(op.change.plain)
 
 
 def _is_as_before(op: Operation, memory: CurrentMemory | None) -> bool:
-    """Return True if a memory is as it was before an operation: a created one is gone."""
+    """Return True if a memory is as it was before an operation; a created one must be gone."""
     if memory is None:
         return op.action == "create"
     return op.action != "create" and not memory.find_differences(op.change.before)
@@ -152,14 +153,14 @@ def match(
 ) -> tuple[dict[int, str], set[int]]:
     """Match unknown creates with the memories that are new since the run began and not taken by other creates.
 
-    One digest of the run that is found proves that the service stores contents as they were sent.
+    If one digest of the run is found, the service stores contents as they were sent.
 
     Returns
     -------
     found : dict of int to str
-        Ids of the memories that creates have made, by their place in the run.
+        Ids of the memories that creates have made, by the number of the create.
     undecided : set of int
-        Creates of which nothing can be said: something new is there that cannot be read.
+        Numbers of creates that cannot be decided, because some new memories cannot be read.
     """
     taken = set(taken)
     n_of = {digest_of[op.n]: op.n for op in unknown if op.n in digest_of}
@@ -179,7 +180,7 @@ def match(
 
 
 def _match_by_text(unknown: Sequence[Operation], free: Sequence[CurrentMemory]) -> dict[int, str]:
-    """Match creates equal in every field first, then in content alone: a service may normalise the others."""
+    """Match creates by all fields first, then by content alone, because a service may normalise other fields."""
     of_content: dict[str | None, list[CurrentMemory]] = defaultdict(list)
     for memory in free:
         of_content[memory.content].append(memory)
@@ -197,10 +198,10 @@ def _match_by_text(unknown: Sequence[Operation], free: Sequence[CurrentMemory]) 
 def _duplicates(
     creates: Sequence[Operation], new: Sequence[CurrentMemory], digest_of: Mapping[int, str]
 ) -> Iterator[tuple[str, ...]]:
-    """Find memories that one create has made, or more memories of one content than were created."""
+    """Find memories that one create has made, or memories with one content if there are more than its creates."""
     n_of = Counter(digest_of[op.n] for op in creates if op.n in digest_of)
     key_of: Callable[[CurrentMemory], str | None] = attrgetter("sealed_digest")
-    if not any(memory.sealed_digest in n_of for memory in new):  # sealed anew, or plain
+    if not any(memory.sealed_digest in n_of for memory in new):  # sealed again by the service, or plain text
         n_of, key_of = Counter(str(op.change.after["content"]) for op in creates), attrgetter("content")
     ids_of: dict[str, list[str]] = defaultdict(list)
     for memory in new:
@@ -214,9 +215,9 @@ def update_baseline(
 ) -> None:
     """Update the baselines of patched memories, in the fields that were written and in no other.
 
-    So that editing the same frame once more does not conflict with one's own run. What somebody else has written
-    meanwhile was read back, but nobody has seen it: it stays a conflict. Frames of before keep their own baseline,
-    which the older ``updated_at`` names.
+    Then editing the same frame once more does not conflict with the user's own run. What somebody else has written
+    meanwhile was read back, but the user has not seen it, so it stays a conflict. Frames that were loaded before keep
+    their own baseline, found by their older ``updated_at``.
     """
     patched = {str(op.id): op.change.plain for op in written if op.action == "patch" and op.id in current}
     if not patched or not access.has_baselines:

@@ -1,6 +1,6 @@
-"""Requests of a run, and the kind of response that each write got: one out of a few, whatever the service did.
+"""Send the requests of a run, and classify each response, or the lack of one, as one of a few kinds.
 
-Exchanging only: what follows is decided in `memframe.apply.decisions`.
+This module only sends and receives; `memframe.apply.decisions` decides what follows.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from memframe.secret import Secret, SecretBytes
 from memframe.wire import Deleted, MemoryBlobResponse
 
 ResponseKind = Literal[
-    "done",  # carried out, and said so
-    "unsent",  # nothing left for the service
-    "throttled",  # 429: not carried out, come again later
+    "done",  # carried out, as the answer says
+    "unsent",  # nothing was sent
+    "throttled",  # 429: not carried out, to be sent again later
     "unclear",  # perhaps carried out, perhaps not
     "missing",  # 404
-    "conflict",  # 409: not in a state for this
-    "already_restored",  # 409: the memory that was to be restored is there
+    "conflict",  # 409: the memory is in another state than the write needs
+    "already_restored",  # 409: the memory to restore exists
     "idempotency_key_reused",  # 409: an earlier request with the same key made a memory that is gone since
     "refused",  # any other 4xx: not carried out, and never will be
-    "access_denied",  # the account, the address or the request for access: not carried out, nor will others be
-    "key_changed",  # not carried out: content is sealed under another key by now
-    "wrong_record",  # an answer about something else: perhaps carried out, and nothing more is sent there
+    "access_denied",  # account, address or access request refused: not carried out, nor will other writes be
+    "key_changed",  # not carried out: content is sealed under a new key now
+    "wrong_record",  # an answer about another memory: perhaps carried out, and nothing more is sent
 ]
 
 
@@ -50,9 +50,9 @@ class WriteResponse(NamedTuple):
     kind: ResponseKind
     id: str | None = None
     http_status: int | None = None
-    error: MemframeError | None = None  # None if all is well
-    wait_s: float | None = None  # that the service asks for
-    record: MemoryBlobResponse | None = None  # where the answer has it whole
+    error: MemframeError | None = None  # None for a success
+    wait_s: float | None = None  # seconds that the service asks to wait
+    record: MemoryBlobResponse | None = None  # if the answer has the whole record
 
     @property
     def is_http_failure(self) -> bool:
@@ -61,13 +61,13 @@ class WriteResponse(NamedTuple):
 
 
 class Sender:
-    """Sends the operations of one run; from any thread."""
+    """Send the operations of one run, from any thread."""
 
     def __init__(self, access: Access, run_id: str) -> None:
         self._access, self._run_id = access, run_id
 
     def send(self, operation: Operation, body: SecretBytes | None) -> WriteResponse:
-        """Send a write; each attempt has the same bytes and the same idempotency key, but for the memory key."""
+        """Send a write; each attempt has the same idempotency key and, except for the memory key, the same bytes."""
         action, client = operation.action, self._access.client
         endpoint = ENDPOINTS[action]
         target = None if action == "create" else operation.id
@@ -87,7 +87,7 @@ class Sender:
 
 
 def with_memory_key(body: SecretBytes, memory_key: Secret) -> SecretBytes:
-    """Put the memory key into a frozen body; the rest stays as it is, to the byte.
+    """Put the memory key into a frozen body, of which no other byte changes.
 
     >>> with_memory_key(SecretBytes(b'{"user_id":"u1"}'), Secret("mk_1")).reveal()
     b'{"memoryKey":"mk_1","user_id":"u1"}'
@@ -113,14 +113,14 @@ _KIND_OF_CODE: Mapping[str | None, ResponseKind] = {
     "idempotency_key_spent": "idempotency_key_reused",
     "memory_exists": "already_restored",
 }
-"""Codes of the embedded service's 409; others need not know them."""
+"""Kinds by the codes of the embedded service's 409; other services need not know these codes."""
 
 _SUCCESSES: Mapping[Action, frozenset[int]] = {
     "create": frozenset({200, 201}),
     "patch": frozenset({200, 201, 204}),
     "delete": frozenset({200, 204}),
 }
-"""Statuses that say it is done: another 2xx, such as 202, promises it at most."""
+"""Statuses that confirm a write; other 2xx, such as 202, only promise it."""
 
 
 def _is_success(status: int) -> bool:
@@ -172,7 +172,7 @@ def classify(
 
 
 class _Part(Struct, frozen=True):
-    """Part of a record with which some services answer a patch."""
+    """Part of a record, which some services return for a patch."""
 
     id: str | None = None
     user_id: str | None = None
@@ -204,9 +204,9 @@ def _read_success(
 
 
 def classify_error(error: MemframeError) -> WriteResponse:
-    """Classify an exchange that ended without an answer to judge.
+    """Classify an exchange that raised an error instead of returning a response.
 
-    Refusals of a write by status are answers, so that an error with a status is about the token that it needs.
+    A write that is refused by status returns a response, so an error with a status comes from fetching the token.
     """
     status = error.status if isinstance(error, ServiceError) else None
     kind: ResponseKind = "refused"

@@ -16,7 +16,7 @@ from memframe.plan.change import list_some
 from memframe.plan.render import count_more, wide_table
 
 MAX_SHOWN_ROWS = 20
-"""Rows of a run in a notebook."""
+"""Most rows of a run that a notebook shows."""
 
 COLUMNS: Mapping[str, str] = {
     "row": "object",
@@ -37,19 +37,19 @@ class Verification(Struct, frozen=True, kw_only=True):
     Attributes
     ----------
     n_checked : int
-        Changes that were done and looked at.
+        Number of written changes that were read back.
     missing : tuple of str
-        Ids that were written and are not there.
+        Ids of memories that were written but do not exist.
     unlike : tuple of str
-        Ids that hold something else than was written: the service stores it in its own way, or somebody wrote
-        since. Of a delete: it is there.
+        Ids of memories that differ from what was written, because the service stores values in its own form or somebody
+        has written since; also of deleted memories that exist.
     undone : tuple of str
-        Ids that an earlier process of the run has written and that are as they were before: the run was undone.
+        Ids of memories that an earlier process of the run has written, but that are as before it: the run was undone.
     duplicates : tuple of tuple of str
-        Ids that one create has made: something between here and the service delivered it twice, or the
+        Ids of the memories that one create has made: something between here and the service delivered it twice, or the
         first request was executed after its repetition.
     failure : str or None
-        Why there was no reading back.
+        Reason why nothing was read back.
     """
 
     n_checked: int = 0
@@ -61,7 +61,7 @@ class Verification(Struct, frozen=True, kw_only=True):
 
     @property
     def is_clean(self) -> bool:
-        """True where everything was read and is as it was written, once."""
+        """True if everything was read back as written, without duplicates."""
         return not (self.missing or self.unlike or self.undone or self.duplicates or self.failure)
 
     def __str__(self) -> str:
@@ -85,7 +85,7 @@ class Run(Struct, frozen=True, kw_only=True):
     results : tuple of Operation
         One for each change, in the order of the plan.
     journal : Path or None
-        Needed to resume or undo the run; None if there was nothing to do.
+        Path of the journal, which is needed to resume or undo the run; None if there was nothing to do.
     verification : Verification
     stopped : MemframeError or None
         The error that ended the run early.

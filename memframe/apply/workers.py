@@ -16,8 +16,8 @@ T = TypeVar("T")
 class WorkerPool(Generic[T]):
     """Threads that run tasks; with one worker a task runs in the calling thread.
 
-    Not a `ThreadPoolExecutor`: that one is joined when the interpreter ends, and a program that is told to end twice
-    must not wait for a service that is silent. These threads are daemons.
+    Not a `ThreadPoolExecutor`, because its threads are joined when the interpreter ends, and after a second Ctrl-C a
+    program must not wait for a silent service. These threads are daemons.
 
     Examples
     --------
@@ -33,7 +33,7 @@ class WorkerPool(Generic[T]):
         self._tasks: SimpleQueue[tuple[int, Callable[[], T]] | None] = SimpleQueue()
         self._results: SimpleQueue[tuple[int, Callable[[], T]]] = SimpleQueue()
         self.n_busy = 0
-        """Tasks that were submitted and whose results were not taken."""
+        """Number of tasks that were submitted and whose results were not taken."""
 
     def __enter__(self) -> Self:
         return self
@@ -57,7 +57,7 @@ class WorkerPool(Generic[T]):
             thread.start()
 
     def completed(self, timeout_s: float) -> list[tuple[int, T]]:
-        """Wait for results, each with its operation: at least one where a task is under way, unless the time is over.
+        """Return results with their operations; if tasks are running, wait for at least one, up to ``timeout_s``.
 
         An exception of a task is raised here.
         """
@@ -86,20 +86,20 @@ class WorkerPool(Generic[T]):
             future: Future[T] = Future()
             try:
                 future.set_result(task())
-            except BaseException as broken:  # it is raised where the run is
+            except BaseException as broken:  # `completed` raises it in the thread of the run
                 future.set_exception(broken)
             self._results.put((n, future.result))
-            del future, task, item  # a thread that waits holds no body of a request
+            del future, task, item  # so that a waiting thread holds no body of a request
 
 
 class Interrupts:
-    """Ctrl-C, deferred to where nothing is lost by it; the second one breaks in at once.
+    """Ctrl-C, deferred until nothing is lost by it; a second Ctrl-C interrupts at once.
 
-    Python breaks in wherever the main thread is, also where it has just been handed an answer and has not noted it
-    yet. What became of that request would then be unknown until the run is resumed.
+    Python interrupts the main thread anywhere, also between receiving an answer and noting it. The outcome of that
+    request would then be unknown until the run is resumed.
 
-    Only in the main thread, as no other is ever broken into, and only where a program has not said what else Ctrl-C
-    shall do. Without `defers` there is nothing that could be lost.
+    Ctrl-C is deferred only in the main thread, because no other thread is interrupted, and only if the program has no
+    handler of its own. With ``defers=False`` it is not deferred, because nothing could be lost.
 
     Examples
     --------
@@ -122,7 +122,7 @@ class Interrupts:
 
     @contextmanager
     def defer(self) -> Iterator[None]:
-        """Defer Ctrl-C within the block, and to its end at most."""
+        """Defer Ctrl-C within the block, at most to its end."""
         is_main = threading.current_thread() is threading.main_thread()
         if not (self._defers and is_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler):
             yield
@@ -136,7 +136,7 @@ class Interrupts:
 
     @contextmanager
     def allow(self) -> Iterator[None]:
-        """Let Ctrl-C, also one that was deferred before, break in at once within the block, which may take long."""
+        """Let Ctrl-C, also one that was deferred before, interrupt the block at once, because it may take long."""
         self._is_allowed = True
         try:
             self.raise_if_any()

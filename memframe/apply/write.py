@@ -1,4 +1,4 @@
-"""Plan to service, journal first; how a run goes on; and frames written in one call."""
+"""Apply a plan, resume a run, and write a frame in one call."""
 
 from __future__ import annotations
 
@@ -75,15 +75,15 @@ def apply_plan(
         The number of values in ``plan.losses``. ``confirm`` includes what the deletes lose, and your own edits need
         no confirmation, so this is required only if an edited merge loses a value; a wrong number is always an error.
     policy : Policy, Path or None
-        What may never happen, from a file such as ``memframe.toml``. It is checked against what the service holds at
-        this moment; a plan that breaks it is refused before anything is sent.
+        Rules on what must never happen, from a file such as ``memframe.toml``. They are checked against the memories at
+        the service at this moment; a plan that breaks one is refused before anything is sent.
     journal : Path, optional
-        Where to write the journal; by default in the user's state folder, where journals of finished runs older
-        than 30 days are removed when a new run begins.
+        Path for the journal; by default in the user's state folder, where journals of finished runs older than 30 days
+        are removed when a new run begins.
     workers : int
         Maximum number of simultaneous writes, from 1 to 16; fewer if the service asks for it.
     progress : "auto", True, False or callable
-        As everywhere.
+        As in `load_memories`.
     settle_s : float
         Seconds that a create without an answer must remain absent before it is sent again.
     encrypt : bool
@@ -158,7 +158,7 @@ def apply_plan(
 
 
 def _entries(plan: Plan, current: Mapping[str, CurrentMemory], envelope: Envelope | None) -> Iterator[Entry]:
-    """Freeze the requests of a plan, each sealed once, and the memories as they were."""
+    """Freeze the requests of a plan, each sealed once, and the memories before the changes."""
     for change in plan.writes:
         memory = current.get(change.id or "")
         yield change, freeze_body(change, plan.user_id, envelope), None if memory is None else memory.blob
@@ -181,11 +181,11 @@ def resume_run(
     Parameters
     ----------
     access : Access
-        To the same user's memories.
+        Access to the same user's memories.
     journal : Path or Run
         The journal of the run: ``run.journal``, or a path from `list_runs`.
     policy : Policy, Path or None
-        As in `apply_plan`, of the changes that are not done yet; limits are of the whole run.
+        As in `apply_plan`, for the changes that are not done yet; limits apply to the whole run.
     workers, progress, settle_s
         As in `apply_plan`.
 
@@ -231,7 +231,7 @@ def resume_run(
 
 
 def journal_path(journal: StrPath | Run) -> Path:
-    """Return the path of a journal, given as such or as its run."""
+    """Return the path of a journal, which is given by this path or by its run."""
     check_kind("the run", journal, Run, str, PathLike, error=PlanError)
     path = journal.journal if isinstance(journal, Run) else expand_path(journal)
     if path is None:
@@ -273,7 +273,7 @@ def _carry_out(
 
 
 def _mark_unknown(log: OperationLog) -> list[Operation]:
-    """Mark as unknown what may have been carried out when the last process ended."""
+    """Mark the operations as unknown that may have been carried out when the last process ended."""
     found = [op for op in log if op.state == "sending" or (op.state == "planned" and op.ambiguous)]
     return [replace(op, state="unknown", ambiguous=True) for op in found]
 

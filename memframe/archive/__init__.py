@@ -1,24 +1,22 @@
 """Export memories to Parquet, JSON, CSV and Markdown, and load them without a change.
 
 The extension decides: ``.parquet``, ``.jsonl``, ``.json`` (an array), ``.csv``, and ``.md`` for a folder of notes
-(`memframe.archive.notes`); any other folder holds a Parquet dataset, which DuckDB,
-Polars and every other reader of Parquet take as it is. What was exported loads as the same frame with a
-fresh index: nulls, empty text and words such as "NA" stay apart, tags are tuples, times are UTC to the
-microsecond, an empty frame keeps its dtypes.
+(`memframe.archive.notes`); any other folder holds a Parquet dataset, which DuckDB, Polars and every other reader of
+Parquet can read. An export loads as the same frame with a fresh index: nulls, empty text and words such as "NA" stay
+apart, tags are tuples, times are UTC to the microsecond, an empty frame keeps its dtypes.
 
-Columns beside those of a memory are kept as well: in Parquet as they are, in JSON Lines as far as JSON
-goes (times come back as text), in CSV and Markdown as text. ``format="pam"`` writes
-Portable AI Memory, which `memframe.read_memories` reads. Indexes and ``attrs`` are not kept; a missing list of
-tags becomes the empty tuple, as in every frame.
+Columns other than those of a memory are kept as well: unchanged in Parquet, as far as JSON can hold them in JSON Lines
+(times come back as text), as text in CSV and Markdown. ``format="pam"`` writes Portable AI Memory, which
+`memframe.read_memories` reads. Indexes and ``attrs`` are not kept; a missing list of tags becomes the empty tuple, as
+in every frame.
 
-What pandas itself wrote of such a frame, by ``to_parquet``, ``to_csv`` or ``to_json(orient="records",
-lines=True)``, loads too. There the index comes back, where the file has one: it names the rows in a plan. Levels
-of it that are columns of memories, such as ``id``, stay columns.
+Files that pandas itself wrote from such a frame, by ``to_parquet``, ``to_csv`` or ``to_json(orient="records",
+lines=True)``, load too. If such a file has an index, it is restored, because plans name rows by it. Index levels that
+are columns of memories, such as ``id``, become columns.
 
-An archive is the plaintext of people's memories in the open, unless it is sealed: then what people wrote
-opens only with the user's key (see `memframe.archive.sealing` for what that is, column by column). Either is
-readable by its owner alone (mode 0600), written beside its place and moved there when it is whole. It
-replaces another archive, and nothing else.
+An archive holds memories as plain text, unless it is sealed: then what people wrote opens only with the user's key
+(`memframe.archive.sealing` says which columns that is). Either kind is readable by its owner alone (mode 0600), written
+next to its path and moved there when it is complete. It replaces another archive, and nothing else.
 """
 
 from __future__ import annotations
@@ -149,9 +147,9 @@ def load_archive(
     columns : sequence of str, optional
         Only these, in this order; by default all.
     as_of : str, datetime or date, optional
-        The state at that moment, of an archive that keeps them (`refresh_archive`): the last snapshot that was taken at
-        or before it. A text or date means the end of what it names: "2026-11-24" is that day's last state. UTC, unless
-        it names a zone.
+        The state at that moment, of an archive that keeps its states (`refresh_archive`): the last snapshot that was
+        taken at or before it. A text or date stands for the end of what it names: "2026-11-24" is that day's last
+        state. Times are in UTC unless they name a zone.
 
     Returns
     -------
@@ -188,7 +186,7 @@ def load_archive(
     if as_of is not None:
         return frame_of(read_as_of(expand_path(path), key, columns, as_of))
     reader = Reader(expand_path(path), key)
-    has_index = len(reader.parts) == 1  # the files of a dataset have none together
+    has_index = len(reader.parts) == 1  # the files of a dataset have no common index
     table = pa.concat_tables(reader.tables(columns, with_index=has_index), promote_options="permissive")
     if not has_index:
         return frame_of(table, table.column_names)
@@ -196,12 +194,12 @@ def load_archive(
 
 
 def is_sealed(path: str | PathLike[str]) -> bool:
-    """Return True if an archive says that it is sealed, so that reading all of it takes a key."""
+    """Return True if the header of an archive says that it is sealed, so that reading all of it needs a key."""
     return Reader(expand_path(path)).is_sealed
 
 
 def missing_columns(path: str | PathLike[str]) -> set[str]:
-    """Return the columns that an archive lacks because it is older than they are, and which load as null."""
+    """Return the columns that an archive lacks because they were introduced later; they load as null."""
     return Reader(expand_path(path)).missing_columns
 
 

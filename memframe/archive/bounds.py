@@ -1,7 +1,7 @@
-"""Bounds of files from elsewhere, checked before and while they are read: small files may be endless in memory.
+"""Bounds for foreign files, checked before and while they are read, because a small file may be huge in memory.
 
 Honest files grow, too: text about twentyfold when it is unpacked, a column that repeats one word a hundredfold. A bomb
-grows a thousandfold. So growth is bounded relative to the size on disk, from a size on that is no burden.
+grows a thousandfold. So growth is bounded relative to the size on disk, but only above a size that could do harm.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ import pyarrow.parquet as pq
 from memframe.errors import FrameError
 
 MAX_BYTES = 1 << 30
-"""Most bytes of a file, or of the files of a folder or archive together, when they are unpacked."""
+"""Most unpacked bytes of a file, or of all files of a folder or archive together."""
 
 MAX_FILES = 50_000
-"""Files of a folder or archive."""
+"""Most files of a folder or archive."""
 
 MAX_RATIO = 200
-"""Largest growth of what is unpacked."""
+"""Largest ratio of the unpacked size to the size on disk."""
 
 RATIO_BYTES = 1 << 20
 """Size from which on the growth of a file is bounded."""
@@ -35,14 +35,14 @@ MAX_LINE_BYTES = 64 << 20
 """Most bytes of one line of JSON Lines."""
 
 MAX_VALUES = 50_000_000
-"""Cells, elements and lines of one text, of which the shortest take fifty times their size in memory."""
+"""Most cells, elements and lines of one text, because the shortest take fifty times their size in memory."""
 
 _INDEX_BYTES, _ROW_BYTES = 4, 400
-"""Bytes of a cell of text, which is read as a number in a dictionary; and of a row without any value in memory."""
+"""Bytes in memory of a cell of text, which is read as an index of a dictionary, and of a row without any value."""
 
 
 def check_growth(n_bytes: int, n_stored: int, name: str, *, least: int = RATIO_BYTES) -> None:
-    """Refuse what grows as no file of memories does.
+    """Refuse data that grows more than any file of memories does.
 
     >>> check_growth(3_000_000, 3_000, "a.zip")
     Traceback (most recent call last):
@@ -56,7 +56,7 @@ def check_growth(n_bytes: int, n_stored: int, name: str, *, least: int = RATIO_B
 
 
 def check_size(n_bytes: int, n_files: int, name: str) -> None:
-    """Refuse more than is read at once."""
+    """Refuse more bytes or files than are read at once."""
     if n_bytes > MAX_BYTES or n_files > MAX_FILES:
         raise FrameError(
             f"{name} is too large: more than {MAX_BYTES >> 20:,} MiB or {MAX_FILES:,} files are not read at once. "
@@ -65,7 +65,7 @@ def check_size(n_bytes: int, n_files: int, name: str) -> None:
 
 
 def check_values(text: str, name: str) -> None:
-    """Refuse a text of more values than are read at once: each comma and each line end stands between two."""
+    """Refuse a text of more values than are read at once; they are counted by commas and line ends."""
     if text.count(",") + text.count("\n") > MAX_VALUES:
         raise FrameError(
             f"{name} is too large: more than {MAX_VALUES:,} values are not read at once. Read it in parts."
@@ -73,7 +73,7 @@ def check_values(text: str, name: str) -> None:
 
 
 def check_holes(path: Path, name: str) -> None:
-    """Refuse a file whose size is mostly a claim: what was never written takes no place on the disk."""
+    """Refuse a sparse file, whose size is mostly holes that take no space on the disk."""
     status = path.stat()
     blocks = getattr(status, "st_blocks", None)  # of 512 bytes; not on Windows
     if blocks is not None:
@@ -90,10 +90,10 @@ def read_whole(path: Path, name: str) -> bytes:
 def read_groups(
     source: Path | BinaryIO | pa.NativeFile, n_stored: int, name: str, columns: Sequence[str] | None = None
 ) -> Iterator[pa.Table]:
-    """Yield the groups of rows of a Parquet file of so many bytes; at least one, which may have no rows.
+    """Yield the row groups of a Parquet file of ``n_stored`` bytes; at least one, which may have no rows.
 
-    Texts are read as dictionaries first, in which a repeated one takes its place once: so what the footer says is
-    checked before a group is read, and the size of its texts before they are decoded.
+    The sizes in the footer are checked before a group is read. Texts are read as dictionaries first, which hold a
+    repeated text once, so that the size of the texts is checked before they are decoded.
     """
     with pq.ParquetFile(source) as plain:
         metadata, schema = plain.metadata, plain.schema_arrow
@@ -110,7 +110,7 @@ def read_groups(
         )
         n_bytes = n_unpacked = 0
         for number in range(metadata.num_row_groups):
-            # of the group alone: asking a damaged footer for its columns ends the process, from within Arrow
+            # only sizes of the group, because Arrow ends the process when asked for the columns of a damaged footer
             group = metadata.row_group(number)
             n_unpacked += group.total_byte_size
             n_bytes += _ROW_BYTES * group.num_rows
@@ -125,7 +125,7 @@ def read_groups(
 
 
 def _decoded_bytes(array: pa.Array) -> int:
-    """Return the size of an array in which each text stands where a dictionary has its number."""
+    """Return the size of an array after its dictionaries are decoded to texts."""
     if pa.types.is_dictionary(array.type):
         lengths = pc.binary_length(array.dictionary).take(array.indices)
         return len(array) * _INDEX_BYTES + (pc.sum(lengths).as_py() or 0)

@@ -1,13 +1,13 @@
-"""Formats of archives as tables of Arrow, by the extension of their paths; and what may be replaced.
+"""Read and write the formats of archives as Arrow tables, by extension; check which paths may be replaced.
 
 Parquet keeps every type, and any reader of Parquet opens it. JSON is one memory per line, or an array of them.
 
 CSV is for spreadsheets, which run a cell that begins with ``=`` as a formula. Text that begins with ``= + - @``, their
 full-width forms, a tab, a line end or NUL gets an apostrophe in front, and so does text that begins with an apostrophe,
-so that loading removes exactly what was added. The same holds after a semicolon, a tab or a line end inside a text, as
-a spreadsheet that splits at semicolons ignores quotes around cells that commas divide. Text is quoted, which keeps
-empty text (``""``) apart from missing text. Lists are JSON. Files of `DataFrame.to_csv` are read as well. They are
-recognized by an unnamed first column, the index, or by lists as Python shows them: ``('a', 'b')``.
+so that loading removes exactly what was added. The same holds after a semicolon, a tab or a line end inside a text,
+because a spreadsheet that splits at semicolons ignores quotes around cells that commas separate. Text is quoted, which
+keeps empty text (``""``) apart from missing text. Lists are JSON. Files of `DataFrame.to_csv` are read as well. They
+are recognised by an unnamed first column, the index, or by lists as Python shows them: ``('a', 'b')``.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class OpenedFile(NamedTuple):
     names: Sequence[str]
     """Names of the columns, without those of an index that has no name."""
     read: Callable[[Sequence[str]], Iterator[pa.Table]]
-    """Columns -> one table or more."""
+    """(names of columns) -> one or more tables."""
     metadata: Mapping[bytes, bytes] = {}
 
 
@@ -100,7 +100,7 @@ def _open_json(rows_in: Callable[[Path], _Rows], path: Path) -> OpenedFile:
             yield row
 
     def read(columns: Sequence[str]) -> Iterator[pa.Table]:
-        """Read tables; extra columns may differ in type between them (nulls only, or whole numbers, in one)."""
+        """Read tables; the type of an extra column may differ between them (one has only nulls, or whole numbers)."""
         yield pa.schema((name, ARCHIVE_SCHEMA.get(name, pa.null())) for name in columns).empty_table()
         rows = known_rows()
         for chunk in iter(lambda: list(islice(rows, _CHUNK_LINES)), []):
@@ -119,8 +119,8 @@ def _rows_of_lines(path: Path) -> _Rows:
                     yield number, decoder.decode(bare)
                 except _NO_JSON:
                     raise FrameError(
-                        f"Line {number} of {path} is not a JSON object: it is damaged, or no archive of memories; a "
-                        f"frame: {HOW_PANDAS_WRITES}."
+                        f"Line {number} of {path} is not a JSON object: it is damaged, or no archive of memories. If "
+                        f"it is a frame, {HOW_PANDAS_WRITES}."
                     ) from None
 
 
@@ -145,10 +145,10 @@ _MARKED, _MARKED_INSIDE = _LIVE.replace("^", "^'", 1), _LIVE_INSIDE.replace(")("
 
 _WORD = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 _PYTHON_LIST = re.compile(rf"[\[(]\s*(?:(?:{_WORD})\s*,?\s*)*[\])]", re.DOTALL)
-"""A list or tuple of texts as Python shows it, or an array as NumPy does, which sets no commas."""
+"""A list or tuple of texts as Python shows it, or an array as NumPy does, without commas."""
 
 _OF_PYTHON = re.compile(r"""\(|\[\s*'""")
-"""Beginning of a CSV cell that holds a list or a tuple of Python."""
+"""Beginning of a CSV cell that holds a list or a tuple as Python shows it."""
 
 _MIN_BLOCK_BYTES, _MAX_BLOCK_BYTES = 1 << 20, 1 << 30
 
@@ -160,7 +160,7 @@ def _write_csv(file: BinaryIO, schema: pa.Schema, tables: Iterable[pa.Table]) ->
 
 
 def csv_of(table: pa.Table) -> bytes:
-    r"""Return a table as CSV in which no cell begins as a formula does.
+    r"""Return a table as CSV in which no cell begins like a formula.
 
     >>> csv_of(pa.table({"text": ["=1+1", "tea"]}))
     b'"text"\n"\'=1+1"\n"tea"\n'
@@ -198,7 +198,7 @@ def _open_csv(path: Path) -> OpenedFile:
         raise FrameError(
             f"The columns of {path} are separated by {divided[0]!r}: write it with to_csv(path, sep=',')."
         )
-    n_levels = 0  # an index is without a name, or with one that occurs again
+    n_levels = 0  # an index level has no name, or one that occurs again
     while n_levels < len(names) and (not names[n_levels] or names[n_levels] in names[n_levels + 1 :]):
         n_levels += 1
     if not n_levels:
@@ -226,7 +226,7 @@ def _read_csv(path: Path, fields: Sequence[str], columns: Sequence[str]) -> pa.T
             return pa.csv.read_csv(
                 file,
                 read_options=pa.csv.ReadOptions(
-                    # in one piece if possible, as no row may cross a block
+                    # in one block if possible, because no row may span two
                     block_size=min(max(path.stat().st_size, _MIN_BLOCK_BYTES), _MAX_BLOCK_BYTES),
                     column_names=fields,
                     skip_rows_after_names=1,
@@ -266,7 +266,7 @@ def _restore(path: Path, name: str, column: pa.ChunkedArray, is_of_pandas: bool)
     cells: list[list[str] | None] = []
     for cell in column.to_pylist():
         if cell and _OF_PYTHON.match(cell.lstrip()) and _PYTHON_LIST.fullmatch(cell.strip()):
-            # two literals without a comma are two, as NumPy writes them, not one
+            # literals without a comma between them are two names, as NumPy writes them, although Python joins them
             cells.append([literal_eval(word) for word in re.findall(_WORD, cell, re.DOTALL)])
             continue
         try:
@@ -282,13 +282,13 @@ def _restore(path: Path, name: str, column: pa.ChunkedArray, is_of_pandas: bool)
 # -- Parquet
 
 GROUP_ROWS = 10_000
-"""Rows in one group of a file, and in memory while it is written or read."""
+"""Rows in one row group of a file, and in memory while it is written or read."""
 
 _ROW_BYTES = 6_500
-"""Longer rows count as several, so that groups stay small."""
+"""Bytes of a row; a longer one counts as several, so that groups stay small."""
 
 DAMAGE = (pa.ArrowException, OSError, ValueError, LookupError, OverflowError, TypeError)
-"""Errors of Arrow where a file is damaged: an error of ours names the file."""
+"""Errors that Arrow raises for a damaged file; an error of ours that names the file replaces them."""
 
 
 class Seal(msgspec.Struct, frozen=True):
@@ -297,28 +297,28 @@ class Seal(msgspec.Struct, frozen=True):
     Attributes
     ----------
     key_version : int
-        Of the user's key.
+        Version of the user's key.
     content_format : str or list of str
-        How the service stores the content, as given to `open_access`; "codec" for a user-defined codec.
+        Format in which the service stores content, as given to `open_access`; "codec" for a user-defined codec.
     check : str
         The user's id, sealed: it shows whether a key is the right one before anything else is opened.
     columns : list of str
-        The sealed columns, so that a version that does not know one of them opens it all the same.
+        The sealed columns, so that a version that does not know one of them can still open it.
     """
 
     key_version: int
     content_format: str | list[str]
     check: str
     columns: list[str] = msgspec.field(default_factory=lambda: ["title", "summary", "content", "tags"])
-    # the default is for archives that were written before they named them
+    # the default is for archives that were written before the header named the columns
 
 
 class ArchiveHeader(msgspec.Struct, frozen=True):
     """Owner of the memories in a file; ``seal`` is None if they are plain.
 
-    It is JSON in the metadata of the schema. Archives made of frames have none, as a frame may hold the memories of
-    several users. ``columns`` is the version of the columns (`memframe.fields.COLUMNS_VERSION`). Only the files of
-    snapshots have a ``snapshot``.
+    It is JSON in the metadata of the schema. Archives made from frames have no header, because a frame may hold the
+    memories of several users. ``columns`` is the version of the columns (`memframe.fields.COLUMNS_VERSION`). Only the
+    files of snapshots have a ``snapshot``.
     """
 
     user_id: str
@@ -333,7 +333,7 @@ def header_in(metadata: Mapping[bytes, bytes]) -> ArchiveHeader | None:
 
 
 def check_not_newer(path: Path, what_fails: str) -> None:
-    """Refuse an archive with columns that only a newer memframe knows, where they would be lost."""
+    """Refuse to write an archive again that has columns of a newer memframe, because they would be lost."""
     file = open_archive_file(parts_of(path)[0])
     header = header_in(file.metadata)
     if header and header.columns > COLUMNS_VERSION:
@@ -345,7 +345,7 @@ def check_not_newer(path: Path, what_fails: str) -> None:
 
 
 def open_by_bytes(path: Path) -> pa.NativeFile:
-    """Open a file for Arrow, which refuses paths that are not UTF-8, and takes some with a colon for addresses."""
+    """Open a file for Arrow, which refuses paths that are not UTF-8, and takes some paths with a colon for URLs."""
     return pa.OSFile(os.fsencode(path))
 
 
@@ -367,14 +367,14 @@ def _unreadable(path: Path | BinaryIO, error: Exception) -> FrameError:
 
 
 def _open_parquet(path: Path) -> OpenedFile:
-    """Open a file; ``user_id`` may stand in the header alone, as beside ``user_id=...`` folders."""
+    """Open a file; files in ``user_id=...`` folders may have ``user_id`` in the header only."""
     schema, metadata = read_footer(path)
     names = [name for name in schema.names if not NAMELESS.fullmatch(name)]
     header = header_in(metadata)
 
     def read(columns: Sequence[str]) -> Iterator[pa.Table]:
         try:
-            # not as a dataset, which takes folder names for columns
+            # not as a dataset, which would add columns from the names of folders
             with open_by_bytes(path) as source:
                 stored = [name for name in columns if name in schema.names]
                 for table in read_groups(source, path.stat().st_size, str(path), stored):
@@ -397,7 +397,7 @@ def _cast(path: Path, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
     if column.type == kind:
         return column
     try:
-        if column.type == pa.float32():  # by its digits: wider bits would make 0.30000001192092896 of 0.3
+        if column.type == pa.float32():  # by its digits, because widening turns 0.3 into 0.30000001192092896
             column = column.cast(pa.string())
         return column.cast(kind)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # their messages quote cells
@@ -410,9 +410,9 @@ def write_parquet(
     tables: Iterable[pa.Table],
     make_footer: Callable[[], Mapping[bytes, bytes]] | None = None,
 ) -> None:
-    """Write tables, which may be as small as a page, as one file, every page with its checksum.
+    """Write tables, which may be as small as a page, as one file, in which every page has a checksum.
 
-    ``make_footer`` is called once all tables are written: what the footer shall hold beside the schema.
+    ``make_footer`` is called once all tables are written, and returns metadata for the footer.
     """
     rows = batches(tables, lambda table: max(len(table), table.nbytes // _ROW_BYTES), GROUP_ROWS)
     with pq.ParquetWriter(file, schema, compression="zstd", write_page_checksum=True) as writer:
@@ -425,7 +425,7 @@ def write_parquet(
 def batches(
     tables: Iterable[pa.Table], rows_of: Callable[[pa.Table], int], n_rows: int
 ) -> Iterator[Iterator[pa.Table]]:
-    """Divide tables, none of which is taken before it is needed, into batches of about so many rows."""
+    """Divide tables into batches of about ``n_rows`` rows; no table is taken before it is needed."""
     n_before = 0
 
     def batch_of(table: pa.Table) -> int:
@@ -446,7 +446,7 @@ def _open_notes(path: Path) -> OpenedFile:
         try:
             yield table_of_records(path, [*notes.values()], columns)
         except FrameError:
-            for note, row in notes.items():  # which of them it is
+            for note, row in notes.items():  # one by one, so that the error names the note
                 table_of_records(note, [row], columns)
             raise
 
@@ -470,10 +470,10 @@ WRITERS: dict[str, Callable[[BinaryIO, pa.Schema, Iterable[pa.Table]], None]] = 
 """Formats of one file; notes are a folder."""
 
 SEAL_FILE = "seal.parquet"
-"""File without rows that holds the code over all files of a sealed dataset: readers of a folder refuse other types."""
+"""File without rows with the code over all files of a sealed dataset; Parquet, as readers of a folder refuse others."""
 
 PART_ROWS = 50_000
-"""Rows in one file of a Parquet dataset: what `refresh_archive` writes again when one of them has changed."""
+"""Rows in one file of a Parquet dataset; `refresh_archive` writes a whole file again when one of its rows changed."""
 
 
 def raise_write_errors(target: Path) -> AbstractContextManager[None]:
@@ -488,7 +488,7 @@ def is_folder(path: Path) -> bool:
 
 
 def check_suffix(path: Path) -> None:
-    """Refuse a file whose extension does not say its format."""
+    """Refuse a file whose extension does not name a format."""
     if path.suffix.lower() not in OPENERS:
         raise FrameError(
             f"{path} does not say by its extension what it is: use {', '.join(OPENERS)}, or a folder. pandas writes "
@@ -512,7 +512,7 @@ def writer_for(path: Path) -> Callable[[BinaryIO, pa.Schema, Iterable[pa.Table]]
 
 
 def parts_of(path: Path) -> list[Path]:
-    """List the files of an archive, in order; a folder of notes is one."""
+    """List the files of an archive, in order; a folder of notes counts as one file."""
     with raise_os_errors_as(FrameError, f"{path} cannot be read", "check the path"):
         if not path.exists():
             raise FrameError(
@@ -534,7 +534,7 @@ def part_name(number: int) -> str:
 
 
 def in_parts(schema: pa.Schema, tables: Iterable[pa.Table]) -> Iterator[tuple[str, Iterator[pa.Table]]]:
-    """Divide tables into files of a dataset; at least one, so that an empty archive has its columns."""
+    """Divide tables into files of a dataset; at least one, so that an empty archive has columns."""
     parts = batches(chain([schema.empty_table()], tables), len, PART_ROWS)
     return ((part_name(number), part) for number, part in enumerate(parts))
 
@@ -567,7 +567,7 @@ def check_target(path: Path, *, keeps_snapshots: bool = False) -> None:
 
 
 def is_archive(path: Path) -> bool:
-    """Return True for a path with an archive of memories, whole or not; a pipe is not waited for."""
+    """Return True for a path with an archive of memories, complete or not; pipes are not opened, as they may block."""
     try:
         if not (path.is_file() or path.is_dir()):
             return False

@@ -1,12 +1,12 @@
-"""States of the past inside an archive: write them at a refresh, read one, and erase memories from all.
+"""Past states inside an archive: write them at a refresh, read one, and erase memories from all.
 
 The file of a snapshot (`memframe.snapshots`) holds the difference between its state and the present one: the rows of
-the state that the archive does not have any more, with their number in the state (`ROW`), and without a number the ids
-that the state did not have. All other rows of the present are the state's, in the same order.
+the state that the archive no longer has, with their number in the state (`ROW`), and rows without a number for the ids
+that the state did not have. All other rows of the present belong to the state, in the same order.
 
-So a refresh adds what it replaces to the file of every state that had it, and each state is read from two things alone,
-its file and the present. That takes more bytes than a chain of differences, in which one damaged file would cost all
-states before it. Rows are copied as they are stored: what is sealed stays sealed, and is verified on the way.
+So a refresh adds the rows that it replaces to the file of every state that had them, and each state is read from only
+two things, its file and the present. That takes more bytes than a chain of differences, but in a chain one damaged file
+would cost all states before it. Rows are copied as they are stored: sealed rows stay sealed, and are verified.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from memframe.snapshots import (
 )
 
 ROW = "row"
-"""Column of a snapshot: the number of a row in its state, null for an id that the state does not have."""
+"""Column of a snapshot with the number of a row in its state; null for an id that the state does not have."""
 
 _ROW_SCHEMA = {ROW: pa.int64()}
 
@@ -84,25 +84,23 @@ class Changes(Struct, frozen=True):
 
 
 class _State(NamedTuple):
-    """A state as rows of the present and of a snapshot."""
+    """A state, as rows of the present and rows of its snapshot."""
 
     rows: NDArray[np.int64]
-    """Number in the state of each row of the present, -1 if it is not of the state."""
+    """Number in the state of each row of the present; -1 if the row is not part of the state."""
     own: pa.Table
-    """Rows of the snapshot that are of the state."""
+    """Rows of the snapshot that are part of the state."""
     n_rows: int
 
 
 def _divide(snapshot: Snapshot, table: pa.Table, present: pa.ChunkedArray) -> _State:
-    """Number the rows of the present (their ids) in the state of a snapshot, of which ``table`` has the rows."""
+    """Find the rows of a snapshot's state: those of its ``table``, and the rows of the present, given by their ids."""
     own = table.filter(pc.is_valid(table[ROW]))
     is_shared = pc.invert(pc.is_in(present, table["id"])).to_numpy()
     n_rows = int(is_shared.sum()) + len(own)
     free = np.setdiff1d(np.arange(n_rows), own[ROW].to_numpy())
     if len(free) != is_shared.sum() or n_rows != snapshot.read_header().n_rows:
-        replace(
-            snapshot, header=None, error="does not fit the archive, which another program changed"
-        ).read_header()
+        raise snapshot.to_error("does not fit the archive, because another program changed it")
     rows = np.full(len(present), -1)
     rows[is_shared] = free
     return _State(rows, own, n_rows)
@@ -112,7 +110,7 @@ def _divide(snapshot: Snapshot, table: pa.Table, present: pa.ChunkedArray) -> _S
 
 
 def read_as_of(path: Path, key: Key | None, columns: Sequence[str] | None, as_of: object) -> pa.Table:
-    """Return a state of an archive, as the table that it was at that moment."""
+    """Return the state of an archive at a moment, as a table."""
     wanted = [*ARCHIVE_SCHEMA] if columns is None else [*columns]
     needed = [*dict.fromkeys([*wanted, "id"])]
     snapshots = find_snapshots(path)
@@ -144,9 +142,9 @@ class _Replaced(NamedTuple):
     ids: pa.ChunkedArray
     """Ids of the present before the refresh."""
     is_replaced: NDArray[np.bool]
-    """True for each row of that present if the new one lacks the row, or has it in another place among the others."""
+    """True for each of these rows that the new present lacks, or has in another order relative to the others."""
     rows: pa.Table
-    """The rows that are replaced, as they are stored."""
+    """The replaced rows, as they are stored."""
     added: pa.Array
     new_ids: pa.ChunkedArray
     """Ids of the new present."""
@@ -157,7 +155,7 @@ def carry_snapshots(
 ) -> None:
     """Write the snapshots of an archive, and one of the new state, into the folder that will replace it.
 
-    One that is damaged goes along as it is, with a warning, until the retention drops it.
+    A damaged snapshot is copied unchanged, with a warning, until the retention drops it.
     """
     snapshots = find_snapshots(old)
     if not (snapshots or keep):
@@ -184,7 +182,7 @@ def carry_snapshots(
             continue
         try:
             table = _amend(one, _EMPTY if is_first else _read_stored(one, key), replaced)
-        except (FrameError, SealError) as error:  # costs this snapshot alone
+        except (FrameError, SealError) as error:  # only this snapshot is lost
             warnings.warn(str(error), stacklevel=2)
             link_or_copy(one.file, fresh / SNAPSHOTS / one.file.name)
         else:
@@ -203,7 +201,7 @@ def _check_continues(form: Plain, path: Path) -> None:
 
 
 def _written_at(path: Path) -> datetime:
-    """Return the time of the files of an archive, which had no snapshot that would say it."""
+    """Return the time of the files of an archive, for one without a snapshot that states its time."""
     newest = max(file.stat().st_mtime_ns for file in path.glob("*.parquet"))
     return datetime.fromtimestamp(newest // 1000 / 1e6, UTC)
 
@@ -217,7 +215,7 @@ def _find_replaced(
     rest = np.flatnonzero(~is_replaced)
     places = before[rest].get_indexer(after)
     places = places[places >= 0]
-    is_replaced[rest[places[places < np.maximum.accumulate(places)]]] = True  # moved before others
+    is_replaced[rest[places[places < np.maximum.accumulate(places)]]] = True  # rows that moved before others
     tables = Reader(old, key).tables([*ARCHIVE_SCHEMA], as_stored=True) if is_replaced.any() else ()
     rows, n_before = [_EMPTY.drop_columns(ROW)], 0
     for table in tables:
@@ -237,7 +235,7 @@ def _read_stored(snapshot: Snapshot, key: Key | None) -> pa.Table:
 
 
 def _amend(snapshot: Snapshot, table: pa.Table, replaced: _Replaced) -> pa.Table:
-    """Return the rows of a snapshot that shows the same state against the new present."""
+    """Return the rows of a snapshot, changed so that they give the same state with the new present."""
     state = _divide(snapshot, table, replaced.ids)
     rows = state.rows[replaced.is_replaced]
     is_own = pa.array(rows >= 0)
@@ -249,7 +247,7 @@ def _amend(snapshot: Snapshot, table: pa.Table, replaced: _Replaced) -> pa.Table
 
 
 def _mark_absent(ids: pa.Array) -> pa.Table:
-    """Return the rows that say which ids a state does not have."""
+    """Return rows that mark ids which a state does not have."""
     marks = pa.table({ROW: pa.nulls(len(ids), pa.int64()), "id": ids})
     return add_columns(marks, _EMPTY.column_names)
 
@@ -282,24 +280,24 @@ def _write_snapshot(folder: Path, form: Plain, header: SnapshotHeader, table: pa
 
 
 def forget_memories(path: str | PathLike[str], ids: Collection[str], *, access: Access | None = None) -> int:
-    """Delete what the snapshots of an archive hold of some memories, and return how many rows that were.
+    """Delete the rows of some memories from the snapshots of an archive, and return how many rows that were.
 
-    Their present state is left: what is gone from the service is gone from the archive, too, after a refresh. A
-    snapshot keeps a memory only as far as it is the present one.
+    Their present state stays; a refresh removes from the archive what is gone from the service. Past states show such a
+    memory only if it is the same as at present.
 
     Parameters
     ----------
     path : str or Path
         The folder of an archive.
     ids : collection of str
-        Of the memories, such as those that a person deleted or from which a secret was redacted.
+        Ids of the memories, such as those that a person deleted or from which a secret was redacted.
     access : Access, optional
-        To the user of a sealed archive.
+        Access to the user of a sealed archive.
 
     Raises
     ------
     FrameError
-        The archive has no snapshots, or one is damaged, so that it cannot be searched: it is named. Nothing is deleted.
+        The archive has no snapshots, or one is damaged and cannot be searched: it is named. Nothing is deleted.
     SealError
         The archive is sealed, and no access was given.
 
@@ -338,9 +336,9 @@ def forget_memories(path: str | PathLike[str], ids: Collection[str], *, access: 
                 link_or_copy(file, fresh / file.name)
             (fresh / SNAPSHOTS).mkdir(mode=0o700)
             for one in snapshots:
-                shown, left = _leave_out(one, _read_stored(one, key), present, [*ids])
-                n_forgotten += one.read_header().n_rows - shown.n_rows
-                _write_snapshot(fresh, form, shown, left)
+                new_header, rows = _leave_out(one, _read_stored(one, key), present, [*ids])
+                n_forgotten += one.read_header().n_rows - new_header.n_rows
+                _write_snapshot(fresh, form, new_header, rows)
         remove_leftovers(target)
     return n_forgotten
 
@@ -348,33 +346,34 @@ def forget_memories(path: str | PathLike[str], ids: Collection[str], *, access: 
 def _leave_out(
     snapshot: Snapshot, table: pa.Table, present: pa.Table, ids: Sequence[str]
 ) -> tuple[SnapshotHeader, pa.Table]:
-    """Return the header and rows of a snapshot without its own rows of some memories."""
+    """Return the header and rows of a snapshot, without its rows of some memories."""
     state = _divide(snapshot, table, present["id"])
     chosen = pa.array(ids, table["id"].type)
     is_chosen = pc.is_in(table["id"], chosen)
     forgotten = table.filter(pc.and_(is_chosen, pc.is_valid(table[ROW])))
-    left = table.filter(pc.invert(is_chosen))
-    numbers = left[ROW].to_numpy()  # floats, as some are missing
-    closer = numbers - np.searchsorted(np.sort(forgotten[ROW].to_numpy()), numbers)
-    left = left.set_column(0, ROW, pa.array(closer, pa.int64(), from_pandas=True))
+    kept = table.filter(pc.invert(is_chosen))
+    numbers = kept[ROW].to_numpy()  # floats, because some are missing
+    # each number less the forgotten rows before it
+    numbers = numbers - np.searchsorted(np.sort(forgotten[ROW].to_numpy()), numbers)
+    kept = kept.set_column(0, ROW, pa.array(numbers, pa.int64(), from_pandas=True))
     known = table.filter(is_chosen)["id"].unique()
     marks = _mark_absent(known.filter(pc.is_in(known, present["id"])))
     shared = present.filter(pa.array(state.rows >= 0))
     of_source = Counter(shared["source"].to_pylist())
-    of_source.update(left.filter(pc.is_valid(left[ROW]))["source"].to_pylist())
+    of_source.update(kept.filter(pc.is_valid(kept[ROW]))["source"].to_pylist())
     unnamed = {*forgotten["source"].to_pylist()} - of_source.keys()
     header = snapshot.read_header()
     counts = [
         replace(one, n_rows=of_source[one.source]) for one in header.sources if one.source not in unnamed
     ]
     shown = replace(header, n_rows=of_source.total(), sources=counts)
-    return shown, pa.concat_tables(one.replace_schema_metadata(None) for one in (left, marks))
+    return shown, pa.concat_tables(one.replace_schema_metadata(None) for one in (kept, marks))
 
 
 def remove_leftovers(path: Path) -> None:
-    """Delete what a process that was killed while it wrote an archive has left beside it: old states, or half ones.
+    """Delete the folders that a process left beside an archive when it was killed while writing: old or partial states.
 
-    Another process that writes the same archive at this moment fails, and says so.
+    Another process that is writing the same archive at this moment then fails with an error.
     """
     name = re.compile(rf"\.{re.escape(path.name)}\.[a-z0-9_]{{8}}(\.before)?")
     for folder in path.parent.glob(".*"):
@@ -384,4 +383,4 @@ def remove_leftovers(path: Path) -> None:
 
 
 _LEFT = re.compile(rf"\.?(part-[0-9]+|seal)\.parquet(\.[a-z0-9_]{{8}})?|{SNAPSHOTS}")
-"""Names in the folder of an archive, whole or half written."""
+"""Names in the folder of an archive, written completely or in part."""

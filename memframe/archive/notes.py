@@ -1,13 +1,14 @@
 """Formats for people and other systems: notes in Markdown, and Portable AI Memory.
 
 Notes are a folder with a file for each memory, which people, Obsidian and OKF 0.2 read. The YAML frontmatter holds the
-columns that are not missing, the text below it is the content, byte for byte. Columns beside those of a memory come
-back as text. Each value is JSON, on one line, so that no text can end the frontmatter; names of files are numbers and
-letters of the title, so that none leads elsewhere. ``index.md``, which OKF reserves, says what the folder is.
+columns that are not missing, and the text below it is the content, byte for byte. Columns other than those of a memory
+come back as text. Each value is JSON, on one line, so that no text can end the frontmatter. File names consist of
+numbers and letters of the title, so that none leads to another folder. ``index.md``, which OKF reserves, describes the
+folder.
 
-Portable AI Memory 1.0 has no titles, importance, or tags with capitals and blanks, and wants a time, a type and a
-platform of each memory. What it cannot say exactly stands under ``metadata.memframe``, from where
-`memframe.read_memories` reads it back.
+Portable AI Memory 1.0 has no titles, importance, or tags with capitals and blanks, and requires a time, a type and a
+platform for each memory. Values that it cannot hold exactly are under ``metadata.memframe``, from where
+`memframe.read_memories` reads them back.
 """
 
 from __future__ import annotations
@@ -36,16 +37,16 @@ from memframe.fields import MEMORY_FIELDS
 from memframe.frames import NUMBER
 
 MAX_FRONTMATTER = 1 << 20
-"""Characters."""
+"""Most characters of a frontmatter."""
 
 MAX_DEPTH = 50
-"""Lists and mappings within each other, where more than `_SHORT` characters could exhaust the stack of the parser."""
+"""Most lists and mappings within each other; only more than `_SHORT` characters could exhaust the parser's stack."""
 
 _SHORT = 4096
 
 _FRONTMATTER = re.compile(r"---[ \t]*\r?\n(.*?\n)??---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
 _Loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
-"""Loader of texts, lists and mappings of them, which guesses no types; that in C is ten times as fast."""
+"""Loader of texts, lists and mappings, which guesses no types; the one in C is ten times as fast."""
 
 
 def split_frontmatter(text: str) -> tuple[str, str]:
@@ -63,7 +64,7 @@ def parse_frontmatter(head: str, place: str) -> dict[str, Any]:
     try:
         if len(head) > MAX_FRONTMATTER:
             raise yaml.YAMLError("too long")
-        depth = 0  # references are refused as well, by which a small text becomes a large one
+        depth = 0  # references are refused as well, because they can expand a small text to a large one
         for event in yaml.parse(head, _Loader) if len(head) > _SHORT or "*" in head else ():
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
             if depth > MAX_DEPTH or isinstance(event, yaml.AliasEvent):
@@ -77,7 +78,7 @@ def parse_frontmatter(head: str, place: str) -> dict[str, Any]:
 
 
 def find_frontmatter_values(text: str) -> dict[str, tuple[int, int]]:
-    r"""Find where the values of a frontmatter stand that are one text, with their quotes or marks.
+    r"""Find the spans of the values of a frontmatter that are single texts, with their quotes or marks.
 
     >>> find_frontmatter_values("---\ntitle: 'Tea'\ntags: [a]\n---\n")
     {'title': (11, 16)}
@@ -91,21 +92,21 @@ def find_frontmatter_values(text: str) -> dict[str, tuple[int, int]]:
         for key, node in nodes
         if isinstance(node, yaml.ScalarNode)
     }
-    # a text of several lines ends with the line, which stays
+    # a text of several lines includes its last line end, which must stay
     return {key: (first, first + len(text[first:end].rstrip())) for key, (first, end) in spans.items()}
 
 
 _MARK = "memframe: 1\n"
-"""The first line of a frontmatter of ours."""
+"""First line of a frontmatter that memframe wrote."""
 
 _INDEX = b"# Memories\n\nEach other file is one memory, as memframe has exported it.\n"
 
 _OWN = "column:"
-"""Before names of columns that are keys of their own here."""
+"""Prefix of extra columns whose names have another meaning in a note."""
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_]\w{0,99}", re.ASCII)
 _UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
-"""Characters that JSON may hold and YAML may not."""
+"""Characters that are valid in JSON, but not in YAML."""
 
 
 def write_notes(folder: Path, tables: Iterable[pa.Table]) -> None:
@@ -135,7 +136,7 @@ def _note_of(row: dict[str, Any]) -> bytes:
 
 
 def write_value(value: Any) -> str:
-    r"""Return a value of a frontmatter as JSON that is YAML, too.
+    r"""Return a value of a frontmatter as JSON that is also YAML.
 
     >>> print(write_value('Tea: "green"\x85'))
     "Tea: \"green\"\u0085"
@@ -145,7 +146,7 @@ def write_value(value: Any) -> str:
 
 
 def read_notes(path: Path) -> dict[Path, dict[str, Any]]:
-    """Read the notes of a folder, or one, that were written here, also if an editor has written them anew."""
+    """Read the notes of memframe in a folder, or a single one, also if an editor has saved them again."""
     notes = sorted(note for note in path.glob("*.md") if note.is_file()) if path.is_dir() else [path]
     return {note: _row_of(note) for note in notes if note.name != "index.md" or note.read_bytes() != _INDEX}
 
@@ -164,7 +165,7 @@ def _row_of(path: Path) -> dict[str, Any]:
         if name == "content":
             row[name] = None
         elif ARCHIVE_SCHEMA.get(name) == NUMBER.arrow:
-            with suppress(TypeError, ValueError):  # what is no number is refused with its column
+            with suppress(TypeError, ValueError):  # a cell that is not a number is refused with its column
                 value = float(value)  # noqa: PLW2901 - the cell of a column of numbers
             row[name] = value
         elif name not in ("type", "memframe"):
@@ -183,13 +184,15 @@ _STATES = ("active", "superseded", "deprecated", "archived")
 
 
 def write_pam(file: BinaryIO, tables: Iterable[pa.Table]) -> int:
-    """Write memories as one document, and return their number; those without a content cannot be in it."""
+    """Write memories as one document, and return their number; memories without content are left out."""
     at = datetime.now(UTC).isoformat()
     rows = [row for table in tables for row in records_of(table)]
     with_content = [row for row in rows if row["content"]]
     if len(with_content) < len(rows):
-        left = number_of(len(rows) - len(with_content), "memory", "memories")
-        warnings.warn(f"{left} without a content left out: Portable AI Memory has none such", stacklevel=4)
+        skipped = number_of(len(rows) - len(with_content), "memory", "memories")
+        warnings.warn(
+            f"{skipped} without content left out: Portable AI Memory cannot hold them", stacklevel=4
+        )
     document = {
         "schema": "portable-ai-memory",
         "schema_version": "1.0",
@@ -206,7 +209,7 @@ def write_pam(file: BinaryIO, tables: Iterable[pa.Table]) -> int:
 
 
 def _unique_ids(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """Yield an id for each row: its own or that of its source, with a number behind it where it was given before."""
+    """Yield a unique id for each row: its own or that of its source, with a number appended if it was used before."""
     given: set[str] = set()
     for number, row in enumerate(rows, 1):
         name = row["id"] or row.get("origin_id") or f"row-{number}"
@@ -219,9 +222,9 @@ def _memory(pam_id: str, row: dict[str, Any], at: str) -> dict[str, Any]:
     kind, status = row.get("kind"), row.get("status")
     tags = [re.sub(r"[^a-z0-9_-]+", "-", tag.lower()).strip("-_") for tag in row["tags"] or ()]
     platform = re.sub(r"[^a-z0-9_-]+", "-", (row["source"] or "").lower()).strip("-")[:32]
-    own = {name: value for name, value in row.items() if value not in (None, (), "") and name not in _HELD}
+    extra = {name: value for name, value in row.items() if value not in (None, (), "") and name not in _HELD}
     if row.get("origin_id") not in (None, pam_id):
-        own["origin_id"] = row["origin_id"]
+        extra["origin_id"] = row["origin_id"]
     memory = {
         "id": pam_id,
         "type": kind if kind in _TYPES else "custom",
@@ -231,7 +234,7 @@ def _memory(pam_id: str, row: dict[str, Any], at: str) -> dict[str, Any]:
         "tags": [*dict.fromkeys(filter(None, tags))],
         "temporal": {"created_at": at} | {pam: row[name] for name, pam in _TIMES.items() if row.get(name)},
         "provenance": {"platform": platform if len(platform) > 1 else "unknown"},
-        "metadata": {"memframe": own | ({} if row["created_at"] else {"is_undated": True})},
+        "metadata": {"memframe": extra | ({} if row["created_at"] else {"is_undated": True})},
     }
     if row["summary"] is not None:
         memory["summary"] = row["summary"]
@@ -247,7 +250,7 @@ _TIMES |= {"replaced_by": "superseded_by"}
 
 
 def digest_content(content: str) -> str:
-    """Compute the ``content_hash`` of a text, which is the same for other cases and blanks.
+    """Compute the ``content_hash`` of a text, which ignores case and the kind and number of blanks.
 
     >>> digest_content("Likes  Tea ") == digest_content("likes tea")
     True
@@ -260,4 +263,4 @@ _HELD = {
     *(field.name for field in MEMORY_FIELDS if not field.is_editable),
     *("content", "summary", "content_error", *_TIMES, "kind", "status", "metadata", "origin_id"),
 }
-"""Columns that a memory of the format holds, or that only a service gives."""
+"""Columns that have a place in the format, or that only a service sets."""

@@ -1,6 +1,6 @@
 """Refresh of an archive: write only the files in which a memory changed, and say what changed.
 
-The service cannot say what changed, so all memories are listed; only the writing of unchanged files is avoided. Rows
+The service cannot tell what changed, so all memories are listed; only the writing of unchanged files is avoided. Rows
 stay in their file, and a new row goes into the file of the row that is listed before it, up to `PART_ROWS`, so that a
 refreshed archive keeps the order of the service. Unchanged files are linked into a folder beside the archive, which
 replaces it when it is complete; a crash before leaves the old archive.
@@ -29,8 +29,10 @@ from memframe.archive import formats
 from memframe.archive.formats import (
     check_not_newer,
     check_target,
+    is_folder,
     open_archive_file,
     part_name,
+    parts_of,
     raise_write_errors,
 )
 from memframe.archive.history import Changes, carry_snapshots, remove_leftovers
@@ -52,7 +54,7 @@ def _hash_rows(table: pa.Table) -> RowHashes:
     columns = []
     for column in table.columns:
         if pa.types.is_timestamp(column.type):
-            # numbers, as an object of Python for each time would take longer to make and to hash
+            # as numbers, because a Python object for each time would take longer to make and to hash
             column = column.cast(pa.int64())  # noqa: PLW2901 - the same column
         columns.append(tuples_of(column) if pa.types.is_list(column.type) else column.to_pylist())
     return np.fromiter(map(hash, zip(*columns, strict=True)), np.int64, len(table))
@@ -62,14 +64,14 @@ class _Archived(NamedTuple):
     """The rows of an archive, file after file, as hashes."""
 
     row_of: pd.Series[int]
-    """Number of a row by the hash of its id; if an id is repeated, of its first row."""
+    """Number of a row by the hash of its id; of the first row if an id is repeated."""
     hashes: RowHashes
     file_of: NDArray[np.int64]
     """Number of the file of each row."""
 
     @classmethod
     def read(cls, reader: Reader, columns: list[str]) -> _Archived:
-        """Read the rows of an archive, of which some columns are compared."""
+        """Read the rows of an archive, to compare them in some columns."""
         ids, hashes, n_rows = [_NO_HASHES], [_NO_HASHES], []
         for part in reader.parts:
             tables = list(reader.tables(columns, parts=[part]))
@@ -98,16 +100,16 @@ def _take_or(default: int, values: NDArray[Any], positions: NDArray[Any]) -> NDA
 
 
 class _Segment(NamedTuple):
-    """Memories that are listed one after the other, and were in one file, or in none."""
+    """Memories that are listed one after the other, and stay in the same file, or in none."""
 
     table: pa.Table
     hashes: RowHashes
     old_file: int
-    """Number of the file of the archive in which they stay; -1 if they are new, or changed and moved."""
+    """Number of the archive's file in which they stay; -1 if they are new, or changed and moved."""
 
 
 class _ListedChanges:
-    """Changes of the rows of an archive by a listing; complete once all `segments` were taken."""
+    """Changes that a listing shows in the rows of an archive; complete once all `segments` were taken."""
 
     def __init__(self, archived: _Archived) -> None:
         self._archived = archived
@@ -117,7 +119,7 @@ class _ListedChanges:
         """True for each archived row whose memory was not listed."""
 
     def segments(self, listed: Iterable[pa.Table], columns: list[str]) -> Iterator[_Segment]:
-        """Yield what is listed, page after page, divided by the files of the archive. No page is empty."""
+        """Yield the listed memories, page after page, divided by the files of the archive. No page may be empty."""
         last_row = -1
         for table in listed:
             rows = self._archived.find(table.select(["id"]))
@@ -127,8 +129,8 @@ class _ListedChanges:
             self.added += table["id"].filter(pa.array(~is_old)).to_pylist()
             self.changed += table["id"].filter(pa.array(is_old & ~is_same)).to_pylist()
             self.is_gone[rows[is_old]] = False
-            # an unchanged row stays in its file wherever it is listed, so that the file may be copied; a changed one
-            # only if it still comes right after the same row
+            # an unchanged row stays in its file wherever it is listed, so that the file can be copied; a changed row
+            # stays only if it is still listed right after the same row
             listed_before = np.concatenate([[last_row], rows[:-1]])
             stays_in_file = is_same | (is_old & (rows == listed_before + 1))
             old_files = np.where(stays_in_file, _take_or(-1, self._archived.file_of, rows), -1)
@@ -139,30 +141,30 @@ class _ListedChanges:
 
 
 class _File(NamedTuple):
-    """File of the refreshed archive."""
+    """A file of the refreshed archive."""
 
     copy_of: int
-    """Number of the file of the archive that it is a copy of; -1 if it has to be written."""
+    """Number of the file of the old archive to copy; -1 if the file has to be written."""
     tables: list[pa.Table]
 
 
 def _divide(
     segments: Iterable[_Segment], archived: _Archived, *, part_rows: float, can_copy: bool
 ) -> Iterator[_File]:
-    """Divide what is listed into files; there is at least one, so that an archive without memories keeps its columns.
+    """Divide the listed memories into files, at least one, so that an archive without memories keeps its columns.
 
     A segment begins a new file in two cases:
 
-    1. It begins the next file of the archive, which stays a file, so that it need not be written if it is the same.
-       Only new memories listed before it join it: where the current file has nothing else, and both fit.
-    2. The current file has ``part_rows`` rows. Only what was in the same file of the archive still joins it.
+    1. It begins the next file of the old archive, which stays a file, so that it need not be written if it is the same.
+       But it joins a current file that has only new memories, if both fit together.
+    2. The current file has ``part_rows`` rows. Only memories from the same file of the old archive still join it.
 
-    Without ``can_copy`` no file of the archive can be used again, so all are written.
+    Without ``can_copy`` no file of the old archive can be used again, so all files are written.
     """
     current: list[_Segment] = []
     n_rows = 0
-    current_old_file = -1  # the file of the archive with which the current one began
-    last_old_file = -1  # the last one that was reached
+    current_old_file = -1  # the old file with which the current one began
+    last_old_file = -1  # the last old file that was reached
 
     def finish() -> _File:
         hashes = np.concatenate([_NO_HASHES, *(segment.hashes for segment in current)])
@@ -203,33 +205,33 @@ def refresh_archive(
     Parameters
     ----------
     access : Access
-        To the user whose memories the archive holds.
+        Access to the user whose memories the archive holds.
     path : str or Path
-        What `export_memories` wrote.
+        An archive that `export_memories` wrote.
     keep : bool or dict of str to int, optional
-        Keep the states of the past inside the archive, as small files (`list_snapshots`): True for all, or the number
-        by period as in restic, such as ``{"daily": 7, "weekly": 4, "monthly": 12}``: the last of each of the last seven
-        days that have one, and so on; other periods are ``last``, ``hourly`` and ``yearly``. The archive must be a
-        folder. By default an archive keeps its states if it has some, and False is refused then.
+        Keep past states inside the archive, as small files (`list_snapshots`): True for all, or numbers by period as in
+        restic, such as ``{"daily": 7, "weekly": 4, "monthly": 12}``: the last state of each of the last seven days that
+        have one, and so on. Other periods are ``last``, ``hourly`` and ``yearly``. The archive must be a folder. By
+        default an archive that has past states keeps them; False is refused for it.
     progress : {"auto", True, False} or callable
         Shown while the memories are listed.
 
     Returns
     -------
     Changes
-        Ids: ``added``, ``changed``, ``gone``. It counts as False if nothing changed.
+        The ids of memories as ``added``, ``changed`` and ``gone``; false if nothing changed.
 
     Raises
     ------
     FrameError
         There is no archive of this user at `path`, it has additional columns, or it cannot keep states.
     ConfigError
-        ``keep`` is no retention.
+        ``keep`` is not a valid retention.
 
     Warns
     -----
     UserWarning
-        A snapshot is damaged, which costs that one alone.
+        A snapshot is damaged; only its state is lost.
 
     Examples
     --------
@@ -244,22 +246,28 @@ def refresh_archive(
     target = expand_path(path)
     with raise_write_errors(target):
         reader = Reader(target)
-        if reader.parts == [target] and (target.is_dir() or target.suffix.lower() == ".md"):
-            raise FrameError(f"{target} contains notes, which cannot be refreshed: export them again.")
+        check_refreshable(target, keep)
         check_target(target, keeps_snapshots=True)
-        _check_keep(target, keep)
         _check_owner(reader, target, access)
         return _refresh(access, target, reader, keep, progress)
 
 
-def _check_keep(path: Path, keep: Keep | None) -> None:
+def check_refreshable(path: Path, keep: Keep | None) -> bool:
+    """Return True if a path can be refreshed, False if nothing is there, so that an export has to come first.
+
+    In both cases, refuse a path that could never be refreshed, or that could not keep states.
+    """
     check_keep(keep)
-    if keep and not path.is_dir():
+    exists = any(path.iterdir()) if path.is_dir() else path.exists()
+    if path.suffix.lower() == ".md" or (exists and path.is_dir() and parts_of(path) == [path]):
+        raise FrameError(f"{path} contains notes, which cannot be refreshed: export them again.")
+    if keep and not is_folder(path):
         raise FrameError(
             f"{path} is one file, and states of the past are kept in a folder: export to a path without an extension."
         )
     if keep is False and (path / SNAPSHOTS).is_dir():
         raise FrameError(f"{path} keeps snapshots: remove {path / SNAPSHOTS} yourself if you want none.")
+    return exists
 
 
 def _refresh(
@@ -275,7 +283,7 @@ def _refresh(
         form = Sealed(access, header)
         columns = list(ARCHIVE_SCHEMA)
         archived = _Archived.read(Reader(target, access), columns)
-    else:  # sealed with a key of before, which opens nothing any more
+    else:  # sealed with a former key, which this access lacks
         form = Sealed(access, header)
         columns = [name for name in ARCHIVE_SCHEMA if name in IN_THE_OPEN]
         archived = _Archived.read(Reader(target), columns)
@@ -283,8 +291,8 @@ def _refresh(
     files = _divide(
         listed.segments(tables_of_access(access, progress=progress), columns),
         archived,
-        part_rows=formats.PART_ROWS if target.is_dir() else inf,  # an archive of one file stays one
-        # a file that is sealed with a former key, or lacks a column of today, is written again
+        part_rows=formats.PART_ROWS if target.is_dir() else inf,  # an archive of one file stays one file
+        # a file that is sealed with a former key, or lacks a present column, is written again
         can_copy=form.continues and not reader.missing_columns,
     )
 
@@ -292,7 +300,7 @@ def _refresh(
         with atomic_file(path) as file:
             form.write(file, map(form.prepare, tables))
 
-    def list_changes() -> Changes:  # complete once all files were taken, which lists the memories
+    def list_changes() -> Changes:  # only after all files were taken, because that lists the memories
         gone = _list_gone(reader, listed.is_gone)
         return Changes(tuple(listed.added), tuple(listed.changed), tuple(gone))
 
@@ -343,7 +351,7 @@ def _check_owner(reader: Reader, path: Path, access: Access) -> None:
 
 
 def _list_gone(reader: Reader, is_gone: NDArray[np.bool]) -> Iterator[str]:
-    """Yield the ids of archived rows whose memories were not listed; they are read from the files once more."""
+    """Yield the ids of archived rows whose memories were not listed; the ids are read from the files again."""
     if not is_gone.any():
         return
     row = 0

@@ -1,18 +1,18 @@
-"""Sealed archives: what people wrote is under the user's own key, the rest in the open.
+"""Sealed archives: what people wrote is sealed with the user's own key, the rest is open.
 
-Sealed are ``title``, ``summary``, ``content`` and each name in ``tags``. In the open are the columns by which an
-archive is sorted, counted and compared: ``id``, ``user_id``, ``tag_ids``, ``importance``, ``confidence``, ``source``,
-``created_at``, ``updated_at`` and ``content_error``. The header names the columns that are sealed.
+Sealed are ``title``, ``summary``, ``content`` and each name in ``tags``. Open are the columns by which an archive is
+sorted, counted and compared: ``id``, ``user_id``, ``tag_ids``, ``importance``, ``confidence``, ``source``,
+``created_at``, ``updated_at`` and ``content_error``. The header names the sealed columns.
 
-Content stays byte for byte as the service stores it if the key opens it: nothing is sealed twice. Content that the
-service stores in the open, or that did not open, is sealed as it is, behind the mark `AS_STORED`; so nothing is lost
-that an older key may still open. All other text is in memframe's own layout (see `memframe.envelope.layouts.Own`),
-bound to user and key version.
+Content that the key opens stays byte for byte as the service stores it, so that nothing is sealed twice. Content that
+the service stores as plain text, or that did not open, is sealed in its stored form, after the mark `AS_STORED`, so
+that nothing is lost that an older key may still open. All other text is in memframe's own layout
+(`memframe.envelope.layouts.Own`), bound to user and key version.
 
 Each file carries a message authentication code (HMAC-SHA-256 under a key derived from the user's) over its header and
-over every cell of every column; the folder of a dataset has one over the codes of its files, in `SEAL_FILE`. Reading
-with the key verifies the columns that are read, so that a cell, row or file that was changed, moved, added or dropped
-is an error. Reading without the key, as other programs do, verifies nothing.
+over every cell of every column; the folder of a dataset has a code over the codes of its files, in `SEAL_FILE`. Reading
+with the key verifies the columns that are read: a cell, row or file that was changed, moved, added or dropped is an
+error. Reading without the key, as other programs do, verifies nothing.
 """
 
 from __future__ import annotations
@@ -67,19 +67,19 @@ from memframe.snapshots import HEADER, SnapshotHeader
 from memframe.wire import Credentials
 
 Key = str | Secret | Credentials | Access | Mapping[int, str | Secret]
-"""The ``encryption_key`` itself, what holds it, or several by their ``key_version``."""
+"""An ``encryption_key``, an object that holds one, or several keys by their ``key_version``."""
 
 AS_STORED = "as-stored:"
-"""Stands before content that was sealed for the archive, as it came."""
+"""Mark before content that was sealed for the archive in the form in which the service stores it."""
 
 SEALED = tuple(field.name for field in MEMORY_FIELDS if field.is_sealed)
-"""Columns that only the key opens: texts, and names."""
+"""Columns that only the key opens: texts and names."""
 
 IN_THE_OPEN = ARCHIVE_SCHEMA.keys() - {*SEALED, "content_error"}
-"""Columns that say the same without it."""
+"""Columns that read the same without the key; ``content_error`` depends on it."""
 
 _STORED = "stored"
-"""Column with the content as the service stores it, beside those of a memory."""
+"""Additional column with the content as the service stores it."""
 
 _CODEC = "codec"
 
@@ -106,12 +106,12 @@ class Mac(msgspec.Struct, frozen=True):
     Attributes
     ----------
     columns : dict of str to str
-        A digest of all cells of each column, keyed like the code.
+        HMAC-SHA-256 over all cells of each column, with the same key as ``code``.
     n_rows : int
     parts : list of str
-        In the file that seals a folder: the codes of the others, in order.
+        The codes of the other files, in order; only in the file that seals a folder.
     code : str
-        HMAC-SHA-256 over the header and all of the above, in hexadecimal.
+        HMAC-SHA-256 over the header and the attributes above, in hexadecimal.
     """
 
     columns: dict[str, str]
@@ -120,7 +120,7 @@ class Mac(msgspec.Struct, frozen=True):
     code: str = ""
 
     def sign(self, key: bytes, header: bytes) -> Mac:
-        """Return the same with its code."""
+        """Return a copy with the code."""
         signed = msgspec.json.encode([header.hex(), sorted(self.columns.items()), self.n_rows, self.parts])
         return replace(self, code=hmac.new(key, signed, hashlib.sha256).hexdigest())
 
@@ -134,7 +134,7 @@ class FileMac:
         self._n_rows = 0
 
     def add(self, table: pa.Table) -> pa.Table:
-        """Add the rows of a table, and return it; how rows are divided into tables makes no difference."""
+        """Add the rows of a table, and return the table; the division of rows into tables makes no difference."""
         self._n_rows += len(table)
         for name, column in zip(table.column_names, table.columns, strict=True):
             for chunk in filter(len, column.chunks):
@@ -145,7 +145,7 @@ class FileMac:
         return table
 
     def digests(self, names: Iterable[str]) -> Mac:
-        """Return what was computed of these columns, without a code."""
+        """Return the digests of these columns, without a code."""
         streams = {name: self._streams.get(name, ()) for name in sorted(names)}
         return Mac(
             {name: "".join(one.hexdigest() for one in streams[name]) for name in streams}, self._n_rows
@@ -153,7 +153,7 @@ class FileMac:
 
 
 def _streams_of(array: pa.Array) -> list[bytes | memoryview]:
-    """Return the cells of a column as bytes: which are null and how long they are, then what they hold."""
+    """Return the cells of a column as bytes: first which are null, or their lengths, then their values."""
     kind = array.type
     if pa.types.is_list(kind):
         lengths = pc.list_value_length(array).fill_null(-1)
@@ -177,7 +177,7 @@ def _mac_key(key: Secret, user_id: str) -> bytes:
     return HKDF(SHA256(), 32, salt=None, info=info).derive(bytes.fromhex(key.reveal()))
 
 
-_CHANGED = "{} was changed or damaged since it was sealed: take it from a copy, or export the archive again."
+_CHANGED = "{} was changed or damaged since it was sealed: restore a copy of it, or export the archive again."
 
 
 # -- writing
@@ -189,13 +189,13 @@ def schema_for(header: ArchiveHeader) -> pa.Schema:
 
 
 class Plain:
-    """Write an archive in the open, of tables of `tables_of_access` or of a frame.
+    """Write an archive that is not sealed, from the tables of `tables_of_access` or of a frame.
 
-    A ``schema`` that lacks columns leaves them out.
+    Columns that the ``schema`` lacks are left out.
     """
 
     continues: bool = True
-    """True if its rows can stand beside those that the archive has: in the open they always can."""
+    """True if its rows can be added to those of the existing archive; open rows always can."""
 
     def __init__(self, schema: pa.Schema, write: Callable[..., None] = write_parquet) -> None:
         self.schema = schema
@@ -203,11 +203,11 @@ class Plain:
 
     @classmethod
     def of(cls, access: Access, write: Callable[..., None] = write_parquet) -> Plain:
-        """Return the form of an archive of all memories of one user."""
+        """Return the writer of an archive of all memories of one user."""
         return cls(schema_for(ArchiveHeader(access.user_id, columns=COLUMNS_VERSION)), write)
 
     def for_snapshot(self, snapshot: SnapshotHeader, columns: Mapping[str, pa.DataType]) -> Plain:
-        """Return the form of a snapshot, with these columns before those of memories."""
+        """Return the writer of a snapshot, with these columns before those of memories."""
         header = replace(header_in(self.schema.metadata) or ArchiveHeader(""), snapshot=snapshot)
         form = copy(self)
         form.schema = pa.schema({**columns, **ARCHIVE_SCHEMA}, {HEADER: msgspec.json.encode(header)})
@@ -222,18 +222,18 @@ class Plain:
         self._write(file, self.schema, tables)
 
     def seal_folder(self, folder: Path) -> None:
-        """Leave the folder as it is: it has no seal."""
+        """Do nothing, because the folder has no seal."""
 
 
 def _name_formats(found: str | Sequence[str] | object) -> str | list[str]:
-    """Return the `content_format` of an access as a header keeps it: a codec of the user's own has no name."""
+    """Return the ``content_format`` of an access in the form of a header, in which user-defined codecs have no name."""
     if isinstance(found, str):
         return found
     return list(found) if isinstance(found, Sequence) else _CODEC
 
 
 class Sealed(Plain):
-    """Write a sealed archive, of tables of `tables_of_access`, or continue one that has a ``header``."""
+    """Write a sealed archive from the tables of `tables_of_access`, or continue the archive that has ``header``."""
 
     def __init__(self, access: Access, header: ArchiveHeader | None = None) -> None:
         keys = access.credentials
@@ -244,7 +244,7 @@ class Sealed(Plain):
         formats = _name_formats(access.envelope.content_format)
         seal = Seal(keys.key_version, formats, check=self._own.seal(keys.user_id), columns=[*SEALED])
         before = header.seal if header else None
-        # what is sealed otherwise could not be opened by that header
+        # rows that are sealed in another way could not be opened with that header
         self.continues = before is not None and replace(before, check=seal.check) == seal
         seal = before if before and self.continues else seal
         super().__init__(schema_for(ArchiveHeader(keys.user_id, seal, COLUMNS_VERSION)))
@@ -314,7 +314,7 @@ def _change_names(
 class Reader:
     """Reader of the files of one archive: a file, or the folder of a Parquet dataset.
 
-    The key is needed as soon as a sealed column is read. With it the archive is verified.
+    The key is needed as soon as a sealed column is read. With a key the archive is verified.
     """
 
     def __init__(self, path: Path, key: Key | None = None) -> None:
@@ -335,7 +335,7 @@ class Reader:
 
     @property
     def missing_columns(self) -> set[str]:
-        """Columns of memories that a file lacks, because it is older than they are."""
+        """Columns of memories that a file lacks, because they were introduced later."""
         return {
             name for part in self.parts for name in ARCHIVE_SCHEMA.keys() - {*open_archive_file(part).names}
         }
@@ -350,7 +350,7 @@ class Reader:
     ) -> Iterator[pa.Table]:
         """Yield rows, file by file, as tables of the given columns: by default all rows, and all columns.
 
-        ``with_index`` adds those in which pandas keeps an index. ``as_stored`` leaves sealed cells sealed.
+        ``with_index`` adds the columns in which pandas keeps an index. ``as_stored`` leaves sealed cells sealed.
         """
         for part in parts or self.parts:
             file = open_archive_file(part)
@@ -361,17 +361,17 @@ class Reader:
             needed = [*dict.fromkeys([*wanted, *(["content"] if "content_error" in wanted else [])])]
             if self._key is not None and not (header and header.seal):
                 raise SealError(
-                    f"{part} is not sealed, and a key was given: leave the key out to read it as it is, unless it "
+                    f"{part} is not sealed, and a key was given: leave the key out to read it, unless it "
                     "should be sealed; then it was replaced."
                 )
             absent = ARCHIVE_SCHEMA.keys() - {*file.names}
-            present = [name for name in needed if name not in absent] or ["id"]  # by which rows are counted
+            present = [name for name in needed if name not in absent] or ["id"]  # at least one, to count rows
             if (
                 header is None
                 or header.seal is None
                 or (self._key is None and not {*header.seal.columns} & {*present})
             ):
-                for table in file.read(present):  # and nothing is verified
+                for table in file.read(present):  # without verification
                     yield add_columns(table, wanted)
                 continue
             if self._opener is None:
@@ -391,7 +391,7 @@ def _choose_columns(
 ) -> list[str]:
     """Return the columns to read; by default those of a memory, then the others of the file.
 
-    A column that is later than the archive may be missing from it.
+    Columns that were introduced after the archive was written may be missing from it.
     """
     version = header.columns if header else 1
     later = {field.name for field in MEMORY_FIELDS if field.since > version}
@@ -418,7 +418,7 @@ def _choose_columns(
 
 
 class _Opener:
-    """Verify and open tables of a sealed archive, which messages call ``where``."""
+    """Verify and open the tables of a sealed archive; messages name it by ``where``."""
 
     def __init__(self, where: object, header: ArchiveHeader, seal: Seal, key: Key | None) -> None:
         keys, codec = _keys_for(where, header.user_id, seal, key)
@@ -451,16 +451,16 @@ class _Opener:
         self._mac_key = _mac_key(present, header.user_id)
 
     def check_folder(self, folder: Path, parts: Iterable[Path]) -> None:
-        """Refuse a dataset of which a file is missing, added or exchanged."""
+        """Refuse a dataset from which a file was removed, or to which one was added, or in which one was replaced."""
         seal = folder / SEAL_FILE
         if not seal.exists() or self._mac_of(seal).parts != [self._mac_of(part).code for part in parts]:
             raise SealError(
                 f"The files in {folder} are not those that were sealed together: one was deleted, added, "
-                "renamed or replaced. Take them from a copy, or export the archive again."
+                "renamed or replaced. Restore a copy of them, or export the archive again."
             )
 
     def verify(self, part: Path, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-        """Pass the tables of one file on, and refuse the file at its end if it was changed since it was sealed."""
+        """Yield the tables of one file, then refuse the file if it was changed since it was sealed."""
         mac, names, found = self._mac_of(part), [], FileMac(self._mac_key)
         for table in tables:
             names = [name for name in table.column_names if name in mac.columns]
@@ -472,7 +472,7 @@ class _Opener:
             raise SealError(_CHANGED.format(part))
 
     def _mac_of(self, part: Path) -> Mac:
-        """Return the code in a file's footer, if the key made it for this header and these columns."""
+        """Return the code in a file's footer; refuse one that this key did not make for its header and columns."""
         schema, footer = read_footer(part)
         mac = read_metadata(footer, _MAC, Mac)
         if mac is None:
@@ -515,7 +515,7 @@ class _Opener:
         return opened.plain
 
     def _open_contents(self, cells: _Cells) -> tuple[list[bytes | None], dict[int, str | None]]:
-        """Open content; return the reasons for missing rows, None for those that an older key opened."""
+        """Open content; return also the reasons for rows that did not open, None for those that an older key opened."""
         marked = [row for row, cell in enumerate(cells) if cell and cell.startswith(AS_STORED)]
         bare = self._open_all("content", [(cells[row] or "").removeprefix(AS_STORED) for row in marked])
         stored = [*cells]
@@ -534,7 +534,7 @@ class _Opener:
 def _keys_for(
     where: object, user_id: str, seal: Seal, key: Key | None
 ) -> tuple[dict[int, Secret], Codec | None]:
-    """Return the keys by version, among them that of the archive, and the codec of an access."""
+    """Return the keys by version, which must include that of the archive, and the codec of an access."""
     fault = f"{where} is sealed with key_version {seal.key_version} of user {user_id}"
     codec = None
     if key is None:

@@ -1,4 +1,4 @@
-"""Tables of memories, and frames and records of them."""
+"""Arrow tables of memories, and their conversion from and to frames and records."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ import pyarrow.compute as pc
 
 from memframe.errors import FrameError
 from memframe.fields import MEMORY_FIELDS
-from memframe.frames import MEMORY_KINDS, NAMES, TEXT, TIME
+from memframe.frames import MEMORY_KINDS, NAMES, TEXT, TIME, FrameBuilder
 
 ARCHIVE_SCHEMA: dict[str, pa.DataType] = {name: kind.arrow for name, kind in MEMORY_KINDS.items()}
 """Columns of an archive, and their types."""
 
 FIRST_COLUMNS = ARCHIVE_SCHEMA.keys() - {field.name for field in MEMORY_FIELDS if field.since > 1}
-"""Columns that every archive has; a later one is missing in older archives, and null in what is read of them."""
+"""Columns that every archive has; later columns are missing in older archives, and read from them as null."""
 
 NAMELESS = re.compile("__index_level_[0-9]+__")
-"""Columns in which an index stands that has no name."""
+"""Names of columns that hold an index without a name."""
 
 PANDAS = b"pandas"
-"""Metadata of a schema: the description of a frame by pandas."""
+"""Key of the description of a frame by pandas in the metadata of a schema."""
 
 T = TypeVar("T")
 
@@ -65,18 +65,28 @@ def table_of(frame: pd.DataFrame) -> pa.Table:
     for name, column in frame.items():
         try:
             array = array_of(column, ARCHIVE_SCHEMA.get(str(name)))
+            array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
         except (pa.ArrowException, TypeError, ValueError):  # their messages quote cells
             wanted = ARCHIVE_SCHEMA.get(str(name), "one type for all cells")
             raise FrameError(
                 f"The column {name!r} (dtype {column.dtype}) cannot be archived, which needs {wanted}: "
                 "correct its cells, or drop the column if you added it."
             ) from None
-        arrays.append(array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array)
-    bare = frame.head(0).copy()
+        arrays.append(array)
+    bare = frame.head(0).assign(**FrameBuilder(MEMORY_KINDS).frame())
+    bare = bare.astype({name: object for name, dtype in bare.dtypes.items() if not _is_named(dtype)})
     bare.attrs = {}
-    # The description of pandas' own dtypes brings back extra columns of them; it is JSON, never a pickle.
+    # The description restores extra columns with pandas' own dtypes; it is JSON, never a pickle.
     metadata = pa.Schema.from_pandas(bare, preserve_index=False).metadata
     return pa.table(arrays, names=list(frame.columns), metadata=metadata)
+
+
+def _is_named(dtype: Any) -> bool:
+    """Return True if pandas can make the dtype from its name, which it cannot for lists of Arrow."""
+    try:
+        return not isinstance(dtype, pd.ArrowDtype) or bool(pd.api.types.pandas_dtype(str(dtype)))
+    except (TypeError, NotImplementedError):
+        return False
 
 
 def table_of_page(columns: Mapping[str, Sequence[Any]], names: Iterable[str]) -> pa.Table:
@@ -93,7 +103,7 @@ def table_of_page(columns: Mapping[str, Sequence[Any]], names: Iterable[str]) ->
 
 
 def add_columns(table: pa.Table, names: Sequence[str]) -> pa.Table:
-    """Return columns of a table in the order of the names; columns of memories that it has not are null."""
+    """Return the named columns of a table, in this order; columns of memories that it lacks are null."""
     for name in names:
         if name not in table.column_names:
             table = table.append_column(name, pa.nulls(len(table), ARCHIVE_SCHEMA[name]))
@@ -109,7 +119,7 @@ class _Range(msgspec.Struct, frozen=True):
 
 
 class _Described(msgspec.Struct):
-    """Description of a frame by pandas, as far as it is used."""
+    """The part of pandas' description of a frame that is used."""
 
     index_columns: list[str | _Range] = []
 
@@ -121,18 +131,20 @@ def index_columns(metadata: Mapping[bytes, bytes] | None) -> list[str]:
 
 
 def frame_of(table: pa.Table, columns: Collection[str] = ()) -> pd.DataFrame:
-    """Return the frame that a table was made of, under its index if pandas described one, else a fresh one.
+    """Return the frame from which a table was made, with its index if pandas described one, else with a fresh one.
 
-    Levels of it that are columns of memories, such as ``id``, or among these ``columns``, stay columns.
+    Index levels that are columns of memories, such as ``id``, or among ``columns``, become columns.
     """
     metadata = {**(table.schema.metadata or {})}
     described = read_metadata(metadata, PANDAS, _Described) or _Described()
-    if raw := read_metadata(metadata, PANDAS, dict[str, Any]):  # what was an index is a column like any other
+    if raw := read_metadata(metadata, PANDAS, dict[str, Any]):  # read the index as ordinary columns first
         metadata[PANDAS] = msgspec.json.encode({"columns": [], **raw, "index_columns": []})
     others = [name for name in table.column_names if name not in ARCHIVE_SCHEMA]
-    frame = (
-        table.select(others).replace_schema_metadata(metadata).to_pandas().set_axis(others, axis="columns")
-    )
+    extras = table.select(others).replace_schema_metadata(metadata)
+    try:
+        frame = extras.to_pandas().set_axis(others, axis="columns")
+    except (TypeError, NotImplementedError):  # pandas wrote the name of a dtype that it cannot read back
+        frame = extras.to_pandas(ignore_metadata=True)
     cells = {}
     for name in table.column_names:
         kind, column = MEMORY_KINDS.get(name), table[name]
@@ -158,14 +170,21 @@ def frame_of(table: pa.Table, columns: Collection[str] = ()) -> pd.DataFrame:
 
 
 def array_of(cells: Iterable[Any], kind: pa.DataType | None) -> pa.Array:
-    """Convert cells to an Arrow array; refuse one text in place of a list of names."""
-    if kind == NAMES.arrow and any(isinstance(cell, str) for cell in cells):
-        raise TypeError("text where a list of names belongs")
+    """Convert cells to an Arrow array; refuse text in place of a list of names, and a list with a missing name."""
+    if isinstance(cells, pd.Series) and kind is not None and cells.isna().all():
+        # pandas gives a column without a text another dtype, which Arrow does not convert to text
+        return pa.nulls(len(cells), kind)
+    if kind == NAMES.arrow and any(_is_no_list_of_names(cell) for cell in cells):
+        raise TypeError("something else where a list of names belongs")
     return pa.array(cells, type=kind, from_pandas=True)
 
 
+def _is_no_list_of_names(cell: Any) -> bool:
+    return isinstance(cell, str) or (isinstance(cell, tuple | list) and None in cell)
+
+
 def tuples_of(column: pa.ChunkedArray) -> list[tuple[str, ...]]:
-    """Convert a list column to tuples; all names at once, as Arrow converts cell by cell slowly."""
+    """Convert a list column to tuples; all names at once, because Arrow is slow cell by cell."""
     names = iter(pc.list_flatten(column).to_numpy().tolist())
     lengths = pc.list_value_length(column).fill_null(0).to_pylist()
     return [tuple(islice(names, length)) for length in lengths]
@@ -188,7 +207,7 @@ _UNITS = {"s": 1e11, "ms": 1e14, "us": 1e17, "ns": inf}
 
 
 def records_of(table: pa.Table) -> Iterator[dict[str, Any]]:
-    """Convert a table to one dict a row, with times of memories as text."""
+    """Convert a table to one dict per row, with times of memories as text."""
     columns = []
     for name, column in zip(table.column_names, table.columns, strict=True):
         kind = MEMORY_KINDS.get(name)
@@ -228,9 +247,9 @@ def _array(path: Path, name: str, values: list[Any]) -> pa.Array:
 
 
 def _times(values: list[Any]) -> pa.Array:
-    """Read times that are text, or numbers since 1970, as pandas writes them unless ``date_format="iso"`` is set.
+    """Read times that are text, or numbers since 1970, as pandas writes them without ``date_format="iso"``.
 
-    The unit is inferred from the size: a number of milliseconds would be centuries away in seconds.
+    The unit of numbers follows from their size: milliseconds read as seconds would be centuries away.
     """
     most = max((abs(value) for value in values if isinstance(value, int)), default=0)
     if not most:

@@ -102,9 +102,9 @@ def find_candidates(
     prepared = without_long_contents(MemoryTexts.of(memories).whole)
     chosen = prepared.take(np.flatnonzero(copies_of(prepared) == np.arange(len(prepared))))
     texts = chosen.column("content")
-    owners, age = owners_of(chosen), age_order(chosen)
+    owners, time_order = owners_of(chosen), age_order(chosen)
     vectors = None if embed is None else vectors_of(texts.to_pylist(), embed)
-    found = nearest_older(words_of(texts), owners, age, n=n, min_score=min_score, vectors=vectors)
+    found = nearest_older(words_of(texts), owners, time_order, n=n, min_score=min_score, vectors=vectors)
     ids = np.array(chosen.ids, dtype=object)
     quotes = {row: cues[0].quote for row, cues in find_cues(texts)}
     columns = {
@@ -120,7 +120,7 @@ def find_candidates(
 def nearest_older(
     words: Words,
     owners: Rows,
-    age: Rows,
+    time_order: Rows,
     *,
     n: int = N_OLDER,
     min_score: float = MIN_SCORE,
@@ -137,8 +137,8 @@ def nearest_older(
     ----------
     words : Words
         Words of the texts, in their order.
-    owners, age : array of int
-        A number for the owner of each text, and its place in time, which no other text has.
+    owners, time_order : array of int
+        A number for the owner of each text, and its place in time, later ones higher, which no other text has.
     newer : array of int, optional
         The texts to find older ones for; by default all.
     vectors : array of float, optional
@@ -147,18 +147,18 @@ def nearest_older(
         How many words of a text are looked up, in how many texts each, and how many of these are compared.
     """
     terms = _Terms.of(words)
-    is_asked = np.ones(len(age), bool) if newer is None else np.isin(np.arange(len(age)), newer)
-    pairs = _pairs_by_words(terms, owners, age, is_asked, reach)
+    is_asked = np.ones(len(time_order), bool) if newer is None else np.isin(np.arange(len(time_order)), newer)
+    pairs = _pairs_by_words(terms, owners, time_order, is_asked, reach)
     if vectors is not None:
-        pairs = np.union1d(pairs, _pairs_by_vectors(vectors, owners, age, is_asked, reach))
-    later, older = _unpack_pairs(pairs, len(age))
+        pairs = np.union1d(pairs, _pairs_by_vectors(vectors, owners, time_order, is_asked, reach))
+    later, older = _unpack_pairs(pairs, len(time_order))
     score = terms.similarity(later, older)
     if vectors is not None:
         score = (score + np.einsum("ij,ij->i", vectors[later], vectors[older], dtype=np.float64)) / 2
     is_near = score >= min_score
     later, older, score = later[is_near], older[is_near], score[is_near]
     # of two as similar the later one comes first
-    order = _order(later, _rank(-score), len(age) - age[older])
+    order = _order(later, _rank(-score), len(time_order) - time_order[older])
     order = order[_rank_in_runs(later[order]) < n]
     return Nearest(later[order], older[order], score[order])
 
@@ -238,55 +238,57 @@ class _Terms(NamedTuple):
 
 
 def _pairs_by_words(
-    terms: _Terms, owners: Rows, age: Rows, is_asked: NDArray[np.bool_], reach: Reach
+    terms: _Terms, owners: Rows, time_order: Rows, is_asked: NDArray[np.bool_], reach: Reach
 ) -> Rows:
     """Pair each text that is asked with the older ones of its owner that share the most weight of rare words.
 
-    The rows of `_Terms` are sorted by owner, term and age. Each row then has the older texts of its owner with its term
-    directly before it, back to the row with which the list of that owner and term begins. With two postings at most::
+    The rows of `_Terms` are sorted by owner, term and time. Each row then has the older texts of its owner with its
+    term directly before it, back to the row with which the list of that owner and term begins. With two postings at
+    most::
 
         place       0      1      2      3      4      5
         owner       0      0      0      0      0      1
         term        leeds  leeds  leeds  leeds  tea    leeds
-        age         0      2      3      6      1      5
+        time_order  0      2      3      6      1      5
         list_start  0      0      0      0      4      5
         begin       0      0      0      1      4      5
 
-    The text of age 6 is looked up from `begin` to its own place: it is paired with those of age 2 and 3. A dict of
-    lists in place of the sorted rows takes 2.6 times as long for 20,000 texts.
+    The text at 6 is looked up from `begin` to its own place: it is paired with those at 2 and 3. A dict of lists in
+    place of the sorted rows takes 2.6 times as long for 20,000 texts.
 
     >>> words = words_of(pa.array(["Rain in Leeds.", "Tea at noon.", "Leeds again.", "Tea in Leeds."]))
-    >>> everybody, age = np.zeros(4, np.int64), np.arange(4)
-    >>> pairs = _pairs_by_words(_Terms.of(words), everybody, age, np.ones(4, bool), Reach())
+    >>> everybody, time_order = np.zeros(4, np.int64), np.arange(4)
+    >>> pairs = _pairs_by_words(_Terms.of(words), everybody, time_order, np.ones(4, bool), Reach())
     >>> [pair.tolist() for pair in _unpack_pairs(pairs, 4)]
     [[2, 3, 3, 3], [0, 1, 0, 2]]
     """
-    order = _order(owners[terms.texts], terms.terms, age[terms.texts])
+    order = _order(owners[terms.texts], terms.terms, time_order[terms.texts])
     texts, weight = terms.texts[order], terms.weight[terms.terms[order]]
     place = np.arange(len(order))
     is_first = _is_first(owners[texts]) | _is_first(terms.terms[order])
     list_start = np.maximum.accumulate(np.where(is_first, place, 0))
     begin = np.maximum(list_start, place - reach.n_postings)
 
-    lookups = _choose_lookups(texts, weight, reach.n_words)
+    rank = _rank(-terms.weight)[terms.terms[order]]  # of the few terms, and not of each of their places
+    lookups = _choose_lookups(texts, rank, reach.n_words)
     lookups = lookups[is_asked[texts[lookups]]]
-    bounds = np.searchsorted(texts[lookups], np.arange(0, len(age) + _TEXTS_AT_ONCE, _TEXTS_AT_ONCE))
+    bounds = np.searchsorted(texts[lookups], np.arange(0, len(time_order) + _TEXTS_AT_ONCE, _TEXTS_AT_ONCE))
     found = [np.zeros(0, np.int64)]
     for first, last in pairwise(bounds):
         part = lookups[first:last]
         lookup, older = _expand(begin[part], part)
-        pairs = _pack_pairs(texts[part][lookup], texts[older], len(age))
-        found.append(_keep_heaviest(pairs, weight[part][lookup] ** 2, len(age), reach.n_scored))
+        pairs = _pack_pairs(texts[part][lookup], texts[older], len(time_order))
+        found.append(_keep_heaviest(pairs, weight[part][lookup] ** 2, len(time_order), reach.n_scored))
     return np.concatenate(found)
 
 
-def _choose_lookups(texts: Rows, weight: Scores, n_words: int) -> Rows:
-    """Return the rows of the heaviest words of each text, by text.
+def _choose_lookups(texts: Rows, rank: Rows, n_words: int) -> Rows:
+    """Return the rows of the heaviest words of each text, by text; the heaviest has the lowest rank.
 
-    >>> _choose_lookups(np.array([0, 1, 0, 0]), np.array([3.0, 1.0, 9.0, 5.0]), n_words=2).tolist()
+    >>> _choose_lookups(np.array([0, 1, 0, 0]), np.array([2, 3, 0, 1]), n_words=2).tolist()
     [2, 3, 1]
     """
-    order = _order(texts, _rank(-weight))
+    order = _order(texts, rank)
     return order[_rank_in_runs(texts[order]) < n_words]
 
 
@@ -312,10 +314,10 @@ def _keep_heaviest(pairs: Rows, weights: Scores, n_texts: int, n_scored: int) ->
 
 
 def _pairs_by_vectors(
-    vectors: NDArray[np.float32], owners: Rows, age: Rows, is_asked: NDArray[np.bool_], reach: Reach
+    vectors: NDArray[np.float32], owners: Rows, time_order: Rows, is_asked: NDArray[np.bool_], reach: Reach
 ) -> Rows:
     """Pair each text that is asked with the nearest older ones of its owner, a block of the matrix at a time."""
-    order = np.lexsort((age, owners))
+    order = np.lexsort((time_order, owners))
     bounds = np.flatnonzero(np.diff(owners[order], prepend=-1, append=-1))
     pairs = [np.zeros(0, np.int64)]
     n_best = reach.n_scored
@@ -328,7 +330,7 @@ def _pairs_by_vectors(
             similarity = vectors[texts[places]] @ vectors[texts].T
             similarity[places[:, None] <= np.arange(len(texts))] = -np.inf  # not older
             best = np.argpartition(-similarity, min(n_best, len(texts)) - 1, axis=1)[:, :n_best]
-            found = _pack_pairs(texts[places][:, None], texts[best], len(age))
+            found = _pack_pairs(texts[places][:, None], texts[best], len(time_order))
             pairs.append(found[np.isfinite(np.take_along_axis(similarity, best, axis=1))])
     return np.concatenate(pairs)
 

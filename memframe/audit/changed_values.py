@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,8 +79,8 @@ def find_value_changes(chosen: Memories, pairs: SimilarPairs) -> Iterator[Link]:
         is_newer = bool(age[left] > age[right])
         older, newer = (right, left) if is_newer else (left, right)
         before, after = (
-            quote_words(words, sensitive=sensitive.any_of(older, newer))
-            for words in written.written_words()[:: -1 if is_newer else 1]
+            " … ".join(quote_words(words, sensitive=sensitive.any_of(older, newer)) for words in places)
+            for places in written.written_places()[:: -1 if is_newer else 1]
         )
         if kind == "word":
             kind = "name"
@@ -121,13 +122,18 @@ class _Templates:
             self._words.class_ids[heavy].astype(np.int64) * self._n_rows + self._words.rows()[heavy]
         )
         self._starts = np.searchsorted(self._codes, np.arange(n_classes + 1) * self._n_rows)
+        self._n_texts = np.diff(self._starts)
+        is_value = [name[:1].isdigit() or name in _DAYS for name in self._words.classes]
+        self._is_fixed = (self._n_texts > 0) & ~np.array(is_value, bool)
+        self._fixed_words = lru_cache(maxsize=1024)(
+            self._find_fixed
+        )  # a text is asked about in turn with others
         self._n_filling: dict[tuple[int, ...], int] = {}
 
     def is_filled(self, left: int, right: int) -> bool:
         """Return True if many clusters of the user's texts have all words that both have, but for numbers and days."""
-        both = set.intersection(*(set(self._words.class_ids_of(row).tolist()) for row in (left, right)))
-        shared = [class_id for class_id in both if self._n_texts(class_id) and not self._is_value(class_id)]
-        template = int(self._pairs.owners[left]), *sorted(shared)
+        shared = sorted(self._fixed_words(left) & self._fixed_words(right))
+        template = int(self._pairs.owners[left]), *shared
         if template not in self._n_filling:
             rows = self._rows_with_all(shared)
             own = rows[self._pairs.owners[rows] == self._pairs.owners[left]].tolist()
@@ -136,7 +142,7 @@ class _Templates:
 
     def _rows_with_all(self, class_ids: Sequence[int]) -> NDArray[np.int64]:
         rows = np.zeros(0, np.int64)
-        for n, class_id in enumerate(sorted(class_ids, key=self._n_texts)):
+        for n, class_id in enumerate(sorted(class_ids, key=self._n_texts.__getitem__)):
             having = (
                 self._codes[self._starts[class_id] : self._starts[class_id + 1]] - class_id * self._n_rows
             )
@@ -146,11 +152,10 @@ class _Templates:
             rows = having
         return rows
 
-    def _n_texts(self, class_id: int) -> int:
-        return int(self._starts[class_id + 1] - self._starts[class_id])
-
-    def _is_value(self, class_id: int) -> bool:
-        return self._words.classes[class_id][0].isdigit() or self._words.classes[class_id] in _DAYS
+    def _find_fixed(self, row: int) -> frozenset[int]:
+        """Return the words of a text that carry a meaning, by class, but for numbers and days."""
+        class_ids = self._words.class_ids_of(row)
+        return frozenset(class_ids[self._is_fixed[class_ids]].tolist())
 
 
 _DAYS = frozenset(map(class_of, CALENDAR))
@@ -167,10 +172,10 @@ class _Written:
         for op in Levenshtein.opcodes(*plain):
             if op.tag != "equal":
                 spans = (op.src_start, op.src_end), (op.dest_start, op.dest_end)
-                for found, side, (start, end), words in zip(
-                    self._found, matches, spans, self._words, strict=True
+                for found, side, names, (start, end), words in zip(
+                    self._found, matches, plain, spans, self._words, strict=True
                 ):
-                    found += [match for match in side[start:end] if _plain(match[0]).startswith(tuple(words))]
+                    found += [side[at] for at in range(start, end) if names[at].startswith(words)]
 
     def fills(self, *values: Sequence[tuple[int, int]]) -> bool:
         """Return True if all that was exchanged is, in both texts, the value of what somebody has one of."""
@@ -207,10 +212,16 @@ class _Written:
         is_shouted = any(text.isupper() or text.istitle() for text in self._texts)
         return all(self._found) and not is_shouted and all(map(_is_name, (*self._found[0], *self._found[1])))
 
-    def written_words(self) -> tuple[Sequence[str], Sequence[str]]:
-        """Return the exchanged words of both texts as they are written, as far as they were found."""
-        left, right = ([match[0] for match in side] for side in self._found)
-        return left or self._words[0], right or self._words[1]
+    def written_places(self) -> tuple[list[list[str]], list[list[str]]]:
+        """Return the exchanged words of both texts as they are written, those that stand together as one list.
+
+        Where they were not found in the texts, they are as they were compared.
+        """
+        left, right = (
+            _split_at_gaps(found) or [[*words]] * bool(words)
+            for found, words in zip(self._found, self._words, strict=True)
+        )
+        return left, right
 
     def span(self, side: int) -> tuple[int, int] | None:
         """Return where the exchanged words of one text stand, if hardly anything lies between, else the first."""
@@ -220,6 +231,18 @@ class _Written:
         first, last = found[0], found[-1]
         between = SPLIT_WORD.findall(first.string[first.start() : last.end()])
         return (first.start(), last.end()) if len(between) <= len(found) + 1 else first.span()
+
+
+def _split_at_gaps(found: Sequence[re.Match[str]]) -> list[list[str]]:
+    """Divide words of a text where others stand between them."""
+    places: list[list[str]] = []
+    end = -1
+    for match in found:
+        if end < 0 or SPLIT_WORD.search(match.string, end, match.start()):
+            places.append([])
+        places[-1].append(match[0])
+        end = match.end()
+    return places
 
 
 def _is_name(match: re.Match[str]) -> bool:

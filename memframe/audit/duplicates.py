@@ -213,7 +213,7 @@ def _find_members(texts: MemoryTexts, pairs: SimilarPairs) -> Iterator[_Member]:
     as_full: list[int] = []
     for group in groups:
         most = max(group, key=lambda place: (comparer.fullness(place), -place))
-        differences = ((place, comparer.compare(*sorted((place, most)))) for place in group)
+        differences = ((place, pairs.compare(place, most)) for place in group)
         as_full += [
             place
             for place, difference in differences
@@ -223,8 +223,8 @@ def _find_members(texts: MemoryTexts, pairs: SimilarPairs) -> Iterator[_Member]:
     penalty = wording_penalty(rows["content"].tolist()) + [comparer.n_slips(place) for place in as_full]
     rank_of = dict(zip(as_full, precedence(rows, -np.floor(penalty), penalty).tolist(), strict=True))
     best: dict[int, Difference] = {}
-    for left, right, difference in pairs.pairs.that_are("near").each():
-        for place in (left, right):
+    for two, difference in pairs.near.items():
+        for place in two:
             if place not in best or difference.score > best[place].score:
                 best[place] = difference
     for group in groups:
@@ -232,7 +232,7 @@ def _find_members(texts: MemoryTexts, pairs: SimilarPairs) -> Iterator[_Member]:
         yield _Member(keeper, keeper, len(group), "keeper", 1.0)
         for place in group:
             if place != keeper:
-                difference = comparer.compare(*sorted((place, keeper)))
+                difference = pairs.compare(place, keeper)
                 if (
                     difference.relation != "near"
                 ):  # it is near another member, and through that one the keeper

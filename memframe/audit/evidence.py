@@ -254,6 +254,43 @@ def make_mask(memories: pd.DataFrame) -> Callable[[str | None, str], str]:
     return mask
 
 
+_N_AROUND = 60
+"""Characters of a memory that are shown on either side of a secret."""
+
+
+def quote_secrets(memories: pd.DataFrame, findings: pd.DataFrame) -> dict[tuple[str, str, int], str]:
+    """Quote the words around each secret that was found, by id, field and start; what must not be seen is masked.
+
+    >>> memories = pd.DataFrame({"id": ["m1"], "content": ["The PIN of Ada's card is 2580, and she likes tea."]})
+    >>> quote_secrets(memories, find_secrets(memories))
+    {('m1', 'content', 25): "The PIN of Ada's card is (4 characters), and she likes tea."}
+    """
+    spans = findings[findings["check"].isin([*FINDERS]) & findings["start"].notna()]
+    secrets = spans[(spans["check"] == "secret") & spans["id"].notna()]
+    concerned = memories[_are_among(memories["id"], {*secrets["id"]})].drop_duplicates("id")
+    if concerned.empty:
+        return {}
+    hidden = _find_hidden(concerned, [spans, *(find(concerned) for find in FINDERS.values())])
+    rows = concerned.set_index("id").to_dict("index")
+    quotes = {}
+    for memory_id, field, start, end in zip(
+        *plain_columns(secrets, "id", "field", "start", "end"), strict=True
+    ):
+        text = rows[memory_id][field]
+        before, after = (
+            re.sub(r"\s+", " ", _mask_evidence(part, hidden[memory_id]))
+            for part in (text[:start], text[end:])
+        )
+        if not (before + after).strip():
+            continue
+        if len(before) > _N_AROUND:
+            before = "… " + before[-_N_AROUND:].partition(" ")[2]
+        if len(after) > _N_AROUND:
+            after = after[:_N_AROUND].rpartition(" ")[0] + " …"
+        quotes[memory_id, field, start] = before + mask_text(text[start:end]) + after
+    return quotes
+
+
 def _read_ids(column: pd.Series[Any]) -> list[str | None]:
     return [memory_id if isinstance(memory_id, str) else None for memory_id in column.tolist()]
 

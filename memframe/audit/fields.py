@@ -57,8 +57,8 @@ def find_missing(memories: Memories) -> pd.DataFrame:
     1   tags  m1      low
     """
     memories = MemoryTexts.of(memories).memories
-    found = []
-    for field, severity in _MISSING_SEVERITIES.items():
+    ids, fields = list[str](), list[str]()
+    for field in _MISSING_SEVERITIES:
         if field not in memories.columns:
             continue
         if field in NAMES_FIELDS:
@@ -68,19 +68,19 @@ def find_missing(memories: Memories) -> pd.DataFrame:
             is_empty = (column.isna() | (column.str.strip() == "")).to_numpy(bool)
         if field == "content" and "content_error" in memories.columns:
             is_empty = is_empty & memories["content_error"].isna().to_numpy()
-        found.append(
-            findings_frame(
-                check="missing",
-                kind=field,
-                severity=severity,
-                id=memories["id"][is_empty].tolist(),
-                field=field,
-                score=1.0,
-                evidence=f"no {field}",
-                action="review" if field == "content" else "none",
-            )
-        )
-    return join_findings(found)
+        ids += memories["id"][is_empty].tolist()
+        fields += [field] * int(is_empty.sum())
+    evidence = {field: f"no {field}" for field in _MISSING_SEVERITIES}
+    return findings_frame(
+        check="missing",
+        kind=fields,
+        severity=[_MISSING_SEVERITIES[field] for field in fields],
+        id=ids,
+        field=fields,
+        score=1.0,
+        evidence=[evidence[field] for field in fields],
+        action=["review" if field == "content" else "none" for field in fields],
+    )
 
 
 _Row = tuple[int, str, Severity, float, str, Proposal]
@@ -187,7 +187,9 @@ def _sources(memories: pd.DataFrame) -> NDArray[Any]:
 
 def _find_ambiguous(memories: pd.DataFrame, importance: ScoreCells) -> Iterator[_Row]:
     """Yield an importance of 1 between two neighbours of the same source, by time, that are both above 1."""
-    if not {"source", "created_at"} <= set(memories.columns) or not (importance < 1).any():
+    if not {"source", "created_at"} <= set(memories.columns):
+        return
+    if not ((importance < 1).any() and (importance == 1).any()):
         return
     times = memories["created_at"].to_numpy()
     scored = pd.DataFrame({"source": _sources(memories), "created_at": times, "importance": importance})
@@ -217,6 +219,8 @@ _NO_NAME = re.compile(r"\d{4}|[^\w. ()-]")
 
 def _find_constant(memories: pd.DataFrame, confidence: ScoreCells) -> pd.DataFrame:
     """Find memories of sources whose confidence tells nothing, as it is always the same."""
+    if len(memories) < MIN_ROWS:
+        return list_findings(())
     source = _sources(memories)
     scored = pd.DataFrame({"source": source, "confidence": confidence}).dropna()
     by_source = scored.groupby("source")["confidence"].agg(["nunique", "size", "first"])

@@ -183,14 +183,15 @@ def split_figures(findings: pd.DataFrame, n_memories: int) -> tuple[pd.DataFrame
     counted = findings[is_counted]
     if counted.empty:
         return findings, counted
-    groups = counted.groupby(["check", "kind", "group"], sort=False, dropna=False)
-    n_of = groups.size().tolist()
-    figures = groups.head(1).assign(
+    keys = ["check", "kind", "group"]
+    n_of = counted.groupby(keys, sort=False, dropna=False).size().tolist()
+    first = counted.drop_duplicates(keys)
+    figures = first.assign(
         id=pd.array([None] * len(n_of), "str"),
         score=[n / n_memories for n in n_of],
         evidence=[
             f"{n:,} of {n_memories:,} memories: {words}"
-            for n, words in zip(n_of, groups["evidence"].first(), strict=True)
+            for n, words in zip(n_of, first["evidence"], strict=True)
         ],
     )
     return join_findings([findings[~is_counted], figures]), counted.reset_index(drop=True)

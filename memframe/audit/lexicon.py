@@ -53,6 +53,8 @@ STRONG = _SECTIONS["strong"] - NEGATIONS
 """Words that carry no value, and change what is said."""
 LIGHT = EMPTY | WEAK | STRONG
 """Words that carry no value by themselves."""
+QUALIFYING = _SECTIONS["qualifying"]
+"""Words that may be missing in a copy, of which a merge loses none: they say how sure or how lasting something is."""
 UNITS = frozenset(word for group in _groups("units") for word in group)
 CALENDAR = frozenset([*MONTHS, *WEEKDAYS])
 TIMES = CALENDAR | _SECTIONS["times"]

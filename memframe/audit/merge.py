@@ -22,7 +22,16 @@ from rapidfuzz.distance import OSA
 
 from memframe.audit.findings import PROPOSALS, Proposal, plain_columns
 from memframe.audit.keeper import FILLED, precedence, wording_penalty
-from memframe.audit.lexicon import CALENDAR, CLASSES, LIGHT, class_of, is_number, is_slip, without_accents
+from memframe.audit.lexicon import (
+    CALENDAR,
+    CLASSES,
+    LIGHT,
+    QUALIFYING,
+    class_of,
+    is_number,
+    is_slip,
+    without_accents,
+)
 from memframe.audit.planted import with_hidden
 from memframe.audit.rules import load_rules
 from memframe.audit.similarity.cluster import Clusters
@@ -63,35 +72,88 @@ _NAMES_TOO = frozenset({"will", "ella", "elle", "per", "das", "ai", "dal", "my"}
 """Words that mostly carry no value, and are names of people besides."""
 
 
-class Statements(NamedTuple):
-    """Statements of a text, or of some texts taken together."""
+class Statements:
+    """Statements of some texts taken together; each kind is read when it is asked for, and kept."""
 
-    words: tuple[str, ...]
-    """Words in their order, without case and accents."""
-    classes: frozenset[str]
-    """Classes of the words that carry a value."""
-    written: frozenset[str]
-    """Words of letters alone, as they are written but for case and accents."""
-    names: frozenset[str]
-    """Those that are written like names."""
-    first: frozenset[str]
-    """Those with a capital that a sentence begins with, so that they may be names."""
-    signs: frozenset[str]
-    """Pictures and signs of mathematics."""
-    last: frozenset[str]
-    """The last word of each text."""
-    parts: frozenset[str]
-    """Words of letters that are parts of identifiers: another letter in one («glm-4.7-flashx») is no typing error."""
+    def __init__(self, texts: Iterable[tuple[str, Sequence[str]]]) -> None:
+        self._texts = [(text, words) for text, words in texts if words or _signs_of(text)]
+        """Each text with its words, without what says nothing."""
 
-    @classmethod
-    def of(cls, texts: Iterable[Statements]) -> Statements:
-        """Join the statements of some texts."""
-        texts = [text for text in texts if text.words or text.signs]
-        if len(texts) == 1:
-            return texts[0]
-        words = tuple(word for text in texts for word in text.words)
-        sets = (frozenset().union(*(text[place] for text in texts)) for place in range(1, len(cls._fields)))
-        return cls(words, *sets)
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """Words in their order, without case and accents."""
+        return tuple(word for _, words in self._texts for word in words)
+
+    @cached_property
+    def classes(self) -> frozenset[str]:
+        """Classes of the words that carry a value."""
+        return frozenset([class_of(word) for word in {*self.words} - LIGHT])
+
+    @cached_property
+    def written(self) -> frozenset[str]:
+        """Words of letters alone, as they are written but for case and accents."""
+        return frozenset(self.words).union(*(_fold_words(text) for text, _ in self._texts))
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Words that are written like names."""
+        return frozenset([name for name in self._capitals[0] if len(name) > 1 and name not in CLASSES])
+
+    @cached_property
+    def first(self) -> frozenset[str]:
+        """Words with a capital that a sentence begins with, so that they may be names."""
+        return frozenset(
+            [name for name in self._capitals[1] if name not in CLASSES and name not in LIGHT - _NAMES_TOO]
+        )
+
+    @cached_property
+    def signs(self) -> frozenset[str]:
+        """Pictures and signs of mathematics."""
+        return frozenset().union(*(_signs_of(text) for text, _ in self._texts))
+
+    @cached_property
+    def last(self) -> frozenset[str]:
+        """The last word of each text."""
+        return frozenset(word for text, _ in self._texts for word in _fold_words(text)[-1:])
+
+    @cached_property
+    def parts(self) -> frozenset[str]:
+        """Words of letters that are parts of identifiers: another letter in one («glm-4.7-flashx») is no slip."""
+        return frozenset(
+            word for text, _ in self._texts for word in _fold_words(" ".join(_IDENTIFIER.findall(text)))
+        )
+
+    @cached_property
+    def _capitals(self) -> tuple[set[str], set[str]]:
+        """Words with a capital within a sentence, and those that begin one."""
+        names: set[str] = set()
+        first: set[str] = set()
+        for text, words in self._texts:
+            known = set(words)  # what wraps a text, such as "User said that", is not known
+            for match in _CAPITALISED.finditer(text):
+                word = _fold_word(match[0])
+                if match[0][0].isupper() and word in known:
+                    is_first = _STARTS_SENTENCE.search(text[max(0, match.start() - 4) : match.start()])
+                    (first if is_first else names).add(word)
+        return names, first
+
+
+def _signs_of(text: str) -> frozenset[str]:
+    if text.isascii():
+        return frozenset()
+    return frozenset(sign for sign in {*text} if sign > "\x7f" and unicodedata.category(sign) in {"So", "Sm"})
+
+
+def _fold_words(text: str) -> list[str]:
+    return [_fold_word(word) for word in _LETTERS.findall(text)]
+
+
+@lru_cache(maxsize=1 << 16)
+def _fold_word(word: str) -> str:
+    return without_accents(unicodedata.normalize("NFKC", word).lower())
+
+
+_ROWS_AT_ONCE = 10_000
 
 
 class WordCounts:
@@ -111,8 +173,10 @@ class WordCounts:
     @cached_property
     def common(self) -> frozenset[str]:
         """Words that some memory writes in lower case within a sentence, and that are therefore no names."""
-        contents = self._texts.memories["content"].dropna().unique()
-        parts = {part for text in contents for part in text.split()}  # one list of all words would be large
+        contents, parts = self._texts.column("content"), set[str]()
+        for start in range(0, len(contents), _ROWS_AT_ONCE):  # one list of all words would be large
+            split = pc.utf8_split_whitespace(contents.slice(start, _ROWS_AT_ONCE))
+            parts.update(split.flatten().unique().to_pylist())
         words = {word for part in parts for word in _LETTERS.findall(part)}
         return frozenset(_fold_word(word) for word in words if word[0].islower())
 
@@ -127,44 +191,22 @@ class StatementsByKey:
         encoded = pc.dictionary_encode(pa.array(list(texts.values()), pa.large_string()))
         self._words = words_of(encoded.dictionary).take(encoded.indices.to_numpy().astype(np.int64))
         self._n_heavy = self._words.n_of(self._words.heavy_classes())
-        self._statements: dict[TextKey, Statements] = {}
+        self._statements: dict[tuple[TextKey, ...], Statements] = {}
 
     def n_values(self, key: TextKey) -> int:
         """Count the words of a text that carry a value."""
         return int(self._n_heavy[self._place[key]])
 
-    def statements(self, key: TextKey) -> Statements:
-        """Return the statements of a text."""
-        if key not in self._statements:
-            self._statements[key] = _read_statements(self._texts[key], self._words.of(self._place[key]))
-        return self._statements[key]
+    def statements(self, *keys: TextKey) -> Statements:
+        """Return the statements of some texts taken together."""
+        if keys not in self._statements:
+            texts = ((self._texts[key], self._words.of(self._place[key])) for key in keys)
+            self._statements[keys] = Statements(texts)
+        return self._statements[keys]
 
-
-def _read_statements(text: str, words: Sequence[str]) -> Statements:
-    names: set[str] = set()
-    first: set[str] = set()
-    known = set(words)  # what wraps a text, such as "User said that", is not known
-    for match in _CAPITALISED.finditer(text):
-        word = _fold_word(match[0])
-        if match[0][0].isupper() and word in known:
-            is_first = _STARTS_SENTENCE.search(text[max(0, match.start() - 4) : match.start()])
-            (first if is_first else names).add(word)
-    letters = [_fold_word(word) for word in _LETTERS.findall(text)]
-    return Statements(
-        words=tuple(words),
-        classes=frozenset([class_of(word) for word in known - LIGHT]),
-        written=frozenset(known.union(letters)),
-        names=frozenset([name for name in names if len(name) > 1 and name not in CLASSES]),
-        first=frozenset([name for name in first if name not in CLASSES and name not in LIGHT - _NAMES_TOO]),
-        signs=frozenset(c for c in set(text) if c > "\x7f" and unicodedata.category(c) in {"So", "Sm"}),
-        last=frozenset(letters[-1:]),
-        parts=frozenset(map(_fold_word, _LETTERS.findall(" ".join(_IDENTIFIER.findall(text))))),
-    )
-
-
-@lru_cache(maxsize=1 << 16)
-def _fold_word(word: str) -> str:
-    return without_accents(unicodedata.normalize("NFKC", word).lower())
+    def forget(self) -> None:
+        """Drop the statements that were read; those of another cluster are others."""
+        self._statements.clear()
 
 
 def find_lost(
@@ -190,6 +232,9 @@ def find_lost(
     # a sign that is only left out is an ornament; one in place of another may say something else
     has_other_signs = bool(kept.signs - removed.signs)
     signs = removed.signs - kept.signs if has_other_signs else frozenset[str]()
+    # «is coming» does not hold «is probably coming», nor the other way round; what breaks off may have ended before it
+    qualified, others = (QUALIFYING.intersection(one.words) for one in (removed, kept))
+    signs |= qualified - others if breaks_off else qualified ^ others
     if not (capitals or values or signs):
         return []
     if len(values) > _MAX_SLIPS:
@@ -200,9 +245,9 @@ def find_lost(
     # a word that begins a sentence is hardly a name if it occurs in lower case elsewhere
     sure = removed.names | _NAMES_TOO
     names = (word for word in capitals - held if word in sure or word not in store.common)
-    others = dict.fromkeys(kept.words).keys() - removed.words
+    unshared = dict.fromkeys(kept.words).keys() - removed.words
     words = (
-        word for word in values if word not in held and (word in parts or not _is_slip(word, others, store))
+        word for word in values if word not in held and (word in parts or not _is_slip(word, unshared, store))
     )
     return list(dict.fromkeys([*sorted(names), *words, *sorted(signs)]))
 
@@ -299,6 +344,7 @@ class Merging:
         self._copies: dict[str, Copy] = {}
         self._texts = StatementsByKey({})
         self._conditions: dict[str, _Conditions] = {}
+        self._broken_off: set[str] = set()
         self.why_left: dict[str, str] = {}
         """Reason why a memory that repeats another one stays."""
 
@@ -310,6 +356,9 @@ class Merging:
             reverse=True,
         )
         self._copies = {copy.id: copy for copy in found}  # of several the one that compares most
+        # an exact copy of a text that breaks off breaks off as well
+        broken_off = {copy.id for copy in found if copy.kind == "truncated"}
+        self._broken_off = {self._values[one]["content"] for one in broken_off & self._values.keys()}
         groups = _group_copies(found)
         self._conditions = _read_conditions(
             self._prepared, [member for group in groups for member in group if member in self._values]
@@ -340,6 +389,7 @@ class Merging:
                 keeper = min(cluster, key=order.__getitem__)
                 others = sorted(set(cluster) - {keeper}, key=lambda member: order[member][1])
                 yield from self._of_cluster([keeper, *others])
+                self._texts.forget()
 
     def _order(self, members: Sequence[str], copies: Sequence[Copy]) -> dict[str, tuple[int, int]]:
         """Order candidates for keeper: what the checks chose, then the memory that says most."""
@@ -417,7 +467,7 @@ class Merging:
         written = {**holder.written, **dict.fromkeys(gains, member)}
         # all texts of both are compared together, as what one has in its title the other may have in its content
         if any(values.get(name) not in (None, grown[name]) for name in TEXT_FIELDS):
-            breaks_off = copy is not None and copy.kind == "truncated"
+            breaks_off = values["content"] in self._broken_off
             if any(
                 find_respelled(str(values.get(name) or ""), str(grown[name] or ""), breaks_off=breaks_off)
                 for name in TEXT_FIELDS
@@ -425,8 +475,8 @@ class Merging:
                 return (
                     "it is written otherwise (a sign, an accent or a capital), which may mean something else"
                 )
-            removed = Statements.of(self._texts.statements((member, name)) for name in TEXT_FIELDS)
-            held = Statements.of(self._texts.statements((written[name], name)) for name in TEXT_FIELDS)
+            removed = self._texts.statements(*((member, name) for name in TEXT_FIELDS))
+            held = self._texts.statements(*((written[name], name) for name in TEXT_FIELDS))
             if find_lost(removed, held, self._store, breaks_off=breaks_off):
                 return "a word of it would be lost (a name, a number or another value)"
         return None

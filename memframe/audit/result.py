@@ -16,7 +16,7 @@ import pandas as pd
 from msgspec import Struct
 
 from memframe.audit.candidates import Embed, find_candidates
-from memframe.audit.evidence import labels_of
+from memframe.audit.evidence import labels_of, quote_secrets
 from memframe.audit.findings import (
     CHECKS,
     DTYPES,
@@ -132,7 +132,7 @@ def read_audit(path: Path) -> SavedAudit:
         stored = path.read_bytes()
     try:
         saved = msgspec.json.decode(stored, type=SavedAudit)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         written = Hint("Audit.to_json() writes one", "memframe audit --out writes one")
         raise FrameError(f"{path} is not an audit ({error})", hint=written) from None
     if saved.format != AUDIT_FORMAT:
@@ -163,7 +163,8 @@ class Audit:
     Attributes
     ----------
     memories : DataFrame
-        What was audited.
+        What was audited, with the ids of the findings: a memory of a file that has none is named by its ``origin_id``
+        or its label, as in ``row 3``. ``audit.findings.merge(audit.memories, on="id")`` joins the two.
     findings : DataFrame
         One row per finding, most severe first, with the columns of `memframe.audit.findings.DTYPES`. Empty
         fields and memories that are merely old have one row per kind, without an id.
@@ -425,7 +426,8 @@ class Audit:
         shown = pd.concat([self.listed.groupby("check", sort=False).head(MAX_ROWS), findings.worst])
         ids = {one for ids in shown["ids"] for one in ids[:MAX_ROWS]}
         labels = labels_of(self.memories, ids | {*shown["related_id"]})
-        return report_html(self._overview(), findings, self.memories, labels=labels)
+        quotes = quote_secrets(self.memories, shown)
+        return report_html(self._overview(), findings, self.memories, labels=labels, quotes=quotes)
 
     def _overview(self) -> Overview:
         return Overview(

@@ -21,6 +21,7 @@ from memframe.audit.findings import (
     Check,
     findings_frame,
     join_findings,
+    plain_columns,
     split_figures,
 )
 from memframe.audit.identity import decision_keys
@@ -87,7 +88,7 @@ def audit_memories(
     ----------
     memories : DataFrame
         From `memframe.load_memories`, `memframe.load_archive` or `memframe.read_memories`. If no row has an
-        ``id``, findings identify rows by ``origin_id`` or by label.
+        ``id``, findings identify rows by ``origin_id`` or by label, and so does ``Audit.memories``.
     tags : DataFrame, optional
         The user's tags from `memframe.load_tags`, to find unknown, disabled and unused ones.
     checks : iterable of str or callable, optional
@@ -150,7 +151,8 @@ def audit_memories(
             # what could not be opened is not changed: a cleanup leaves it as it is
             is_closed = findings["id"].isin(memories["id"][memories["content_error"].notna()])
             findings["action"] = findings["action"].mask(is_closed & (findings["action"] != "none"), "review")
-        findings = settle_proposals(_strip_unless_repeated(findings, texts), texts)
+        findings = _leave_out_decoded(_strip_unless_repeated(findings, texts))
+        findings = settle_proposals(findings, texts)
     judgement = Judgement()
     if not isinstance(given[1], int) or judge_limit < 0:
         raise ConfigError(f"judge_limit={judge_limit!r:.60}: give a whole number from 0")
@@ -160,7 +162,9 @@ def audit_memories(
         findings = settle_proposals(apply_judgement(findings, judgement), texts)
     known = [check for check, find in FINDERS.items() if functions.get(check) is find]
     findings, counted = split_figures(withhold(findings, memories, known=known), len(memories))
-    keys, _ = decision_keys(findings, memories, counted, decided, is_stored=is_stored)
+    keys = [""] * len(findings)  # where nothing was decided, nothing is settled
+    if decided.last:
+        keys, _ = decision_keys(findings, memories, counted, decided, is_stored=is_stored)
     findings, answered, settled = _leave_out_settled(findings, keys, decided, functions)
     return Audit(
         memories=memories,
@@ -215,10 +219,16 @@ def all_checks(
         return texts.whole.take(np.flatnonzero(~is_deleted))
 
     pairs = cache(lambda: similar_pairs(related()))
+
+    def versions(_: MemoryTexts) -> pd.DataFrame:
+        found = find_versions(related(), pairs=pairs(), now=moment)
+        pairs.cache_clear()  # a kilobyte a memory, of which no later check makes use
+        return found
+
     return {
         "exact_duplicate": lambda _: find_exact_duplicates(texts.whole),
         "near_duplicate": lambda _: find_near_duplicates(related(), pairs=pairs()),
-        "version": lambda _: find_versions(related(), pairs=pairs(), now=moment),
+        "version": versions,
         "stale": lambda _: find_stale(texts.whole, now=moment),
         "secret": find_secrets,
         "personal_data": find_personal_data,
@@ -257,6 +267,30 @@ def _strip_unless_repeated(findings: pd.DataFrame, texts: MemoryTexts) -> pd.Dat
         action=findings["action"].mask(is_repeated, "review"),
         evidence=findings["evidence"].mask(is_repeated, findings["evidence"] + why),
     )
+
+
+def _leave_out_decoded(findings: pd.DataFrame) -> pd.DataFrame:
+    """Leave out what is said of unreadable characters that another finding has decoded to words.
+
+    They look like a key, or like sealed content; but it is one cause, and named once.
+    """
+    decoded = findings[(findings["check"] == "planted") & (findings["kind"] == "encoded")]
+    if decoded.empty:
+        return findings
+    places = "id", "field", "start", "end"
+    spans = {
+        (memory_id, field): range(start, end + 1)
+        for memory_id, field, start, end in zip(*plain_columns(decoded, *places), strict=True)
+    }
+    is_left_out = [
+        check in ("secret", "sealed")
+        and (memory_id, field) in spans
+        and (start is None or (start in spans[memory_id, field] and end in spans[memory_id, field]))
+        for check, memory_id, field, start, end in zip(
+            *plain_columns(findings, "check", *places), strict=True
+        )
+    ]
+    return findings[~np.array(is_left_out, bool)].reset_index(drop=True)
 
 
 def ensure_ids(memories: pd.DataFrame) -> tuple[pd.DataFrame, bool]:

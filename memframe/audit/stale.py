@@ -125,8 +125,7 @@ def _find_expired(prepared: MemoryTexts, now: pd.Timestamp) -> pd.DataFrame:
     mentions = [
         (place, mention)
         for place, rules in _TABLE.only("time").candidates(texts)
-        for mention in _find_mentions(texts[place].as_py(), written[place], rules)
-        if mention.until < today
+        for mention in _find_mentions(texts[place].as_py(), rules, written[place], today)
     ]
     sentences = list(dict.fromkeys(mention.sentence for _, mention in mentions))
     groups = _TABLE.groups_in(pa.array(sentences, pa.large_string()), "recurs", "past", "ahead")
@@ -312,8 +311,8 @@ class _Mention(NamedTuple):
     sentence: str
 
 
-def _find_mentions(text: str, written: date, rules: Iterable[Rule]) -> Iterator[_Mention]:
-    """Yield the expressions of time in a text that may lie ahead, but for quoted ones and those of a beginning."""
+def _find_mentions(text: str, rules: Iterable[Rule], written: date, today: date) -> Iterator[_Mention]:
+    """Yield what may have lain ahead of a text and is over, but for quoted times and those of a beginning."""
     for rule in rules:
         until = str(rule.options["until"])
         for match in rule.regex.finditer(text):
@@ -322,8 +321,10 @@ def _find_mentions(text: str, written: date, rules: Iterable[Rule]) -> Iterator[
                 if until == "days"
                 else _UNTIL[until](match, written)
             )
+            if day is None or not written <= day < today:
+                continue
             before = text[max(0, match.start() - _REACH) : match.start()]
-            if day is None or day < written or _is_quoted(before) or _BEGINS.regex.search(before[-20:]):
+            if _is_quoted(before) or _BEGINS.regex.search(before[-20:]):
                 continue
             sentence = _sentence(before, match[0], text[match.end() : match.end() + _REACH])
             yield _Mention(rule, match.start(), match.end(), day, before, sentence)

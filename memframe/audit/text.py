@@ -440,8 +440,9 @@ def spans_found(
         found[text].append(span)
     search = texts.search()
     for marks, find in passes:
+        spans_in = cache(lambda text, find=find: [*find(text)])  # equal texts are looked at once
         for text in search.narrow(marks):
-            if spans := [*find(text.text)]:
+            if spans := spans_in(text.text):
                 found[text].extend(spans)
     return [
         (text, span)

@@ -145,8 +145,7 @@ def words_of(texts: pa.Array) -> Words:
     tokens, lengths = [], []
     for start in range(0, max(len(texts), 1), _ROWS_AT_ONCE):
         part = texts.slice(start, _ROWS_AT_ONCE)
-        normal = normalize(part)
-        words = pc.split_pattern_regex(normal, _fit(_BETWEEN_WORDS, normal))
+        words = pc.split_pattern_regex(normalize(part), _fit(_BETWEEN_WORDS, is_ascii=_are_ascii(part)))
         coded = pc.dictionary_encode(words.flatten())
         plain = map(without_accents, coded.dictionary.to_pylist())
         # splitting leaves "" at the edges of a text
@@ -236,15 +235,17 @@ def normalize(texts: pa.Array) -> pa.Array:
     >>> normalize(pa.array(["Note: the rent isn't 1,250, it's due at 3 PM"])).to_pylist()
     ['the rent is not 1250, it due at 3¦pm']
     """
-    texts = pc.replace_substring_regex(pc.utf8_lower(pc.utf8_normalize(texts, "NFKC")), _APOSTROPHE, "'")
-    texts = _name_marks(texts)
+    is_ascii = _are_ascii(texts)
+    if not is_ascii:
+        texts = pc.replace_substring_regex(pc.utf8_normalize(texts, "NFKC"), _APOSTROPHE, "'")
+    texts = _name_marks(pc.replace_substring(pc.utf8_lower(texts), "`", "'"))
     for symbol, name in _SPELLING.symbols.items():
         texts = pc.replace_substring(texts, symbol, name)
     for wrapper in (WRAPPER, WRAPPER_AFTER):
-        texts = _rewrite(texts, [(wrapper, "")], _unless_empty)
+        texts = _rewrite(texts, [(wrapper, "")], _unless_empty, is_ascii=is_ascii)
     for group in _SPELLING.group:
-        texts = _rewrite(texts, group["patterns"])
-    return pc.replace_substring_regex(texts, f"([{_UNSPACED}])", r" \1 ")
+        texts = _rewrite(texts, group["patterns"], is_ascii=is_ascii)
+    return texts if is_ascii else pc.replace_substring_regex(texts, f"([{_UNSPACED}])", r" \1 ")
 
 
 def _name_marks(texts: pa.Array) -> pa.Array:
@@ -279,27 +280,33 @@ def _rewrite(
     texts: pa.Array,
     rules: Sequence[tuple[str, str]],
     choose: Callable[[pa.Array, pa.Array], pa.Array] = lambda written, _: written,
+    *,
+    is_ascii: bool,
 ) -> pa.Array:
     """Apply rules to the texts in which any of their patterns may find something."""
     either = widen("|".join(f"(?:{pattern})" for pattern, _ in rules))
-    is_matching = pc.fill_null(pc.match_substring_regex(texts, _fit(either, texts)), False)
+    is_matching = pc.fill_null(pc.match_substring_regex(texts, _fit(either, is_ascii=is_ascii)), False)
     matching = written = texts.filter(is_matching)
     if not len(matching):
         return texts
     for pattern, replacement in rules:
-        written = pc.replace_substring_regex(written, _fit(pattern, texts), replacement)
+        written = pc.replace_substring_regex(written, _fit(pattern, is_ascii=is_ascii), replacement)
     return pc.replace_with_mask(texts, is_matching, choose(written, matching))
 
 
-def _fit(pattern: str, texts: pa.Array) -> str:
+def _are_ascii(texts: pa.Array) -> bool:
+    return pc.all(pc.string_is_ascii(texts)).as_py() is not False
+
+
+def _fit(pattern: str, *, is_ascii: bool) -> str:
     r"""Let a pattern of RE2 know the letters and digits of ASCII alone where texts have no others.
 
     It finds the same, and RE2 takes milliseconds to make all letters of Unicode ready.
 
-    >>> _fit(r"[^\pL\pN]+(\pL)", pa.array(["Likes tea"])), _fit(r"\pL", pa.array(["Likes cafés"]))
+    >>> _fit(r"[^\pL\pN]+(\pL)", is_ascii=True), _fit(r"\pL", is_ascii=False)
     ('[^A-Za-z0-9]+([A-Za-z])', '\\pL')
     """
-    if pc.all(pc.string_is_ascii(texts)).as_py() is False:
+    if not is_ascii:
         return pattern
     within_classes = _CLASS.sub(lambda found: _ascii_class(found[0]), pattern)
     return within_classes.replace(r"\pL", "[A-Za-z]")

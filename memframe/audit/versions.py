@@ -46,7 +46,11 @@ _MIN_APART = np.timedelta64(60, "s")
 """Shortest time between two wordings: texts of one moment are items of a list, however alike they are."""
 
 _MAX_MEMBERS = 8
-"""Most wordings of one memory, and most texts with one label: more are a log or a template, and replace nothing."""
+"""Most wordings of one memory, and most texts with one label: more are a log or a template, and replace nothing.
+
+Up to 64 texts of twelve words or more, and labels behind the box of a task: 32 of 1,097 declared rewrites more, but in real
+stores 65 entries of logs of sessions as well.
+"""
 
 _MAX_SHORT = 3
 """Most texts with one label where some have fewer than six words with a value: «Done: ...» begins a list."""
@@ -325,7 +329,7 @@ def _say_enough(contents: Sequence[str], rows: Rows) -> NDArray[np.bool_]:
 def _share_of_words(words: Words, heavy: NDArray[np.bool_], row: int, other: int) -> float:
     """Return the share of the different words with a value of two texts that both have."""
     one, two = (set(ids[heavy[ids]].tolist()) for ids in map(words.class_ids_of, (row, other)))
-    return len(one & two) / len(one | two)
+    return len(one & two) / max(1, len(one | two))
 
 
 def _name_others(text: str, other: str) -> bool:

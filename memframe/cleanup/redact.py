@@ -96,6 +96,8 @@ def redact_memories(
     )  # before the next rounds, whose places are those behind these marks
     changed = set(redactions)
     for _ in range(_MAX_ROUNDS):
+        if not changed:
+            break
         texts = {memory_id: redactions[memory_id].fields() for memory_id in sorted(changed)}
         visible = _select_visible(search_memories(texts, checks), texts)
         changed = set()

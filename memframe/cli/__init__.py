@@ -18,6 +18,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from memframe.cli.options import CONFLICTS, MAX_SENTENCE, REFUSED, Group
+from memframe.display import escape_invisible
 from memframe.errors import (
     AccessError,
     AuthError,
@@ -52,10 +53,10 @@ COMMANDS = {
     "serve": "memframe.cli.serve:serve_command",
     "service": "memframe.cli.service:service_group",
 }
-"""Each command, and the module and name that are loaded once it is run."""
+"""Each command, with the module and name that are loaded when it is run."""
 
 FORMER = {"report": "`memframe report PATH` is now `memframe audit --html PATH`, with the same options"}
-"""Commands that are gone, and what to call instead."""
+"""Former commands, and what to call instead."""
 
 OF_THE_SERVICE = {"demo", "serve", "service"}
 """Commands that need the extra ``service``."""
@@ -82,7 +83,7 @@ class Commands(Group):
         return command
 
     def list_summaries(self, ctx: click.Context) -> list[tuple[str, str]]:  # noqa: ARG002 - click's signature
-        """Return each command with its first sentence, and import none: that takes more than a second."""
+        """Return each command with its first sentence, without importing it: that takes more than a second."""
         return [(name, _summary_of(name)) for name in COMMANDS]
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
@@ -101,7 +102,7 @@ class Commands(Group):
                 raise click.ClickException(f"stopped: {hint.shell}") from None
             raise  # click prints "Aborted!"
         except BrokenPipeError:
-            raise  # click itself ends quietly where the reader of a pipe has gone
+            raise  # click itself ends quietly if the reader of a pipe has gone
         except OSError as error:
             raise click.ClickException(str(error)) from None
 
@@ -111,14 +112,16 @@ EXIT_CODES: dict[type[MemframeError], int] = {
     AuthError: REFUSED,
     StalePlanError: CONFLICTS,
 }
-"""Exit codes of errors that a script may want to distinguish; the others end with 1."""
+"""Exit codes of errors that a script may want to distinguish; all other errors end with 1."""
 
 
 class Failed(click.ClickException):
     """An error of memframe as a click exception, with its message and exit code."""
 
     def __init__(self, error: MemframeError) -> None:
-        super().__init__(error.for_shell())
+        super().__init__(
+            "\n".join(map(escape_invisible, error.for_shell().split("\n")))
+        )  # names of files, too
         self.exit_code = next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), 1)  # type: ignore[misc]  # click sets it on instances, too
 
 
@@ -143,7 +146,7 @@ def _without_extra(name: str, missing: str) -> click.Command:
 
 
 def _answer(name: str, words: str, *, help: str | None = None) -> click.Command:  # noqa: A002 - as click has it
-    """Make a command that takes whatever is given, and only says why it does nothing."""
+    """Make a command that accepts all arguments, and only says why it does nothing."""
 
     def refuse() -> None:
         raise ConfigError(words)

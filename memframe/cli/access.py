@@ -1,6 +1,6 @@
-"""The option that names an access request, and the access that commands get by it.
+"""The option that names an access request, and the access that commands get from it.
 
-Apart from `memframe.cli.connect`, whose commands start without pandas.
+It is separate from `memframe.cli.connect`, whose commands start without pandas.
 """
 
 from __future__ import annotations

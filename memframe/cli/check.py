@@ -84,7 +84,7 @@ def check_command(
     service does where the specification is silent. Exits with 1 if a must fails, or if one that is expected to fail
     holds.
 
-    It only reads, unless you give --write: then it creates memories of its own for the user of the request, and deletes
+    It only reads, unless you give --write: then it creates its own memories for the user of the request, and deletes
     them. Only --memory-key-file, --authorize and --new-tag leave something behind; no call can remove it, so the check
     lists it.
     """

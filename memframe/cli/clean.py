@@ -53,7 +53,7 @@ from memframe.review import review
     "--changes",
     type=FILE,
     multiple=True,
-    help="For exports: list the ids to delete and the texts to set in this file (.json or .csv); change no other.",
+    help="For exports: only list the ids to delete and the texts to set in this file (.json or .csv).",
 )
 @click.option("--in-place", is_flag=True, help="Change PATH itself; `memframe undo` restores it.")
 @click.option("--force", is_flag=True, help="Replace an existing --out.")
@@ -134,7 +134,7 @@ def _list_changes(
     zone: str | None,
     force: bool,
 ) -> None:
-    """Audit and decide as for a clean file, and list what to change where it comes from."""
+    """Audit and decide as for a clean file, and list the changes to make in the system that exported it."""
     with warnings.catch_warnings(action="ignore", category=UserWarning):
         read = read_memories(path, format=form, zone=zone)
     rules = read_policy(policy)
@@ -171,11 +171,11 @@ def _make_plan(
 
 
 _PATCH_COLOURS = {"+": "green", "-": "red", "@": "cyan"}
-"""Colours of the lines of a patch by their first character, as of git."""
+"""Colours of the lines of a patch by their first character, as in git."""
 
 
 def _print_patch(cleaned: CleanedFile) -> None:
-    """Print a patch as it is for a program; on a terminal in colours, and without what a terminal would obey."""
+    """Print a patch unchanged for a program; on a terminal, in colours and with control characters escaped."""
     patch = cleaned.diff
     if sys.stdout.isatty():
         patch = "\n".join(

@@ -25,7 +25,7 @@ from memframe.wire import AccessRequest
 
 
 def full_request_id(client: Client, given: str) -> str:
-    """Return the id of the access request that is given by its id, or by the beginning of it."""
+    """Return the full id of an access request, given the id or its beginning."""
     return client.full_request_id(given, shown_by="`memframe request list`")
 
 
@@ -146,7 +146,7 @@ def request_list() -> None:
 
 
 def _print_address(address: str) -> None:
-    """Print the address to standard error, as scripts read standard output."""
+    """Print the address to standard error, because scripts read standard output."""
     click.echo(f"Open this address in the user's browser:\n{address}", err=True)
 
 

@@ -37,7 +37,7 @@ def demo_command(folder: Path) -> None:
 
 
 def _find_command() -> str:
-    """Return the command as it was started, as shells may not find it without an activated environment."""
+    """Return the command as it was started: without an activated environment, shells may not find its short name."""
     started = Path(sys.argv[0])
     if started.stem != "memframe":
         return "python -m memframe"

@@ -61,7 +61,7 @@ SOME_FAILED = 1
 """Exit code if a user failed."""
 
 MAX_ERRORS = 10
-"""Errors that are printed; ``outcomes.parquet`` has all."""
+"""Most errors that are printed; ``outcomes.parquet`` has all."""
 
 _NOUNS = {
     "done": ("user done", "users done"),
@@ -116,7 +116,7 @@ fleet_options = combine(
     "--decisions",
     type=LocalPath(exists=True),
     help="Only count findings that `memframe review` settled in this file, of any user; or in a folder with "
-    "memframe.decisions for all users and USER_ID.decisions in its place for some.",
+    "memframe.decisions for all users, and USER_ID.decisions to replace it for one.",
 )
 @click.option(
     "--policy",
@@ -230,7 +230,7 @@ def fleet_compare(
 
 
 MAX_USERS = 20
-"""Users whose findings are named; --json names all."""
+"""Most users whose findings are printed; --json lists all."""
 
 
 def _lines_of_comparison(compared: Comparison, tables: Mapping[str, pd.DataFrame]) -> Iterator[str]:
@@ -394,8 +394,7 @@ def _connect(
 def _print_result(folder: FleetFolder, **counts: int) -> None:
     """Print counts, and errors to standard error; end with 1 if a user failed."""
     outcomes = folder.outcomes
-    is_ = {status: outcomes["status"] == status for status in ("done", "failed", "revoked")}
-    n_of = {status: int(rows.sum()) for status, rows in is_.items()}
+    n_of = {status: int((outcomes["status"] == status).sum()) for status in ("done", "failed", "revoked")}
     n_of |= {"n_rows": int(outcomes["n_rows"].sum()), **counts}
     numbers = [number_of(n_of[name], *nouns) for name, nouns in _NOUNS.items() if name in n_of]
     is_audit = "n_unchanged" in counts
@@ -403,7 +402,8 @@ def _print_result(folder: FleetFolder, **counts: int) -> None:
     words = f"{', '.join(numbers)}; in {folder.path}, readable only by you{before}"
     print_result({"path": str(folder.path), **n_of, "n_before": folder.n_before}, words)
     if not wants_json():
-        for row in outcomes[outcomes["error"].notna() & ~is_["revoked"]].head(MAX_ERRORS).itertuples():
+        with_errors = outcomes[outcomes["error"].notna() & (outcomes["status"] != "revoked")]
+        for row in with_errors.head(MAX_ERRORS).itertuples():
             click.echo(printable(f"{row.user_id}: {row.error}"), err=True)
         if n_of["failed"]:
             remark("Run the command again to process the users who are missing.")

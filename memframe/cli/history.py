@@ -22,7 +22,7 @@ from memframe.secret import Secret
 from memframe.snapshots import format_moment, list_snapshots
 
 MAX_SOURCES = 4
-"""Sources that a line names, those with the most memories."""
+"""Most sources that a line names: those with the most memories."""
 
 MAX_PAST_CHANGES = 50
 """Changes that are printed without --full."""
@@ -86,7 +86,7 @@ def history_command(
 
 @contextmanager
 def _open_key(path: Path, key: Secret | None, request_id: str | None) -> Iterator[Key | None]:
-    """Yield what opens a sealed archive; nothing for one in the open."""
+    """Yield the key or access that opens a sealed archive; a plain one needs none."""
     if key is not None or request_id is None or not Reader(path).is_sealed:
         yield key
         return

@@ -90,7 +90,7 @@ def _format_memory(memory: dict[str, Any]) -> str:
 
 
 def _read_records(memories: pd.DataFrame, *, with_text: bool) -> list[dict[str, Any]]:
-    """Return memories for people or JSON; of texts that are not asked for, how they begin and their lengths."""
+    """Return memories for people or JSON; without `with_text`, only the beginnings and lengths of texts."""
     times = {name: memories[name].map(lambda at: at.isoformat(), na_action="ignore") for name in _OPEN[1:3]}
     texts = (
         {} if with_text else {name: memories[name].map(mask_text, na_action="ignore") for name in TEXT_FIELDS}

@@ -18,7 +18,7 @@ from memframe.files import expand_path
 from memframe.secret import Secret
 
 CONFLICTS, UNKNOWN, REFUSED, FOUND = 3, 4, 5, 6
-"""Exit codes, beside 0 (done), 1 (an error) and 2 (wrong usage): see `memframe.cli`."""
+"""Exit codes in addition to 0 (done), 1 (an error) and 2 (wrong usage): see `memframe.cli`."""
 
 MAX_SENTENCE = 200
 
@@ -86,9 +86,10 @@ def wants_json() -> bool:
 
 
 def print_result(values: Any, words: str | Iterable[str] | None = None) -> None:
-    """Print values if --json was given, else words or lines, by default a line for each value.
+    """Print values as JSON if --json was given, else words or lines, by default a line for each value.
 
-    Values that are text are JSON already. Secrets of a developer are shown only once, which is said.
+    Values that are text are already JSON. If they include a developer's secrets, a note says that these are shown only
+    once.
     """
     if wants_json():
         text = values if isinstance(values, str | bytes) else json.dumps(values, default=msgspec.to_builtins)
@@ -126,7 +127,7 @@ def example(*lines: str) -> Callable[[Any], Any]:
 
 
 def remark(words: str) -> None:
-    """Print a note or advice to standard error, unless `memframe --quiet` was asked for."""
+    """Print a note or advice to standard error, unless `memframe --quiet` was given."""
     if not click.get_current_context().find_root().params.get("quiet"):
         click.echo(words, err=True)
 
@@ -134,7 +135,7 @@ def remark(words: str) -> None:
 def ask_secret(name: str) -> Secret:
     """Prompt for a secret without showing it, or read the next line of piped input.
 
-    `getpass` would use the terminal of a script even if its input is piped.
+    It does not use `getpass`, which would read from a script's terminal even if its input is piped.
     """
     if sys.stdin.isatty():
         return Secret(click.prompt(name, hide_input=True, err=True))
@@ -147,7 +148,7 @@ def ask_secret(name: str) -> Secret:
 
 
 def ask_secrets(name: str) -> list[Secret]:
-    """Prompt for secrets up to an empty one, or read all lines of piped input that are not blank."""
+    """Prompt for secrets until one is empty, or read all lines of piped input that are not blank."""
     lines: Iterable[str] = sys.stdin
     if sys.stdin.isatty():
         shown = f"{name} (empty: no more)"
@@ -170,7 +171,7 @@ def read_keys(file: Path, option: str) -> list[Secret]:
 
 
 def key_option(option: str, what: str, *, help: str) -> Callable[[Command], Command]:  # noqa: A002 - as click has it
-    """Make an option that names a file; the command gets the one key in it."""
+    """Make an option that names a file; the command gets the only key in it."""
 
     def read(_: click.Context, __: click.Parameter, file: Path | None) -> Secret | None:
         if file is None:
@@ -178,7 +179,7 @@ def key_option(option: str, what: str, *, help: str) -> Callable[[Command], Comm
         keys = read_keys(file, option)
         if len(keys) != 1:
             count = number_of(len(keys), "line", "lines")
-            raise ConfigError(f"the file of {option} has {count}: it needs one, {what}")
+            raise ConfigError(f"the file of {option} has {count}: give a file with one line, {what}")
         return keys[0]
 
     name = option.removeprefix("--").removesuffix("-file").replace("-", "_")

@@ -15,6 +15,7 @@ from click.core import ParameterSource
 from msgspec.structs import replace
 
 from memframe.archive import export_memories, load_archive, refresh_archive
+from memframe.archive.refresh import check_refreshable
 from memframe.archive.sealing import Reader
 from memframe.audit import CHECKS, SEVERITIES, Audit, ChatJudge, Comparison, audit_memories
 from memframe.audit.findings import Check, Severity
@@ -64,7 +65,7 @@ rules_option = click.option(
 
 
 N_WORST, N_SOURCES, LINE_CHARS = 5, 8, 120
-"""Findings and sources that a terminal names, and the characters of a line."""
+"""Most findings and sources that a terminal names, and most characters of a line."""
 
 
 def at_least(severity: Severity) -> tuple[Severity, ...]:
@@ -181,10 +182,11 @@ def audit_options(command: Command) -> Command:
         else:
             with warnings.catch_warnings(action="ignore", category=UserWarning):  # the summary says the same
                 read = join_reads([read_memories(path, format=form, zone=zone) for path in foreign])
-            _, _, more = read.attrs[READ]["summary"].partition(". ")
-            # the audit begins with the count
-            if remark_text := read.attrs[READ]["summary"] if wants_json() or len(foreign) > 1 else more:
-                remark(remark_text)
+            summary = read.attrs[READ]["summary"]
+            _, _, without_count = summary.partition(". ")  # the audit begins with the count
+            noted = summary if wants_json() or len(foreign) > 1 else without_count
+            if noted:
+                remark(noted)
             audit = run(read)
         command(audit=audit, **others)
 
@@ -192,7 +194,7 @@ def audit_options(command: Command) -> Command:
 
 
 def choose_fail(severity: Severity | None, policy: Policy | None) -> Fail:
-    """Return what makes an audit fail: what was asked for, else what a policy says."""
+    """Return what makes an audit fail: the severity of --fail-on, else that of the policy."""
     fail = policy.fail if policy else Fail()
     return fail if severity is None else replace(fail, severity=severity)
 
@@ -225,13 +227,13 @@ def _run_audit(
     if header is not None and header.seal is not None and request_id is not None:
         with open_request(request_id) as access:
             return run(load_archive(archive, key=access))
-    if _is_typed("request_id"):  # one of the environment does not matter
+    if _is_typed("request_id"):  # a request from the environment does not matter
         raise click.UsageError(f"{archive} is not sealed: give --request ID or --archive PATH, not both.")
     return run(load_archive(archive))
 
 
 def _check_target(kind: OwnKind) -> Callable[[click.Context, click.Parameter, Path | None], Path | None]:
-    """Make a callback that refuses to replace a file of another kind, before an audit is begun."""
+    """Make a callback that refuses to replace a file of another kind, before an audit begins."""
 
     def check(context: click.Context, _: click.Parameter, path: Path | None) -> Path | None:
         if path is not None:
@@ -325,7 +327,7 @@ def audit_command(
 
 
 def _find_newest(path: Path) -> Path | None:
-    """Return the saved audit that was written last in a folder; a path that is no folder as it is."""
+    """Return the newest saved audit in a folder; return a path that is not a folder unchanged."""
     if not path.is_dir():
         return path
     with raise_os_errors_as(FrameError, f"{path} cannot be read", "check its permissions"):
@@ -372,7 +374,7 @@ def _lines_of(audit: Audit) -> Iterator[str]:
 
 
 def _lines_of_findings(worst: pd.DataFrame, audit: Audit) -> Iterator[str]:
-    """Yield two lines for each finding: what it is and says, and of which memory, with a decision not yet applied."""
+    """Yield two lines for each finding: its kind, evidence and a decision not yet applied; and its memory."""
     labels, names = audit.labels(worst), ("check", "kind", "id", "field", "decision")
     places = files_and_lines(audit.memories)
     decided = {
@@ -421,7 +423,7 @@ def keep_options(command: Command) -> Command:
 
 
 def _lines_of_sources(by_source: pd.DataFrame) -> Iterator[str]:
-    """Yield the number of memories with findings of each source that has some."""
+    """Yield the number of memories with findings, for each source that has some."""
     by_source = by_source[by_source["n_found"] > 0]
     if len(by_source):
         yield "\nMemories with findings by source, the worst first:"
@@ -436,7 +438,7 @@ def _lines_of_sources(by_source: pd.DataFrame) -> Iterator[str]:
 @click.command("export")
 @click.argument("path", type=LocalPath())
 @click.option("--sealed", is_flag=True, help="Encrypt the texts; only the user's key opens them.")
-@click.option("--refresh", is_flag=True, help="Update the archive at PATH, and print the changes.")
+@click.option("--refresh", is_flag=True, help="Update the archive at PATH, or export if there is none.")
 @keep_options
 @click.option(
     "--format",
@@ -456,8 +458,9 @@ def export_command(
     """Write all memories to PATH, decrypted: anyone who can read the file can read them, unless you add --sealed.
 
     The extension chooses the format: .parquet, .jsonl, .json, .csv, or .md for a folder of notes. Without an extension,
-    PATH is a folder for a Parquet dataset. --refresh writes only changed files; the archive stays plain or sealed.
-    --keep also keeps past states in a folder: all, or those that --keep-daily and the others choose, as in restic.
+    PATH is a folder for a Parquet dataset. --refresh writes only changed files; the archive stays plain or sealed. If
+    there is nothing at PATH yet, it exports. --keep also keeps past states in a folder: all, or those that --keep-daily
+    and the others choose, as in restic.
     """
     if refresh and form:
         raise click.UsageError("--refresh keeps the format of the archive: leave out --format.")
@@ -467,7 +470,11 @@ def export_command(
         open_request(request_id) as access,
         warnings.catch_warnings(record=True, action="always", category=UserWarning) as warned,
     ):
-        if refresh:
+        if refresh and check_refreshable(path, keep):
+            if sealed and not Reader(path).is_sealed:
+                raise FrameError(
+                    f"{path} is not sealed, and would stay so: export with --sealed to another path."
+                )
             changes = refresh_archive(access, path, keep=keep)
             counts = {name: len(getattr(changes, name)) for name in changes.__struct_fields__}
             words = ", ".join(f"{n:,} {name}" for name, n in counts.items())

@@ -149,7 +149,7 @@ def serve_command(
         with (
             closing(place.open(may_create=True)) as deployment,
             deployment.store.naming_errors(),
-            suppress(ConflictError),  # it was made at an earlier start, or by one at the same moment
+            suppress(ConflictError),  # an earlier start, or another one at this moment, has added it
         ):
             shown |= secrets_of(deployment.add_developer(FIRST_DEVELOPER, only_first=True))
         settings = {name: value for name, value in shown.items() if name != "dashboard_url"}

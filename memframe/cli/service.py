@@ -38,7 +38,7 @@ from memframe.service.person_pages import EXPORTS
 from memframe.service.store.accounts import User
 
 Shown = tuple[Any, str | list[str] | None]
-"""The values that a command prints as JSON, and the same in words; None for a line of each value."""
+"""The values that a command prints as JSON, and the same in words; None prints a line for each value."""
 
 email = click.argument("email")
 password_stdin = click.option(
@@ -325,7 +325,7 @@ def import_file(
     from memframe.frames import READ  # noqa: PLC0415 - the other commands start without pandas
     from memframe.readers import read_memories  # noqa: PLC0415 - as above
 
-    with warnings.catch_warnings(action="ignore"):  # of what was left out, which the summary says
+    with warnings.catch_warnings(action="ignore"):  # the summary says what was left out
         frame = read_memories(source, format=form, zone=zone)
     summary = frame.attrs[READ]["summary"]
     user = _find_user(deployment, email)
@@ -431,7 +431,7 @@ def _full_account(deployment: Deployment, given: str) -> str:
     try:
         return full_id(given, ids, ("account", "accounts"), shown_by="`memframe service list`")
     except NotFoundError:
-        return given  # the service's own message says of what kind there is none
+        return given  # the service's own message names the kind of account that does not exist
 
 
 def _user_id(deployment: Deployment, named: str) -> str:

@@ -60,7 +60,7 @@ MAX_PRINTED_CHANGES = 20
 """Changes that are printed without --full."""
 
 MAX_ROWS_SHOWN = 10
-"""Failed rows that are named; the others are counted."""
+"""Most failed rows that are printed; the others are only counted."""
 
 out_option = click.option(
     "--out", type=LocalPath(), help="Save the plan in this file, encrypted for you on this machine."
@@ -164,18 +164,18 @@ def plan_command(
         raise click.UsageError("--actions chooses among the proposals of --from-audit: give both")
     if decisions is not None and (audit is None or actions is not None or max_share is not None):
         raise click.UsageError("Give --decisions with --from-audit, and without --actions and --max-share")
-    settling: OnConflict = "mark" if on_conflict == "raise" else on_conflict
+    in_plan: OnConflict = "mark" if on_conflict == "raise" else on_conflict  # to show the conflicts below
     rules = read_policy(policy)
     with open_request(request_id) as access:
         if edited is None:
             plan = _plan_proposals(
-                access, audit, actions, decisions, on_conflict=settling, max_share=max_share, policy=rules
+                access, audit, actions, decisions, on_conflict=in_plan, max_share=max_share, policy=rules
             )
         elif is_delete:
-            plan = plan_deletes(access, _rows_to_delete(edited, access, key), on_conflict=settling)
+            plan = plan_deletes(access, _rows_to_delete(edited, access, key), on_conflict=in_plan)
         else:
             rows = _read_rows(edited, key or access)
-            plan = plan_changes(access, rows, on_null=on_null, on_conflict=settling)
+            plan = plan_changes(access, rows, on_null=on_null, on_conflict=in_plan)
         plan = _compare_with_all(access, plan)
         if rules is not None and edited is not None:
             plan = keep_policy(access, plan, rules)
@@ -304,7 +304,7 @@ def restore_command(
 
 
 def _compare_with_all(access: Access, plan: Plan) -> Plan:
-    """Look for what a plan would lose in all memories, if there is something and nothing has been loaded."""
+    """Load all memories to look for values that a plan would lose, if it has any and nothing was loaded yet."""
     if plan.losses.empty or plan.n_compared:
         return plan
     return plan.compare_with(pd.concat(iter_memories(access, progress=False)))
@@ -335,7 +335,7 @@ def _read_rows(path: Path, key: Access | Secret) -> pd.DataFrame:
 
 
 def _rows_to_delete(path: Path, access: Access, key: Secret | None) -> pd.DataFrame | list[str]:
-    """Read rows of an archive, which become the baseline; or ids alone."""
+    """Read rows of an archive, which become the baseline, or only ids."""
     if path.suffix.lower() in OPENERS or path.is_dir():
         return _read_rows(path, key or access)
     try:
@@ -366,7 +366,7 @@ def _save_and_exit(
 ) -> None:
     """Save the writes of a plan, print the command that applies them, and end with 3 if there are refused changes.
 
-    Prints the plan, if ``full`` is given, once it is saved: a pager that is left early closes the pipe.
+    If ``full`` is given, the plan is printed after it is saved, because a pager that is left early closes the pipe.
     """
     writable = plan.without("conflict", "invalid")
     left_out = format_counts({name: plan.counts.get(name, 0) for name in ("conflict", "invalid")})
@@ -434,7 +434,7 @@ def apply_command(plan: Path, request_id: str, plaintext: bool, **options: Any) 
     Exits with 3 if rows were rejected, in conflict or left out, or are missing or duplicated when read back. Exits with
     4 if the outcome of some is unknown; `memframe resume` finds it out.
     """
-    loaded = Plan.load(plan)  # a damaged one needs no connection
+    loaded = Plan.load(plan)  # before connecting: it may be damaged
     if not (loaded.losses.empty and loaded.left.empty) and not wants_json():
         for note in loaded.remarks:
             remark(on_one_line(note))
@@ -451,7 +451,8 @@ def apply_command(plan: Path, request_id: str, plaintext: bool, **options: Any) 
 def resume_command(access: Access, journal: Path, **options: Any) -> None:
     """Resume an interrupted run: find out what was written, then write the rest.
 
-    The exit codes are those of `memframe apply`.
+    The exit codes are those of `memframe apply`. A run that was undone since also exits with 3: nothing is written,
+    and a new plan would repeat it.
     """
     _finish(resume_run(access, journal, **options), access.request_id)
 
@@ -491,13 +492,13 @@ def runs_command(days: float | None, journals: tuple[Path, ...]) -> None:
     runs = list_runs()
     known = json.loads(runs.drop(columns="journal").to_json(orient="records", date_format="iso"))
     for run, journal in zip(known, runs["journal"], strict=True):
-        run["journal"] = str(journal)  # by itself, as pandas takes paths in UTF-8 alone
+        run["journal"] = str(journal)  # not through pandas, whose JSON needs paths in UTF-8
     print_result(known, "\n".join(map(_format_run, runs.to_dict("records"))) or "no runs")
 
 
 def _format_run(run: dict[Hashable, Any]) -> str:
     """Print a run: start, state, outcomes and journal."""
-    known = {name: value for name, value in run.items() if pd.notna(value)}  # an unreadable one has few
+    known = {name: value for name, value in run.items() if pd.notna(value)}  # an unreadable run has few
     counts = ", ".join(f"{known[name]:,} {name}" for name in STATUSES if known.get(name))
     began = f"{known['created_at']:%Y-%m-%d %H:%M}" if "created_at" in known else " " * 16
     return f"{began}  {run['state']:<10}  {counts or '-':<8}  {run['journal']}"
@@ -527,7 +528,10 @@ def _finish(run: Run, request_id: str) -> None:
     if run.journal is not None and not wants_json():
         is_open = any(one.status in {"planned", "unknown"} for one in left)
         purpose, verb = ("To resume", "resume") if is_open else ("To undo it", "undo")
-        remark(f"{purpose}: memframe {verb} {shlex.quote(str(run.journal))} --request {request_id}")
+        if run.verification.undone and not is_open:
+            remark("The run was undone since. To repeat it, make a new plan.")
+        else:
+            remark(f"{purpose}: memframe {verb} {shlex.quote(str(run.journal))} --request {request_id}")
     has_unknown = run.counts.get("unknown") and not isinstance(run.stopped, AccessError | AuthError)
     if run.stopped is not None and not has_unknown:
         raise run.stopped

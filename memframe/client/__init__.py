@@ -52,17 +52,17 @@ class Client:
     auth_url : str, optional
         Address of the OAuth server.
     token_lifetime_s : int, optional
-        Wished lifetime of tokens in seconds; None leaves it to the service.
+        Requested lifetime of tokens in seconds; None leaves it to the service.
     transport : Transport, optional
-        How requests travel.
+        Sends the requests; a new one by default.
 
     Attributes
     ----------
     options : Mapping
         The arguments of `connect` that make the same client in another process; the key in it is a `Secret`.
     restore_days : int
-        For how many days the service can restore deleted memories with their ids and times, as it stated with
-        the credentials; 0 if it does not offer this, which is not part of the specification.
+        Days for which the service can restore deleted memories with their ids and times, as stated with the
+        credentials; 0 if it does not offer this. The specification does not name it.
     runtime : Runtime
         For tests: clock, randomness and folders used by everything done with this client.
 
@@ -142,15 +142,15 @@ class Client:
         return self._tokens.issue()
 
     def send(self, endpoint: wire.Endpoint, ids: Mapping[str, str], **parts: Any) -> Response:
-        """Make one call and return its response, whatever its status; a 401 renews the token and sends it again.
+        """Send one request and return its response, whatever its status; after a 401, again with a renewed token.
 
-        `apply` writes with it, as it decides by the status.
+        `apply` writes with it, because it decides by the status.
         """
         url = self.base_url + endpoint.fill(**{name: check_id(name, value) for name, value in ids.items()})
         return self._tokens.send(endpoint.method, url, transport=self._transport, **parts)
 
     def to_error(self, response: Response, endpoint: wire.Endpoint) -> MemframeError:
-        """Make the error of a response outside 2xx."""
+        """Make the error for a response with a status outside 2xx."""
         return self._transport.to_error(response, endpoint)
 
     def _call(
@@ -167,7 +167,7 @@ class Client:
 
     def _send_checked(self, endpoint: wire.Endpoint, ids: Mapping[str, str], **parts: Any) -> Response:
         response = self.send(endpoint, ids, **parts)
-        named = f"{endpoint.method} {endpoint.fill(**ids)}"  # one of the ids may be wrong
+        named = f"{endpoint.method} {endpoint.fill(**ids)}"  # with the ids, as one may be wrong
         self._transport.require_success(response, endpoint, call=named)
         return response
 
@@ -208,14 +208,14 @@ class Client:
         return found
 
     def full_request_id(self, given: str, *, shown_by: str = "client.access_requests()") -> str:
-        """Return the id of the access request that is given by its id, or by the beginning of it.
+        """Complete the id of an access request from its beginning; a whole UUID is returned unchanged.
 
         Raises
         ------
         NotFoundError
-            None begins so.
+            No id begins with it.
         ConfigError
-            Several do; the message names them.
+            Several ids begin with it; the message names them.
         """
         if is_uuid(given):
             return given
@@ -232,9 +232,9 @@ class Client:
         return require_same_id(request, what=wire.GET_REQUEST, id=request_id)
 
     def with_full_id(self, given: str, fetch: Callable[[str], T]) -> tuple[str, T]:
-        """Fetch something of an access request; if there is none with this id, of the one whose id begins so.
+        """Fetch something of an access request by its id or the beginning of its id; return the whole id as well.
 
-        Return the id as well. The requests are listed only then: most ids are whole, and not every service's are UUIDs.
+        The requests are listed only if none has this id, because most ids are whole and not all services use UUIDs.
         """
         try:
             return given, fetch(given)
@@ -288,7 +288,7 @@ class Client:
     def request_page(
         self, query: Mapping[str, str], limit: int | None = None, cursor: str | None = None
     ) -> Iterator[Callable[[], SecretBytes]]:
-        """Request a page of memories, and give the function that waits for its JSON; it is called once at most.
+        """Request a page of memories, and give a function that waits for its JSON; call it once at most.
 
         `memory_query` makes the query. The loaders decode one page while the service prepares the next.
         """
@@ -387,7 +387,7 @@ def connect(
     auth_url : str, optional
         Address of the OAuth server, which may differ.
     token_lifetime_s : int, optional
-        Wished lifetime of tokens in seconds.
+        Requested lifetime of tokens in seconds.
     ca_bundle : str or Path, optional
         File or folder with the root certificates to trust instead of the usual ones, for organisations that
         sign their own. ``REQUESTS_CA_BUNDLE`` works too. Proxies are taken from ``HTTPS_PROXY`` and
@@ -417,10 +417,10 @@ def connect(
 def connect_and_sign_in(
     base_url: str | None = None, *, api_key: str | Secret | None = None, auth_url: str | None = None
 ) -> Client:
-    """Return a client whose key was proved; an address without ``/api/v1`` is tried with it.
+    """Make a client and sign in; if the address lacks ``/api/v1``, try it with that path as well.
 
-    The parameters are those of `connect`. The key goes to the longer address of the same host only after that
-    has answered as an API does.
+    The parameters are those of `connect`. The key is sent to the longer address, on the same host, only after an API
+    has answered there.
 
     Raises
     ------
@@ -441,7 +441,7 @@ def connect_and_sign_in(
 
 
 def id_of(request: str | AccessRequest) -> str:
-    """Return the id of an access request, which may be given by its id."""
+    """Return the id of an access request; an id is returned unchanged."""
     check_kind("request_id", request, AccessRequest, str)
     return request.id if isinstance(request, AccessRequest) else request
 
@@ -477,24 +477,24 @@ def wait_for_decision(
     """
     check_kind("client", client, Client)
     request_id = id_of(request_id)
-    if not timeout_s >= 0:  # and not "<", which NaN would pass
+    if not timeout_s >= 0:  # instead of "timeout_s < 0", which is False for NaN
         raise ConfigError(f"timeout_s={timeout_s!r}: give seconds from 0")
     poll_s = bound_poll(poll_s)
     runtime = client.runtime
     deadline = runtime.clock() + timeout_s
     while (request := client.access_request(request_id)).status == "pending":
-        left = deadline - runtime.clock()
-        if left <= 0:
+        remaining_s = deadline - runtime.clock()
+        if remaining_s <= 0:
             raise DecisionTimeout(
                 f"access request {request_id} is still pending after {timeout_s:g} s: the request stays "
                 "open. Ask the user to decide on the dashboard, then wait again"
             )
-        runtime.sleep(min(poll_s, left))
+        runtime.sleep(min(poll_s, remaining_s))
     return request
 
 
 def bound_poll(poll_s: float) -> float:
-    """Return the seconds between polls, at least `MIN_POLL_S`; refuse none, or what is no number."""
-    if not poll_s > 0:  # and not "<=", which NaN would pass
+    """Return the seconds between polls, at least `MIN_POLL_S`; refuse 0, negative numbers and NaN."""
+    if not poll_s > 0:  # instead of "poll_s <= 0", which is False for NaN
         raise ConfigError(f"poll_s={poll_s!r}: give seconds above 0")
     return max(poll_s, MIN_POLL_S)

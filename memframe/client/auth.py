@@ -27,7 +27,7 @@ from memframe.wire import ISSUE_TOKEN, LIST_REQUESTS, TokenRequest, TokenRespons
 
 
 class BearerAuth(AuthBase):
-    """Put the token on a request, and count the uses; as an auth object it cannot be overridden by a netrc file."""
+    """A token as authentication of requests, with the number of its uses; a netrc file cannot override it."""
 
     def __init__(self, token: Secret, n_uses: int = 0) -> None:
         self.token = token
@@ -82,15 +82,15 @@ class TokenProvider:
             error.api_url = api_url
             raise error from None
         self._transport.mask(token.token)
-        if not re.fullmatch(r"[\x21-\x7e]+", token.token.reveal()):  # whose line ends could forge headers
+        if not re.fullmatch(r"[\x21-\x7e]+", token.token.reveal()):  # a line end could forge headers
             raise ProtocolError(
-                f"{ISSUE_TOKEN}: the answer's token is empty or cannot stand in a header. Check that base_url is the "
+                f"{ISSUE_TOKEN}: the answer's token is empty or not valid in a header. Check that base_url is the "
                 "address of the API; if it is, tell the operator of the service"
             )
         return token
 
     def _find_api(self) -> str | None:
-        """Return the address below this one at which an API asks for a token; no secret is sent to find out."""
+        """Look for an API below this address, without sending a secret; return its address, or None."""
         if self._base_url.endswith(API_PATH):
             return None
         api_url = self._base_url.removesuffix(API_PATH.rpartition("/")[0]) + API_PATH
@@ -112,9 +112,9 @@ class TokenProvider:
     ) -> Response:
         """Send a request with the token, and again with a renewed one after a 401.
 
-        A second 401 is final if no other request carried that token. If others did, they may have used it up, as some
-        services issue tokens for a few requests: the last attempt has a token of its own. ``bearer`` and ``prefetched``
-        are the token and the request that were sent ahead.
+        A second 401 is final if no other request carried that token. Otherwise the others may have used it up, because
+        some services issue tokens for a few requests only: the last attempt fetches a token of its own. ``prefetched``
+        is a request that was sent ahead, and ``bearer`` its token.
         """
         bearer = bearer or self.token()
         response = transport.send(method, url, auth=bearer, prefetched=prefetched, **parts)

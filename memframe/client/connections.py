@@ -1,7 +1,7 @@
-"""Connection pool: proxies, trusted certificates, open connections, and network errors in words.
+"""Connection pool: proxies, trusted certificates, open connections, and the messages of network errors.
 
 `requests` chooses proxy and certificates and holds the pools; urllib3 sends the request. `requests.Session.send` is
-left out, as it spends time on redirects, cookies and hooks, which memframe does not use.
+not used, because it spends time on redirects, cookies and hooks, which memframe does not need.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from memframe.files import expand_path
 
 CONNECT_TIMEOUT_S = 5.0
 READ_TIMEOUT_S = 60.0
-"""From the end of the request to the last header of its response, and silence within the body."""
+"""Longest time from the end of a request to the last header of its response, and longest silence within its body."""
 
 RESPONSE_TIMEOUT_S = 300.0
-"""A whole response, from the end of the request to its last byte."""
+"""Longest time from the end of a request to the last byte of its response."""
 
 MAX_RESPONSE_HEAD_BYTES = 65_536
-"""Status line and headers together, with all interim responses before them; also trailers, or the line of a chunk."""
+"""Most bytes of status line and headers, with all interim responses before them; also of trailers or a chunk's line."""
 
 
 class Deadlines(NamedTuple):
@@ -64,16 +64,16 @@ _BEFORE_SENDING = (
     ProxyError,  # the proxy itself, or the tunnel through it
     ssl.SSLCertVerificationError,
 )
-"""Errors that come before a byte of the request was sent. Others may come later: a TLS error, for one, can come in
-the middle of a response."""
+"""Errors that are raised before a byte of the request was sent. Others may come later: a TLS error can come in the
+middle of a response."""
 
 _READ_FIRST = "; a write may have been carried out, so read before you repeat one"
 
 
 def to_no_answer_error(host: str, broken: Exception, *, is_read: bool) -> NoAnswerError:
-    """Say what broke without urllib3's own text, which holds the URL with search text and ids.
+    """Describe a network error without urllib3's own text, which holds the URL with search text and ids.
 
-    ``is_read`` says that the request writes nothing, so that it may be sent again.
+    ``is_read`` is True if the request writes nothing, so that it may be sent again.
     """
     advice = "Try again later" + ("" if is_read else _READ_FIRST)
     unsent = any(isinstance(cause, _BEFORE_SENDING) for cause in _causes(broken))
@@ -81,7 +81,7 @@ def to_no_answer_error(host: str, broken: Exception, *, is_read: bool) -> NoAnsw
 
 
 def _causes(broken: BaseException | None) -> Iterator[BaseException]:
-    """Give an error and its causes: urllib3 keeps what it caught in ``reason`` or in ``args``."""
+    """Yield an error and its causes: urllib3 keeps what it caught in ``reason`` or in ``args``."""
     while broken is not None:
         yield broken
         inner = (getattr(broken, "reason", None), *broken.args, broken.__cause__, broken.__context__)
@@ -113,8 +113,8 @@ def _message(host: str, broken: Exception, advice: str) -> str:
         return f"cannot reach {host}: no connection within {CONNECT_TIMEOUT_S:g} s. Check address and network"
     if isinstance(cause, exceptions.TimeoutError):
         return (
-            f"{host} went silent for {READ_TIMEOUT_S:g} s, took longer than that over the head of an answer, or took "
-            f"more than {RESPONSE_TIMEOUT_S:g} s for one answer. {advice}"
+            f"{host} went silent for {READ_TIMEOUT_S:g} s, took longer than that for the headers of an answer, or more "
+            f"than {RESPONSE_TIMEOUT_S:g} s for a whole answer. {advice}"
         )
     if any(isinstance(each, EndlessLinesError) for each in _causes(broken)):
         return (
@@ -125,7 +125,7 @@ def _message(host: str, broken: Exception, advice: str) -> str:
 
 
 POOL_SIZE = 64
-"""Open connections to one service."""
+"""Most idle connections that are kept open to one service."""
 
 
 class PrefetchedRequest:
@@ -134,8 +134,8 @@ class PrefetchedRequest:
     urllib3 has no public way to send now and read later, so this class takes a connection from the pool and
     returns it with two of the pool's private methods. This is the only place that calls them;
     `test_a_request_is_sent_ahead_of_its_response` fails if urllib3 changes them. Through urllib3's own `urlopen` a load
-    takes 1.2 times as long from a service near by, and 1.4 to 1.5 times where a page of 1,000 memories takes 20 ms to
-    come (``benchmarks/load.py``).
+    takes 1.2 times as long from a nearby service, and 1.4 to 1.5 times as long if a page of 1,000 memories takes 20 ms
+    (``benchmarks/load.py``).
     """
 
     def __init__(self, pool: HTTPConnectionPool) -> None:
@@ -145,14 +145,14 @@ class PrefetchedRequest:
 
     @property
     def is_connected(self) -> bool:
-        """True if the connection is open, so that a failure is one of this request."""
+        """True if the connection is open already, so that sending needs neither proxy nor handshake."""
         return not self._connection.is_closed
 
     def send(self, request: requests.PreparedRequest, target: str) -> None:
         """Send the request."""
         connection = self._connection
         connection.timeout = CONNECT_TIMEOUT_S if connection.is_closed else READ_TIMEOUT_S
-        # where the service broke off, an answer may be there
+        # a service that closes the connection early may have sent its response before
         with self._raise_as_urllib3(), suppress(BrokenPipeError, ConnectionResetError):
             connection.request(
                 str(request.method), target, body=request.body, headers=request.headers, preload_content=False
@@ -161,7 +161,7 @@ class PrefetchedRequest:
 
     @contextmanager
     def response(self) -> Iterator[BaseHTTPResponse]:
-        """Give the response, once; the block reads it to its end. Without one it raises as urllib3 does."""
+        """Give the response, once; the block must read it to its end. Raise urllib3's errors if there is none."""
         with self._raise_as_urllib3(), self._connection.getresponse() as response:
             yield response
         self._is_unread = False
@@ -184,7 +184,7 @@ class PrefetchedRequest:
 
 
 class TimedBytes(io.RawIOBase):
-    """Bytes of one response until a deadline: a timeout of the socket sees each piece alone."""
+    """Bytes of one response, read until a deadline, because a socket's timeout starts again with each piece."""
 
     def __init__(self, raw: io.RawIOBase, sock: socket.socket, due_at: float) -> None:
         self._raw, self._socket, self.due_at = raw, sock, due_at
@@ -193,11 +193,11 @@ class TimedBytes(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int | None:
-        left_s = self.due_at - time.monotonic()
-        if left_s <= 0:
+        remaining_s = self.due_at - time.monotonic()
+        if remaining_s <= 0:
             raise TimeoutError("the response took too long")
-        if left_s < (self._socket.gettimeout() or math.inf):
-            self._socket.settimeout(left_s)
+        if remaining_s < (self._socket.gettimeout() or math.inf):
+            self._socket.settimeout(remaining_s)
         return self._raw.readinto(buffer)
 
     def close(self) -> None:
@@ -206,18 +206,18 @@ class TimedBytes(io.RawIOBase):
 
 
 class _BoundedLines(io.BufferedReader):
-    """Lines and data of one response; of lines no more than `MAX_RESPONSE_HEAD_BYTES` without data between them.
+    """Reader of one response that gives at most `MAX_RESPONSE_HEAD_BYTES` of lines without data between them.
 
-    Status lines, headers, interim responses and trailers are lines, of which http.client reads any number.
+    Lines are status lines, headers, interim responses, chunk sizes and trailers; http.client does not bound their sum.
     """
 
     _n_bytes = 0
 
     def readline(self, size: int | None = -1, /) -> bytes:
-        left = MAX_RESPONSE_HEAD_BYTES - self._n_bytes
-        line = super().readline(left + 1 if size is None or size < 0 else min(size, left + 1))
+        remaining = MAX_RESPONSE_HEAD_BYTES - self._n_bytes
+        line = super().readline(remaining + 1 if size is None or size < 0 else min(size, remaining + 1))
         self._n_bytes += len(line)
-        if len(line) > left:
+        if len(line) > remaining:
             raise EndlessLinesError(f"more than {MAX_RESPONSE_HEAD_BYTES:,} bytes of lines")
         return line
 
@@ -233,8 +233,8 @@ class _BoundedLines(io.BufferedReader):
 class FinalResponse(HTTPResponse):
     """Response of http.client with deadlines, without interim responses and malformed header lines.
 
-    Of interim responses (RFC 9110, 15.2) http.client skips status 100 only. urllib3 logs malformed header lines
-    together with the whole URL, which holds the user's id and search text.
+    http.client skips only interim responses with status 100, not all of them (RFC 9110, 15.2). urllib3 logs malformed
+    header lines together with the whole URL, which holds the user's id and search text.
     """
 
     def __init__(self, sock: socket.socket, *args: Any, deadlines: Deadlines, **options: Any) -> None:
@@ -285,10 +285,10 @@ class ConnectionPool(HTTPAdapter):
     def prefetch(
         self, request: requests.PreparedRequest, *, connects: bool = True
     ) -> PrefetchedRequest | None:
-        """Send a request whose response is read later; None if a proxy has to be asked first.
+        """Send a request whose response is read later.
 
-        Also None if there is no open connection and ``connects`` is False. On an open one this takes half as long as
-        `request`, whose timeouts and proxies it leaves out.
+        Return None if no connection is open and either ``connects`` is False or a proxy must be asked first. Over an
+        open connection this takes half as long as `request`, because it skips urllib3's retries and proxies.
         """
         pool, target = self._route(request)
         prefetched = PrefetchedRequest(pool)
@@ -334,8 +334,8 @@ def _with_final_responses(kind: type[HTTPConnection], deadlines: Deadlines) -> t
 def connection_options(origin: str, ca_bundle: str | None) -> dict[str, Any]:
     """Choose proxy and certificates for an origin: from the arguments, else from the environment.
 
-    The environment does not count for plain http, which is spoken to this machine only, and no proxy stands between
-    this machine and itself. A netrc file never counts.
+    For plain http, which is allowed to this machine only, the environment is ignored. A loopback address is never
+    reached through a proxy. A netrc file is never read.
 
     >>> connection_options("http://127.0.0.1:8000", "root.pem")
     {'proxies': {}, 'verify': 'root.pem', 'cert': None}
@@ -355,6 +355,7 @@ def check_ca_bundle(name: str, ca_bundle: str | PathLike[str]) -> str:
     path = expand_path(ca_bundle)
     if not path.exists():
         raise ConfigError(
-            f"{name} names {ca_bundle}, which is not there: correct it, or leave it out to trust the usual certificates"
+            f"{name} names {ca_bundle}, which does not exist: correct it, or leave it out to trust the usual "
+            "certificates"
         )
     return str(path)

@@ -47,7 +47,7 @@ _NEXT_STEP: Mapping[int, str] = {
     404: "Check that base_url is the address of the API, with /api/v1.",
     409: "It has changed in the meantime: read it again.",
     412: "It has changed in the meantime: read it again.",
-    413: "It is too large for this service: send less at once, or request smaller pages with page_size=.",
+    413: "Too large for this service: send less at once, or request smaller pages with page_size=.",
     414: "The address is too long for the service: search for a shorter text, or for fewer tags.",
     422: "Check what was passed against the specification of the service.",
     431: "The token or a cookie is too long for the service or a proxy: tell the operator of the service.",
@@ -72,14 +72,14 @@ class Response(NamedTuple):
 def to_service_error(
     response: Response, *, what: object, printable: Callable[[str], str], call: str | None = None
 ) -> ServiceError:
-    """Make the error of a response outside 2xx to an endpoint, which the message calls ``call``.
+    """Make the error for a response with a status outside 2xx; the message names the request ``call``, else ``what``.
 
     ``printable`` makes the service's own words safe to print.
     """
     texts = read_error_texts(response.body.reveal())
     reason = printable(next((texts[name] for name in _REASONS if name in texts), "no reason given"))
     next_step = _NEXT_STEP.get(response.status, _TRY_LATER)
-    if response.status == 404 and "{" in str(what):  # an endpoint of one thing, which has an id
+    if response.status == 404 and "{" in str(what):  # the address of this endpoint holds an id
         next_step = "Check the id, and give all of it. " + next_step
     if response.status == 403 and (
         str(what) == str(CREATE_REQUEST) or texts.get("code") == "wrong_memory_key"
@@ -97,7 +97,7 @@ def to_service_error(
 
 
 _REASONS = ("detail", "message", "msg", "error_description", "error", "title")
-"""Fields in which services give their reason, as the specification names none: RFC 9457, RFC 6749 and custom."""
+"""Fields in which services give the reason of an error (RFC 9457, RFC 6749, custom): the specification names none."""
 
 
 def read_error_texts(body: bytes) -> dict[str, str]:
@@ -133,11 +133,11 @@ def _first_listed(document: Mapping[str, Any]) -> dict[str, str]:
 
 @hide_frames
 def decode(body: SecretBytes, kind: type[T], *, what: object) -> T:
-    """Decode a body as a struct of `memframe.wire`; the error says where it has another form, and quotes no value."""
+    """Decode a body as a struct of `memframe.wire`; the error names the place of a mismatch, but quotes no value."""
     try:
         return _decode(body, kind)
     except msgspec.ValidationError as wrong:
-        # msgspec quotes an unknown value of an enum
+        # msgspec quotes an unknown value of an enum: leave it out
         where = re.sub(r"enum value .*(?= - at `)", "enum value", str(wrong), flags=re.DOTALL)
         fault = (
             f"breaks the specification: {where}. If base_url is the address of a Memory Access Service, version 1, "
@@ -148,7 +148,8 @@ def decode(body: SecretBytes, kind: type[T], *, what: object) -> T:
             f"is {_looks_like(body.reveal())}, not JSON. Check the address: base_url ends with /api/v1, and no sign-in "
             "page or proxy may be in between."
         )
-    raise ProtocolError(f"{what}: the answer {fault}")  # out here it carries no cause that quotes the body
+    # outside of except, because the cause would quote the body
+    raise ProtocolError(f"{what}: the answer {fault}")
 
 
 def _decode(body: SecretBytes, kind: type[T]) -> T:
@@ -183,18 +184,18 @@ def _looks_like(body: bytes) -> str:
 
 
 def require_same_id(record: T, *, what: object, **asked: str) -> T:
-    """Return the record if it has the ids that were asked for; another may be another person's data."""
+    """Return a record that has the ids asked for; refuse another, which may hold another person's data."""
     for name, value in asked.items():
         if not same_id(getattr(record, name), value):
             raise ProtocolError(
-                f"{what}: asked for {name} {value}, answered with another one, which was not kept. Do not "
-                "use this service before its operator has looked at it"
+                f"{what}: the service was asked for {name} {value} and returned another one, which was not kept. Do "
+                "not use this service before its operator has looked at it"
             )
     return record
 
 
 def same_id(one: str, other: str) -> bool:
-    """Return True for the same text, and for one UUID in two spellings.
+    """Return True for equal ids, and for two spellings of one UUID.
 
     >>> same_id("5F0C9B1E-93F3-4B6C-8C0A-0A4C6B8D2E11", "5f0c9b1e-93f3-4b6c-8c0a-0a4c6b8d2e11")
     True
@@ -205,7 +206,7 @@ def same_id(one: str, other: str) -> bool:
 
 
 def canonical_id(text: str) -> str:
-    """Return one spelling of an id, as UUIDs have several.
+    """Return a UUID in small letters, so that its spellings become equal, and any other id unchanged.
 
     >>> canonical_id("5F0C9B1E-93F3-4B6C-8C0A-0A4C6B8D2E11"), canonical_id("Ada")
     ('5f0c9b1e-93f3-4b6c-8c0a-0a4c6b8d2e11', 'Ada')
@@ -229,7 +230,9 @@ _MAX_LISTED = 5
 
 
 def full_id(given: str, ids: Iterable[str], nouns: tuple[str, str], *, shown_by: str) -> str:
-    """Return the one of `ids` that begins with `given`, or equals it; ``shown_by`` is what lists them.
+    """Return the id out of `ids` that equals `given`, or the only one that begins with it.
+
+    ``shown_by`` tells in the message where the ids are listed.
 
     >>> full_id("7C9", ["7c9e6679", "5f0c9b1e"], ("memory", "memories"), shown_by="`memframe export`")
     '7c9e6679'
@@ -237,9 +240,9 @@ def full_id(given: str, ids: Iterable[str], nouns: tuple[str, str], *, shown_by:
     Raises
     ------
     NotFoundError
-        None begins so.
+        No id begins with it.
     ConfigError
-        Several do; the message names them.
+        Several ids begin with it; the message names them.
     """
     beginning = given.strip().lower()
     found = sorted(one for one in ids if beginning and one.lower().startswith(beginning))

@@ -20,16 +20,16 @@ from urllib3.exceptions import InvalidHeader
 from urllib3.util import Retry
 
 logger = logging.getLogger("memframe")
-"""One logger for the whole package: retries, slow-downs and what a reconciliation found; never an id or a text."""
+"""Logger of the whole package: retries, slow-downs and results of reconciliations, but never an id or a text."""
 
 MAX_RETRY_AFTER_S = 300
-"""Longest wait that a Retry-After header is given."""
+"""Longest wait that a Retry-After header can cause; a longer one is cut."""
 
 TOO_MANY = 429
-"""Status of a request that is to be sent again later."""
+"""HTTP status "Too Many Requests": the request may be sent again later."""
 
 SERVER_ERROR = 500
-"""This status and those above it are failures of the service, not of the request."""
+"""Lowest HTTP status of a failure of the service rather than of the request."""
 
 
 def read_retry() -> Retry:
@@ -66,10 +66,10 @@ BUDGET = 500.0
 """Points for retries; a success restores them all."""
 
 COST_OF_FAILURE = 14.0
-"""Points of a retry after a failure: some 35 retries without a success between them."""
+"""Points that a retry after a failure costs: the budget pays for 35 without a success between them."""
 
 COST_OF_THROTTLING = 5.0
-"""Points of a retry after a 429: 100 retries without a success between them."""
+"""Points that a retry after a 429 costs: the budget pays for 100 without a success between them."""
 
 FAILURE_S = 0.2, 5.0
 """First and longest wait after a failure, if the service asks for none."""
@@ -79,7 +79,7 @@ THROTTLING_S = 1.0, 20.0
 
 
 class RateLimiter:
-    """The rate of one run: requests in flight, waits, and the budget of retries; for one thread at a time.
+    """Rate limit of one run: requests in flight, waits, and the budget of retries. Not thread-safe.
 
     >>> limiter = RateLimiter(8, clock=lambda: 0.0)
     >>> limiter.slow_down(wait_s=2)
@@ -166,7 +166,7 @@ R = TypeVar("R", bound=HasStatus)
 
 
 class SharedRateLimiter:
-    """A rate limiter, used by nothing else, for the threads of one run."""
+    """Thread-safe access to a rate limiter for the threads of one run; nothing else may use that limiter."""
 
     def __init__(self, limiter: RateLimiter) -> None:
         self._limiter = limiter
@@ -176,8 +176,8 @@ class SharedRateLimiter:
     def call(self, send: Callable[[], R], wait_s: Callable[[R], float | None]) -> R:
         """Call `send` until its response is not a 429 or the budget is spent, and return the response.
 
-        After a failure of the service (5xx) the next requests of all threads wait; to repeat it is up to the caller.
-        ``wait_s`` reads from a response the seconds that it asks to wait; None if it does not say.
+        After a failure of the service (5xx) the next requests of all threads wait; the caller decides whether to repeat
+        the failed one. ``wait_s`` returns the seconds that a response asks to wait, or None.
         """
         while True:
             with self._slot():
@@ -200,7 +200,7 @@ class SharedRateLimiter:
                 self._changed.wait()
             self._n_inside += 1
         try:
-            while delay_s := self._limiter.delay_s:  # which others may have made longer meanwhile
+            while delay_s := self._limiter.delay_s:  # other threads may extend it meanwhile
                 self._limiter.sleep(delay_s)
             yield
         finally:

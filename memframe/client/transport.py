@@ -104,26 +104,26 @@ class Transport:
 
     @hide_frames
     def mask(self, *secrets: Secret | None) -> None:
-        """Mask these in messages from now on, should the service echo one."""
+        """Mask these secrets in messages from now on, because the service may echo one."""
         with self._mutex:
             self._secrets += [secret for secret in secrets if secret and secret not in self._secrets]
 
     @hide_frames
     def mask_until_unmasked(self, *secrets: Secret) -> None:
-        """Mask these in messages until `unmask` is called once for each call of this."""
+        """Mask these secrets in messages until `unmask` has been called as often as this method."""
         with self._mutex:
             for secret in secrets:
                 self._count_use(secret, 1)
 
     @hide_frames
     def unmask(self, *secrets: Secret) -> None:
-        """Undo one `mask_until_unmasked`: messages are searched for keys in use only, not for all of a fleet."""
+        """Undo one `mask_until_unmasked`: messages are searched only for keys in use, not for all keys of a fleet."""
         with self._mutex:
             for secret in secrets:
                 self._count_use(secret, -1)
 
     def _count_use(self, secret: Secret, change: int) -> None:
-        """Hold each key once, however often it is fetched: a run fetches the same keys several times."""
+        """Change the number of uses of a key, which is held once: a run fetches the same keys several times."""
         n_uses = next((n for key, n in self._keys_in_use if key == secret), 0) + change
         self._keys_in_use[:] = [(key, n) for key, n in self._keys_in_use if key != secret]
         if n_uses > 0:
@@ -148,8 +148,8 @@ class Transport:
         ================================  =====================  ==========================  ==================
         request                           connection lost        429                         502, 503, 504
         ================================  =====================  ==========================  ==================
-        GET                               `READ_ATTEMPTS` times  retried, as the policy or   retried, as the
-                                                                 the rate limiter has it     policy has it
+        GET                               `READ_ATTEMPTS` times  retried by the policy or    retried by the
+                                                                 by the rate limiter         policy
         read by another method (a token)  `READ_ATTEMPTS` times  returned                    as GET
         write                             raised                 returned                    returned
         ================================  =====================  ==========================  ==================
@@ -169,7 +169,7 @@ class Transport:
             is_read = is_get
         host = urlsplit(url).netloc
         limiter = self._limiter if is_get else None
-        # a limiter repeats what is refused with 429 by itself, and a call for a token (POST) is not repeated after one
+        # after a 429 the limiter itself repeats a GET, and the request for a token (POST) is not repeated
         policy = self._retry if is_get and limiter is None else self._retry_without_429
         status_retries = policy
         n_broken, max_broken = 0, READ_ATTEMPTS if is_read else 1
@@ -189,16 +189,16 @@ class Transport:
                     "No answer from %s (%s), attempt %d of %d.", host, result.cause, n_broken, max_broken
                 )
             if not result.is_repeatable or n_broken == max_broken:
-                raise result.error  # outside of except: the cause holds the URL, the token and the body
+                raise result.error  # outside of except, because its cause would hold the URL, token and body
             status_retries = policy  # a lost connection starts the count of refusals anew
 
     @hide_frames
     def prefetch(self, url: str, **parts: Any) -> PrefetchedRequest | None:
         """Send a GET whose response `send` reads later, so that the service prepares it meanwhile.
 
-        No thread waits for it: one that did would compete for the interpreter's lock in the middle of other work.
-        None if it could not be sent: `send` tries again, and says why. None behind a rate limiter, too, which counts
-        the requests under way.
+        No thread waits for the response, because it would compete for the interpreter's lock with other work. Return
+        None if the request could not be sent: `send` tries again and raises the error. Return None also behind a rate
+        limiter, which counts the requests in flight.
         """
         if self._limiter:
             return None
@@ -215,7 +215,7 @@ class Transport:
             with prefetched.response() as raw:
                 return _read(raw, host)
         pool, request = self._pool(), self._prepare(method, url, **parts)
-        # on an idle connection, which skips most of urllib3's work
+        # an idle connection can be used without most of urllib3's work
         if sent := pool.prefetch(request, connects=False):
             with closing(sent), sent.response() as raw:
                 return _read(raw, host)
@@ -240,13 +240,13 @@ class Transport:
         return auth(request) if auth else request
 
     def require_success(self, response: Response, what: object, *, call: str | None = None) -> SecretBytes:
-        """Return the body of a 2xx response to ``what``; raise the error of any other, which names the ``call``."""
+        """Return the body of a 2xx response to ``what``; raise any other as an error that names the ``call``."""
         if 200 <= response.status < 300:
             return response.body
         raise self.to_error(response, what, call=call)
 
     def to_error(self, response: Response, what: object, *, call: str | None = None) -> MemframeError:
-        """Make the error of a response outside 2xx to ``what``."""
+        """Make the error for a response to ``what`` with a status outside 2xx."""
         if 300 <= response.status < 400:
             try:
                 target = (
@@ -258,7 +258,7 @@ class Transport:
             target = self.printable(target)
             return ProtocolError(
                 f"{response.host} answered {response.status}, a redirect to {target}. memframe follows no "
-                "redirects, as a write could be lost and a key could be sent to another host; use the final "
+                "redirects, because a write could get lost and a key could reach another host: use the final "
                 "address as base_url or auth_url"
             )
         return to_service_error(response, what=what, printable=self.printable, call=call)
@@ -273,7 +273,7 @@ class Transport:
 
 
 class _NoResponse(NamedTuple):
-    """A request without a response, as an error that does not hold its cause."""
+    """Result of a request that got no response: an error that does not hold its cause."""
 
     error: MemframeError
     cause: str
@@ -303,7 +303,7 @@ def _wait(policy: Retry, refusal: Response) -> Retry:
     """Wait as a refusal asks, and return the policy for the retries that are left."""
     policy = policy.increment()
     logger.info("A read was refused with %s: retry %d.", refusal.status, len(policy.history))
-    # a Retry-After of 0 s may be a fraction, rounded down
+    # a Retry-After of 0 may be a fraction that was rounded down: wait as the policy says
     time.sleep(retry_after_s(refusal.headers) or policy.get_backoff_time())
     return policy
 
@@ -311,14 +311,14 @@ def _wait(policy: Retry, refusal: Response) -> Retry:
 def _read(response: BaseHTTPResponse, host: str) -> Response:
     """Read a response to its end, but never much more than `MAX_RESPONSE_BYTES`.
 
-    A body of a declared length that is not compressed is read in one piece. Only one layer of compression is unpacked,
-    which is what was asked for: with two, the bound would not hold for what the inner one unpacks to.
+    An uncompressed body of a declared length is read in one piece. Only one layer of compression is accepted, as
+    requested, because the bound would not limit what a second layer expands to.
     """
     encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
     if encoding not in _ENCODINGS:
         raise ProtocolError(
-            f"{host} packed its answer as {printable(encoding)!r}, which was not asked for, so that it was not "
-            "unpacked. Tell the operator of the service, or of a proxy in between"
+            f"{host} encoded its answer as {printable(encoding)!r}, which was not asked for and is not decoded. "
+            "Tell the operator of the service, or of a proxy in between"
         )
     declared_bytes = response.length_remaining if encoding == "identity" else None
     if declared_bytes is None:

@@ -32,8 +32,8 @@ def memory_query(
         for name in names:
             if not _check_text("a tag name", name).strip() or "," in name:
                 raise ConfigError(
-                    f"tags={names!r}: {name!r} cannot be filtered by, as names travel separated by commas: leave it "
-                    "out, and filter the frame"
+                    f"tags={names!r}: {name!r} cannot be a filter, because names are sent separated by commas: leave "
+                    "it out, and filter the frame"
                 )
         query["tags"] = ",".join(names)
     if search is not None:
@@ -92,4 +92,4 @@ def _check_text(name: str, text: object) -> str:
 
 
 def _is_unicode(text: str) -> bool:
-    return text.encode("utf-8", "replace").decode() == text  # of half a surrogate pair it makes "?"
+    return text.encode("utf-8", "replace").decode() == text  # half a surrogate pair became "?"

@@ -1,6 +1,6 @@
 """Check a service of this protocol against the specification: one line for each requirement.
 
-The check reads only, unless it may write: then it creates memories of its own, and deletes them again.
+The check only reads, unless it may write: then it creates its own memories, and deletes them again.
 """
 
 from __future__ import annotations
@@ -19,34 +19,34 @@ Outcome = Literal["holds", "fails", "found", "not tried"]
 
 
 class Verdict(NamedTuple):
-    """Outcome of one requirement, with what was found in words that quote no value."""
+    """Outcome of one requirement; `found` describes what was found, and quotes no value."""
 
     requirement: Requirement
     outcome: Outcome
     found: str
     is_expected: bool
-    """True if the requirement is listed as one that fails."""
+    """True if the requirement is listed as expected to fail."""
 
     @property
     def breaks(self) -> bool:
-        """Return True if a must does not hold, or if one that is expected to fail holds."""
+        """Return True if a ``must`` fails, or a requirement that is expected to fail holds."""
         if self.outcome == "fails":
             return self.requirement.level == "must" and not self.is_expected
         return self.outcome == "holds" and self.is_expected
 
     def as_record(self) -> dict[str, Any]:
-        """Return the fields as JSON has them."""
+        """Return the fields for a JSON report."""
         named = self.requirement._asdict()
         del named["check"]
         return {**named, "outcome": self.outcome, "found": self.found, "is_expected": self.is_expected}
 
 
 def check_expected(ids: Iterable[str]) -> frozenset[str]:
-    """Return the ids of requirements that are expected to fail; refuse one that there is not."""
+    """Return the ids of requirements that are expected to fail; `ConfigError` for an unknown one."""
     ids = frozenset(ids)
     if unknown := sorted(ids - REQUIREMENTS.keys()):
         raise ConfigError(
-            f"there is no requirement {printable(unknown[0])!r} to expect a failure of; a check prints the id of each"
+            f"there is no requirement {printable(unknown[0])!r} that could fail; a check prints the ids"
         )
     return ids
 
@@ -62,7 +62,7 @@ def check_service(
     Parameters
     ----------
     probe : Probe
-        How to call the service, and what may be tried.
+        The service, and what the check may try on it.
     expected : frozenset of str
         Ids of requirements that are expected to fail.
     report : callable
@@ -84,7 +84,7 @@ def check_service(
             verdict = Verdict(requirement, *_try(requirement, probe), requirement.id in expected)
             verdicts.append(verdict)
             report(verdict)
-    finally:  # Ctrl-C, too
+    finally:  # also after Ctrl-C
         probe.remove_traces()
     return verdicts
 

@@ -1,6 +1,6 @@
-"""Send requests to a service that is being checked, and keep what its answers have shown.
+"""Send requests to a service that is being checked, and keep the facts that its answers have shown.
 
-Requests are made without `Client`: that forgives, renews and repairs, and a check has to see the answers as they are.
+Requests do not use `Client`, because it tolerates and repairs answers, and a check must see them unchanged.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MAX_PAGES = 50
 """Pages read of one listing, so that a check of a large store ends soon."""
 
 PAGE = 100
-"""Memories asked for on a page where the size does not matter."""
+"""Memories requested per page where the page size does not matter."""
 
 
 class UnmetError(Exception):
@@ -170,7 +170,7 @@ TAG_FIELDS = {
 def require_record(document: Any, fields: Mapping[str, str], *, where: str = "") -> JsonObject:
     """Return a JSON object if it has these fields, each of its kind."""
     if not isinstance(document, dict):
-        raise UnmetError(f"{where}no JSON object")
+        raise UnmetError(f"{where}not a JSON object")
     faults = []
     for name, kind in fields.items():
         value = document.get(name)
@@ -184,10 +184,10 @@ def require_record(document: Any, fields: Mapping[str, str], *, where: str = "")
 
 
 class Probe:
-    """A service that is being checked: how to call it, and what is known of it so far.
+    """A service that is being checked: how to call it, and the facts known about it so far.
 
-    Facts are None until the requirement that finds them has held. `token_auth`, `user`, `request` and `keys` are the
-    same facts for requirements that cannot be tried without them.
+    A fact is None until the requirement that finds it has held. Requirements that need a fact read it by a property,
+    such as `token_auth`, `request` or `keys`, which raises `NotTriedError` if the fact is unknown.
     """
 
     def __init__(
@@ -226,13 +226,13 @@ class Probe:
         self.refusals: list[Reply] = []
         self.paged: list[list[JsonObject]] | None = None
         self.tag_names: list[str] = []
-        """Up to two tags that the user has already."""
+        """Names of up to two tags that the user already has."""
         self.new_request_id: str | None = None
         self.marker = f"memframecheck{uuid4().hex[:12]}"
         """Word in all texts of memories that the check creates."""
         self.created: dict[str, JsonObject] = {}
         """Memories that the check has created and not yet deleted: id, and the fields that were sent."""
-        self._has_lost_track = False
+        self._may_have_created_more = False
         self.left_behind: list[str] = []
         """Sentences about traces that could not be removed."""
 
@@ -240,7 +240,7 @@ class Probe:
 
     @property
     def token_auth(self) -> BearerAuth:
-        """Return the authorization of this developer."""
+        """Return the developer's bearer token, as an authorization for requests."""
         return self.bearer or _miss("no token was given")
 
     @property
@@ -276,7 +276,7 @@ class Probe:
         return self.memories or _miss("the user has no memories; --write creates some")
 
     def require_writing(self) -> None:
-        """Refuse to go on if the check is to write nothing."""
+        """Raise `NotTriedError` unless the check may write."""
         if not self.writes:
             raise NotTriedError("it writes: give --write")
 
@@ -325,9 +325,9 @@ class Probe:
         return answer
 
     def create(self, body: Mapping[str, Any], *, is_anonymous: bool = False) -> Reply:
-        """Create a memory, and keep its id so that it is deleted again, whether it should have been accepted or not.
+        """Create a memory, and keep its id so that it is deleted later, even if it should have been refused.
 
-        An id that does not lead to a memory of ours is not kept: it may be somebody's, and would be deleted.
+        An id that does not lead to a memory of this check is not kept: otherwise a memory of the user could be deleted.
         """
         answer = self.send(CREATE_MEMORY, body=body, is_anonymous=is_anonymous)
         memory_id = answer.document.get("id") if isinstance(answer.document, dict) else None
@@ -335,7 +335,7 @@ class Probe:
             sent = {name: value for name, value in body.items() if name not in self.identity}
             self.created[memory_id] = {**sent, "id": memory_id}
         elif not 400 <= answer.status < 500:
-            self._has_lost_track = True
+            self._may_have_created_more = True
         return answer
 
     def _is_own(self, memory_id: str) -> bool:
@@ -347,7 +347,7 @@ class Probe:
         return self.send(LIST_MEMORIES, params={**self.user, **params})
 
     def find(self, **params: str) -> list[JsonObject]:
-        """Return the first page of the memories that a filter leaves."""
+        """Return the first page of the memories that match a filter."""
         return self.list_page(limit=str(PAGE), **params).require(200).records("memoryBlobs", BLOB_FIELDS)
 
     def pages(self, limit: int) -> Iterator[list[JsonObject]]:
@@ -369,8 +369,8 @@ class Probe:
     # -- traces
 
     def remove_traces(self) -> None:
-        """Delete the memories that the check has created, whatever the answers to its creates said."""
-        for memory_id in self._find_own() if self._has_lost_track else [*self.created]:
+        """Delete the memories that the check has created, also those whose ids no answer gave."""
+        for memory_id in self._find_own() if self._may_have_created_more else [*self.created]:
             try:
                 answer = self.send(DELETE_MEMORY, params=self.user, memory_id=memory_id)
                 is_gone = answer.is_success or answer.status == HTTPStatus.NOT_FOUND
@@ -382,7 +382,7 @@ class Probe:
                 )
 
     def _find_own(self) -> set[str]:
-        """Return the ids of all memories with our word in the title."""
+        """Return the ids of all memories with the marker in the title."""
         found = {*self.created}
         try:
             for page in self.pages(PAGE):

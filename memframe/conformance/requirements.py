@@ -1,9 +1,9 @@
-"""The requirements of the specification, in the order in which they are tried: a sentence and its check each.
+"""The requirements of the specification, in the order in which they are tried, each with a sentence and its check.
 
 ``must``: the specification says it. ``needed``: it follows from a standard that the specification names, or no client
-can work without it. ``free``: the specification is silent, and the check tells what was found.
+can work without it. ``free``: the specification is silent, and the check reports what it found.
 
-The section of a requirement is a heading of the specification, and its sentence is quoted from there.
+The section of a requirement is a heading of the specification, and its sentence is a quotation from there.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Requirement(NamedTuple):
 
 
 REQUIREMENTS: dict[str, Requirement] = {}
-"""Requirements by id, in the order in which they are tried: earlier ones find what later ones need."""
+"""Requirements by id, in the order in which they are tried: earlier ones find facts that later ones need."""
 
 
 def requirement(level: Level, section: str, sentence: str) -> Callable[[RequirementCheck], RequirementCheck]:
@@ -92,7 +92,7 @@ def token_response(probe: Probe) -> str:
     token = Secret(answer.record(TOKEN_FIELDS)["token"])
     probe.transport.mask(token)
     if not re.fullmatch(r"[\x21-\x7e]+", token.reveal()):
-        raise UnmetError("the token has characters that cannot stand in a header")
+        raise UnmetError("the token has characters that a header must not have")
     probe.bearer = BearerAuth(token)
     return f"answered {answer.status} with all three fields"
 
@@ -105,7 +105,7 @@ def token_is_jwt(probe: Probe) -> str:
     except ValueError:
         fields = None
     if not isinstance(fields, dict) or "alg" not in fields or rest.count(".") != 1:
-        raise UnmetError("the token is no JWT of three parts")
+        raise UnmetError("the token is not a JWT of three parts")
     if str(fields["alg"]).lower() == "none":
         raise UnmetError("the token is not signed (alg none)")
     return f"alg {probe.transport.printable(str(fields['alg']))}"
@@ -126,7 +126,7 @@ def token_expires_later(probe: Probe) -> str:
 
 
 def _lifetime_s(probe: Probe, **more: Any) -> float:
-    """Return for how long a new token is valid; not tried if the first one was no token."""
+    """Return the lifetime of a new token in seconds; `NotTriedError` if the first token could not be issued."""
     _ = probe.token_auth
     token = _issue_token(probe, **more).require_success().record(TOKEN_FIELDS)
     expires_at = datetime.fromisoformat(token["expires_at"].upper())
@@ -186,7 +186,7 @@ def _send_forged(probe: Probe) -> dict[str, Reply]:
     other = ("A" if signature[:1] != "A" else "B") + signature[1:]
     unsigned = pybase64.urlsafe_b64encode(b'{"alg":"none","typ":"JWT"}').decode().rstrip("=")
     forged = {
-        "no JWT": "not-a-token",
+        "not a JWT": "not-a-token",
         "another signature": f"{header}.{payload}.{other}",
         "alg none": f"{unsigned}.{payload}.",
     }
@@ -446,7 +446,7 @@ def create_requires(probe: Probe) -> str:
             taken.append(name)
     if taken:
         raise UnmetError(f"a body without {', '.join(taken)} is accepted")
-    return "refused without user_id, memoryKey or content"
+    return "refused without user_id, without memoryKey and without content"
 
 
 @requirement("needed", POST_MEMORY_SECTION, "The user's memory key.")
@@ -629,8 +629,8 @@ def content_opens(probe: Probe) -> str:
     opened = envelope.open_many(contents)
     if opened.errors:
         raise UnmetError(
-            f"{len(opened.errors)} of {len(contents)} contents open in no layout that is recognised: clients have to "
-            "be told the layout, or how to open it"
+            f"{len(opened.errors)} of {len(contents)} contents open in no recognised layout: clients must know the "
+            "layout, or how to open it"
         )
     return f"{len(contents)} contents open, in the layout {envelope.layout or 'of plain text'}"
 
@@ -661,7 +661,7 @@ def unknown_memory(probe: Probe) -> str:
 
 
 def _patch(probe: Probe, **fields: Any) -> tuple[JsonObject, JsonObject]:
-    """Change fields of our own memory; return it as it was read before and after."""
+    """Change fields of the check's own memory; return it as read before and after."""
     memory_id = probe.own_memory["id"]
     before = _read_own(probe)
     answer = probe.send(wire.UPDATE_MEMORY, body={**probe.identity, **fields}, memory_id=memory_id).require(
@@ -729,7 +729,7 @@ def patch_requires(probe: Probe) -> str:
     ]
     if taken:
         raise UnmetError(f"a body without {', '.join(taken)} is accepted")
-    return "refused without user_id or memoryKey"
+    return "refused without user_id and without memoryKey"
 
 
 @requirement("must", DELETE_SECTION, "Permanent and irreversible. Response: 200 or 204")
@@ -809,9 +809,7 @@ def greatest_limit(probe: Probe) -> str:
 def rate_limits(probe: Probe) -> str:
     headers = probe.send(wire.LIST_REQUESTS).headers
     named = sorted(name for name in headers if "ratelimit" in name.lower() or name.lower() == "retry-after")
-    return (
-        f"headers {', '.join(map(probe.transport.printable, named))}" if named else "no headers tell of them"
-    )
+    return f"headers {', '.join(map(probe.transport.printable, named))}" if named else "no headers about them"
 
 
 @requirement(

@@ -1,8 +1,8 @@
 """Take a guided tour: from an API key to a DataFrame, an audit and a cleanup, on an embedded service.
 
-The tour plays both sides. The developer's side is the public API. The user's side is a program at the service's own
-pages: it signs in, allows and approves, and nothing else. All settings are passed as arguments, so that those of this
-machine are not read.
+The tour plays both sides. The developer's side is the public API. The user's side is a program that uses the service's
+own pages only to sign in, allow and approve. All settings are passed as arguments, so that those of this machine are
+not read.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ REPORT = "audit.html"
 FINDINGS_JSON = "audit.json"
 
 NARROWEST, WIDEST = 40, 110
-"""Columns between which text is wrapped."""
+"""Smallest and largest width of the text, in columns."""
 
 
 def run_demo(folder: Path, *, command: str = "memframe") -> None:
@@ -222,9 +222,9 @@ class _Tour:
             "Merging loses nothing: where a name, a number or a source would be lost, both memories stay."
         )
         self._say(
-            f"The plan leaves {number_of(len(plan.left), 'proposal', 'proposals')} out; `plan.left` says why of each."
+            f"The plan leaves {number_of(len(plan.left), 'proposal', 'proposals')} out; `plan.left` says why for each."
             if len(plan.left)
-            else "`plan.left` is empty: the plan does all that the audit proposes and a rule can decide."
+            else "`plan.left` is empty: the plan does everything that the audit proposes and a rule can decide."
         )
         junk = audit.findings[(audit.findings["check"] == "junk") & (audit.findings["action"] == "review")]
         n_junk = len({*junk["id"]} - {change.id for change in plan.records if change.action == "delete"})
@@ -308,7 +308,7 @@ def _examples(plan: mf.Plan) -> Iterator[tuple[str, str]]:
 
 
 def compare(before: pd.DataFrame, after: pd.DataFrame) -> str:
-    """Say how memories after an undo differ from what they were, including ids and dates."""
+    """Say how memories after an undo differ from those before the run, including ids and dates."""
     old, new = (frame.set_index("id") for frame in (before, after))
     both = old.index.intersection(new.index)
     n_new = len(new) - len(both)

@@ -1,4 +1,4 @@
-"""Run a service with the sample's memories, and its user in a browser that a program plays.
+"""Run a service with the sample's memories, and a program that plays its user in a browser.
 
 The user opens pages, fills in forms and presses buttons, so that a tour or a test does nothing that a person could
 not do.
@@ -88,12 +88,12 @@ class _Forms(HTMLParser):
 
 
 class Person:
-    """A user with a browser of their own.
+    """A user with their own browser.
 
     Parameters
     ----------
     email, password : str
-        For the sign-in page.
+        Entered on the sign-in page.
     """
 
     def __init__(self, email: str, password: str) -> None:
@@ -123,7 +123,7 @@ class Person:
         self._press(button)
 
     def _open(self, address: str) -> None:
-        """Open a page, and sign in first where it asks for that."""
+        """Open a page, and sign in if it asks for that."""
         self._go("GET", address)
         if any("password" in form.fields for form in forms_of(self.page)):
             self._press("Sign in", email=self._email, password=self._password)
@@ -138,7 +138,7 @@ class Person:
         raise ProtocolError(f"the page {self._page.url} has no button {label!r}")
 
     def _go(self, method: str, address: str, sent: dict[str, str] | None = None) -> str:
-        """Follow redirects as a browser does, but stop where they leave the service: there the application is."""
+        """Follow redirects as a browser does, but stop where they leave the service for the application."""
         origin = urlsplit(address)[:2]
         headers = {"Origin": "://".join(origin)} if method == "POST" else {}
         query, body = (sent, None) if method == "GET" else (None, sent)
@@ -160,7 +160,7 @@ _HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 
 
 class SampleService:
-    """A running service that holds the sample's memories, and the person whose memories they are.
+    """A running service that holds the sample's memories, and the person to whom they belong.
 
     It stops with `close`, at the end of a ``with`` block, or with the process; then its database is deleted.
 
@@ -169,7 +169,7 @@ class SampleService:
     local : LocalService
         Addresses, and one developer's secrets.
     person : Person
-        Ilka, who signs in, allows and decides in a browser of her own.
+        Ilka, who signs in, allows and decides in her own browser.
 
     Examples
     --------

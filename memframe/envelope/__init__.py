@@ -26,14 +26,14 @@ from memframe.secret import Secret
 
 __all__ = ["LAYOUTS", "Codec", "Envelope", "Opened"]
 
-_NOT_TEXT = "opened, but not UTF-8 text: the content of a program that does not store text"
+_NOT_TEXT = "opened, but not UTF-8 text: written by a program that stores something else than text"
 
 
 class Opened(NamedTuple):
     """Result of `Envelope.open_many` for a column.
 
-    ``plain`` has UTF-8, None if there was no text or it could not be opened; ``errors`` says by position why not;
-    ``n_plain`` counts texts that were not sealed and passed as plain text.
+    ``plain`` has UTF-8, or None where there was no text or it could not be opened. ``errors`` has the reasons by
+    position. ``n_plain`` counts texts that were not sealed and passed as plain text.
     """
 
     plain: list[bytes | None]
@@ -44,49 +44,48 @@ class Opened(NamedTuple):
 class Envelope:
     """Seal and open the content of one user under one key.
 
-    Layouts with a mark (ours, JWE, Fernet, JSON) are known by it. Among the others ``"auto"`` reads each row in
-    the one that authenticates, trying first what the row before it was in. Content that does not look sealed
-    at all passes as plain text and is counted. A name reads that layout alone; a list reads all its layouts,
-    each row in any of them, tried in that order. Layouts without authentication are read only by name, and
-    never written.
+    Layouts with a mark (ours, JWE, Fernet, JSON) are recognised by it. Among the others ``"auto"`` reads each row in
+    the layout that authenticates it, trying that of the previous row first. Content that does not look sealed at all
+    passes as plain text and is counted. A name reads only that layout. A list reads each row in any of its layouts,
+    tried in that order. Layouts without authentication are read only by name, and never written.
 
-    Writing takes ``write_format``, else the first authenticated layout that was read (ours only where
-    nothing else was), else the first authenticated one that ``content_format`` names, else ours.
+    Content is written in ``write_format``; else in the first authenticated layout that was read (ours only if no
+    other was read); else in the first authenticated one that ``content_format`` names; else in ours.
 
     One envelope may be shared by threads.
 
     Parameters
     ----------
     key : Secret
-        The ``encryption_key`` of the credentials: 64 hexadecimal characters. A codec of your own, and reading
-        plain text, need none of it.
+        The ``encryption_key`` of the credentials: 64 hexadecimal characters. It is not used by a codec of your own,
+        nor to read plain text.
     user_id : str
-        Bound to what is sealed in our own layout; so is ``key_version``.
+        Bound to content that is sealed in our own layout, together with ``key_version``.
     key_version : int
     content_format : str, list of str, or Codec
-        What is read: ``"auto"``, names out of `LAYOUTS` and ``"plain"``, or a codec of your own. A
-        name may say how bytes come from the key text: ``"gcm-iv:tag:ct@sha256"`` (its SHA-256),
-        ``"gcm-iv:tag:ct@ascii"`` (its first 32 characters); otherwise it is decoded.
+        Formats to read: ``"auto"``, names out of `LAYOUTS` and ``"plain"``, or a codec of your own. A name may say
+        how bytes are derived from the key text: ``"gcm-iv:tag:ct@sha256"`` (its SHA-256), ``"gcm-iv:tag:ct@ascii"``
+        (its first 32 characters); otherwise the hexadecimal text is decoded.
     write_format : str, optional
-        What is written: the name of an authenticated layout.
+        Format to write: the name of an authenticated layout.
 
     Raises
     ------
     SealError
-        Where the key is not fit for use.
+        The key is not fit for use.
     ConfigError
-        Where a format is not known, or is not one to write.
+        A format is unknown, or cannot be written.
 
     Attributes
     ----------
     content_format : str, list of str, or Codec
-        As it was given.
+        The parameter.
 
     Notes
     -----
-    Nonces are random. With 96 bits of them a key is safe for 2**32 sealings (NIST SP 800-38D), which
-    a person's memories never reach; other programs that seal under the same key count too. Where the
-    nonces come from is no parameter: two equal ones would give the content away.
+    Nonces are random. With nonces of 96 bits a key is safe for 2**32 sealings (NIST SP 800-38D), which a person's
+    memories never reach; sealings by other programs under the same key count too. The source of nonces is not a
+    parameter, because two equal nonces would reveal the content.
 
     Examples
     --------
@@ -125,19 +124,19 @@ class Envelope:
         self._first_named = None if self._is_auto or not provable else provable[0]
         self._mutex = threading.Lock()
         self._first_unmarked: Layout | None = None
-        """First layout without a mark that a text was in; found by ``"auto"`` alone."""
+        """First layout without a mark in which a text was opened; set only with ``"auto"``."""
         self._to_write: Authenticated | None = None
-        """First layout that was read and can be written; ours counts only until another one is read."""
+        """First layout that was read and can be written; ours is replaced by the first other one."""
         self._last_read: tuple[Layout, Spelling] | None = None
         """Layout and spelling of the last text that was opened: most columns have one of each."""
         self._spellings: dict[str, Spelling] = {}
-        """Spelling that was last read in each layout, by its name: what is written looks like it."""
+        """Spelling that was last read in each layout, by its name; content is written in the same spelling."""
 
     def __repr__(self) -> str:
         return f"<Envelope of user {self._user_id}, key_version {self._key_version}>"
 
     def rekey(self, key: Secret, key_version: int) -> Envelope:
-        """Return an envelope under another key for the same user and formats, which writes what this one would."""
+        """Return an envelope under another key for the same user and formats, which writes in the same layout."""
         rekeyed = Envelope(
             key,
             user_id=self._user_id,
@@ -154,13 +153,13 @@ class Envelope:
 
     @property
     def layout(self) -> str | None:
-        """Name of the first layout, unmarked if there is one, that the content was in; None before any was opened."""
+        """Name of the first layout in which content was opened, preferably one without a mark; None before."""
         known = self._first_unmarked or self._to_write or (self._last_read and self._last_read[0])
         return None if known is None else known.name
 
     @property
     def write_layout(self) -> str:
-        """Name of the layout that `seal` writes at this moment."""
+        """Name of the layout in which `seal` writes now; reading may change it."""
         return self._write_layout().name
 
     def seal(self, text: str) -> str:
@@ -169,7 +168,7 @@ class Envelope:
         Raises
         ------
         SealError
-            Where the text is not valid Unicode (it holds half a surrogate pair).
+            The text is not valid Unicode: it contains half of a surrogate pair.
         """
         plain = utf8_of(text)
         if plain is None:
@@ -185,7 +184,7 @@ class Envelope:
         Raises
         ------
         SealError
-            Where it cannot be opened; the message says whether key, layout or damage is the cause.
+            The text cannot be opened; the message says whether key, layout or damage is the cause.
         """
         plain, errors, _ = self.open_many([sealed])
         if plain[0] is None:
@@ -219,7 +218,7 @@ class Envelope:
             if self._last_read:
                 break
             opened.append(None if text is None else self._open_one(text))
-        if self._last_read:  # the rest in one tight loop; what it leaves out is looked at one by one
+        if self._last_read:  # open the rest in one tight loop, and what that leaves out one by one
             layout, spelling = self._last_read
             opened += layout.open_all(texts[len(opened) :], spelling)
             if None in opened:
@@ -240,7 +239,7 @@ class Envelope:
 
     def _learn(self, layout: Layout, read: OpenedText) -> None:
         """Record layout and spelling of a text that was opened, for the texts after it and for writing."""
-        if not read.plain:  # without a ciphertext two layouts can be the same bytes: nothing is learned
+        if not read.plain:  # nothing is learned, because an empty text has the same bytes in several layouts
             return
         with self._mutex:
             if self._is_auto and not layout.marked:
@@ -270,7 +269,7 @@ class Envelope:
         layout = None if name == PLAIN else self._bind(name)
         if not isinstance(layout, Authenticated):
             raise ConfigError(
-                f"content format {name!r} is read only, as nothing in it shows changes",
+                f"content format {name!r} can only be read, because it is not authenticated",
                 hint=Hint(
                     f"write {OWN!r}, or plain text with encrypt=False", "send plain text with --plaintext"
                 )

@@ -1,7 +1,7 @@
-"""Bytes as text in strict spellings, hexadecimal and base64, and UTF-8.
+"""Strict encoding and decoding of hexadecimal and base64, and of UTF-8.
 
-Lenient decoders skip foreign characters, ignore the unused bits of a last base64 character and take both cases of
-a hexadecimal digit. Then a changed text still opens, which a seal must not allow.
+Lenient decoders skip foreign characters, ignore the unused bits of a last base64 character and accept both cases of
+hexadecimal digits. With them, sealed content would still open after such a change of its text.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Alphabet(NamedTuple):
     decode: Callable[[str], bytes]
 
     def decode_all(self, texts: Sequence[str]) -> list[bytes]:
-        """Decode many texts; base64, the usual one, in one loop without Python calls."""
+        """Decode many texts; base64, the most frequent spelling, in one loop without Python calls."""
         if self.decode is not decode_base64:
             return list(map(self.decode, texts))
         raws = [b64decode(text, None, True) for text in texts]
@@ -55,7 +55,7 @@ def decode_base64(text: str) -> bytes:
 
 
 def _decode_url(text: str) -> bytes:
-    if "+" in text or "/" in text:  # the decoder would take both spellings of the last two digits
+    if "+" in text or "/" in text:  # the decoder would accept both spellings of the digits 62 and 63
         raise ValueError("a character of the other base64 alphabet")
     raw = b64decode(text, altchars=b"-_", validate=True)
     _check_tail(text)
@@ -68,7 +68,7 @@ def _encode_url(raw: bytes) -> str:
 
 def _decode_bare(text: str) -> bytes:
     if text.endswith("="):
-        raise ValueError("padding where there is none")
+        raise ValueError("padding in base64 without padding")
     return _decode_url(text + "=" * (-len(text) % 4))
 
 
@@ -87,7 +87,8 @@ BASE64URL = Alphabet("base64url", _encode_url, _decode_url)
 BASE64URL_BARE = Alphabet("base64url without padding", lambda raw: _encode_url(raw).rstrip("="), _decode_bare)
 
 ALPHABETS = (HEX, HEX_UPPER, BASE64, BASE64URL, BASE64URL_BARE)
-"""Alphabets in the order in which a text is tried: no sealed content is base64 and by chance all hexadecimal."""
+"""Alphabets in the order in which they are tried. Hexadecimal comes first, because hexadecimal text is often valid
+base64, but sealed content in base64 never consists of hexadecimal digits by chance."""
 
 
 def spellings(text: str, alphabets: Sequence[Alphabet] = ALPHABETS) -> Iterator[tuple[Alphabet, bytes]]:
@@ -96,7 +97,7 @@ def spellings(text: str, alphabets: Sequence[Alphabet] = ALPHABETS) -> Iterator[
     >>> [(alphabet.name, raw) for alphabet, raw in spellings("QUI=")]
     [('base64', b'AB'), ('base64url', b'AB')]
     """
-    if " " in text:  # prose, told at a glance
+    if " " in text:  # prose, recognised without decoding
         return
     for alphabet in alphabets:
         try:

@@ -1,4 +1,4 @@
-"""Content formats and keys by name, the change from one key to the next, and why no layout opened a content."""
+"""Content formats by name, checks of keys, resealing under a new key, and the reason why no layout opened a text."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ _MARKS = re.compile(
     r'|\{\s*"(data|ciphertext|content|encrypted|encryptedData|ct)"\s*:\s*"[A-Za-z0-9+/=_-]{22,}'
 )
 _ADDRESS = re.compile(r"(?:^|\s)[a-z][a-z0-9+.-]{1,14}://")
-"""Scheme of an address, shorter than a nonce in base64, which may be followed by ``://`` too: a colon, then base64."""
+"""Scheme of an address, at most 15 characters. A nonce in base64 has at least 16, and may be followed by ``://``, too:
+by a colon and base64 that begins with two slashes."""
 
 _JSON_FIELD = re.compile(r'"(iv|nonce|tag|authTag|auth_tag)"\s*:\s*"[A-Za-z0-9+/=_-]{16,}')
 
@@ -52,12 +53,13 @@ def looks_sealed(text: str, *, among_sealed: bool) -> bool:
     It looks sealed if
 
     - it begins with a mark of ours, of JWE, Fernet or OpenSSL, or is JSON with a nonce or tag in it;
-    - or it is as long as a nonce and a tag, all but one in a hundred of its characters (and one more)
-      are those of base64, hexadecimal, colons and full stops, and small letters, capitals and digits
-      are mixed as in random bytes. Prose has a space every few letters; an address begins with its scheme.
+    - or it is at least as long as a nonce and a tag, at most one of its characters in a hundred (and one more) is
+      none of base64, hexadecimal, colons and full stops, and small letters, capitals and digits are mixed as
+      in random bytes. Prose has a space every few letters; an address begins with its scheme.
 
-    Short or damaged content can pass for plain by that. Empty text always does. ``among_sealed``, where other content
-    of the same user was sealed, a single word, a long text without the mix and any JSON object look sealed too.
+    Short or damaged content can therefore pass for plain; empty text always does. ``among_sealed`` is True if other
+    content of the same user was sealed: then a single word, a long text without the mix and any JSON object look
+    sealed, too.
 
     >>> looks_sealed("Likes tea, hates coffee.", among_sealed=True), looks_sealed("00" * 28, among_sealed=False)
     (False, True)
@@ -97,7 +99,7 @@ def reason_for(text: str, *, readers: Sequence[Layout], known: Iterable[Layout])
             return f"looks like {likeliest.name}, but did not open: wrong key or damage"
         return f"looks like {likeliest.name}, which does not show changes; {_advise(likeliest.name)} all the same"
     if not text:
-        return "empty, which no sealed content is"
+        return "empty, which sealed content never is"
     if utf8_of(text) is None:
         return "holds half of a surrogate pair, which is not Unicode: damage"
     return 'in no known layout: damage, or plain text; content_format="plain" reads plain text'
@@ -134,7 +136,7 @@ LAYOUTS: dict[str, Callable[[str, KeyBinding], Layout]] = {
     "cbc-iv:ct": lambda name, binding: CbcColon(name, binding.key),
     "openssl-salted": lambda name, binding: OpenSsl(name, binding.key_text),
 }
-"""Name to maker, in the order in which ``"auto"`` tries the authenticated ones."""
+"""Constructors of layouts by name, in the order in which ``"auto"`` tries the authenticated ones."""
 
 DERIVATIONS: dict[str, Callable[[str], bytes]] = {
     "": bytes.fromhex,
@@ -224,7 +226,7 @@ class Rekeying:
             opener, sealer = (bind(name, key, user_id, version) for version, key in (old, new))
             if not isinstance(sealer, Authenticated):
                 raise ConfigError(
-                    f"content in {name!r} cannot be carried to another key: it shows no changes"
+                    f"content in {name!r} cannot be sealed with another key, because it is not authenticated"
                 )
             self._pairs.append((opener, sealer))
 
@@ -262,7 +264,7 @@ def check_key(key: Secret) -> None:
     memframe.errors.SealError: the encryption key begins with 0x; need 64 hexadecimal characters (256 bits)
     without it
     """
-    fault = fault_of_key(key.reveal())  # the text is in no variable of a frame that raises
+    fault = fault_of_key(key.reveal())  # no variable of the frame that raises holds the text
     if fault:
         raise SealError(f"the encryption key {fault}")
 

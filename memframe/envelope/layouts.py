@@ -1,12 +1,12 @@
 """Layouts of sealed content: ours, joined bytes, parts between colons or in JSON, compact JWE, Fernet, two without
-authentication, and codecs of one's own.
+authentication, and user-defined codecs.
 
-A layout is bound to a key when it is made. It never raises for content: what it cannot open is None,
-as a page with one damaged row is the common case, and the reason is worked out in `memframe.envelope.detect`.
+A layout is bound to a key when it is made. It never raises for content that it cannot open but returns None, because
+pages with a damaged row are common; `memframe.envelope.detect` finds the reason.
 
-Layouts without authentication (AES-CBC, OpenSSL) are read only by name and never written: anybody who can write to
-the store can change single characters of such content without the key, and a wrong key is noticed by chance alone
-(the padding must be right and the result UTF-8).
+Layouts without authentication (AES-CBC, OpenSSL) are read only by name and never written. Anybody who can write to the
+store can change single characters of such content without the key, and a wrong key is noticed only if the padding is
+wrong or the result is not UTF-8.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Aead(Protocol):
 
 
 class Spelling(NamedTuple):
-    """Spelling of a sealed text, for a writer that spells the next one alike.
+    """Spelling of a sealed text, so that the next one can be written in the same way.
 
     ``frame`` holds the rest of the text: the keys of JSON, the header of a JWE.
     """
@@ -75,7 +75,7 @@ class OpenedText(NamedTuple):
 
 
 class Layout(ABC):
-    """One way to write sealed bytes as text; one that is ``marked`` can be recognized without the key."""
+    """One way to write sealed bytes as text; one that is ``marked`` can be recognised without the key."""
 
     marked = False
 
@@ -99,7 +99,7 @@ class Layout(ABC):
         return read and read.plain
 
     def open_all(self, texts: Sequence[str | None], _spelling: Spelling, /) -> list[bytes | None]:
-        """Open many texts; may leave out those that are spelled otherwise."""
+        """Open many texts; those in another spelling may be left out, as None."""
         return [None if text is None else self.open(text) for text in texts]
 
     def objection(self, _text: str, /) -> str | None:
@@ -108,7 +108,7 @@ class Layout(ABC):
 
 
 class Authenticated(Layout):
-    """A layout in which every change of the sealed text is noticed; only such are written."""
+    """A layout in which every change of the sealed text is noticed; only these layouts are written."""
 
     @abstractmethod
     def seal(self, plain: bytes, spelling: Spelling | None = None, /) -> str:
@@ -127,7 +127,7 @@ class AeadLayout(Authenticated):
     """A layout of nonce, ciphertext and tag."""
 
     usual = Spelling()
-    """Spelling of what is written where none was read."""
+    """Spelling to write if no text was read."""
 
     def __init__(self, name: str, cipher: Aead) -> None:
         super().__init__(name)
@@ -166,7 +166,7 @@ class AeadLayout(Authenticated):
 class Joined(AeadLayout):
     """Nonce, ciphertext and tag joined to one run of bytes, in base64 or hexadecimal.
 
-    Padding may be missing where the text can be base64url, as its writers differ; it carries no content.
+    Padding may be missing if the text can be base64url, because its writers differ in that; it carries no content.
     """
 
     _head = ""
@@ -257,7 +257,7 @@ class Own(Joined):
 
 
 Parts = tuple[Sequence[str], Any]
-"""Nonce, ciphertext and tag, each as text; and what stands around them."""
+"""Nonce, ciphertext and tag, each as text; and the rest of the sealed text."""
 
 
 class Parted(AeadLayout):
@@ -282,8 +282,8 @@ class Parted(AeadLayout):
     def _readings(self, text: str) -> list[SealedParts]:
         """List the bytes of the parts for every reading in which nonce and tag have their sizes.
 
-        A short part may be base64 and hexadecimal at once, and only the tag can tell. Parts in one alphabet
-        come first: most writers use one, and so does what is written after them.
+        A short part may be base64 and hexadecimal at once; then only the tag tells which. Readings in one alphabet
+        come first, because most writers use one, and new texts get the alphabets of the reading that opened.
         """
         texts, frame = self._split(text) or ((), None)
         found = []
@@ -319,7 +319,7 @@ class Parted(AeadLayout):
 def _can_be_of_one_writer(used: set[Alphabet]) -> bool:
     """Return True if one writer can have used these together: one case of digits, padding in all or none.
 
-    Otherwise a capital made small, or padding cut off, would open just the same.
+    Otherwise a text would still open after the case of its digits was changed, or padding was cut off.
     """
     return not {HEX, HEX_UPPER} <= used and (BASE64URL_BARE not in used or len(used) == 1)
 
@@ -354,8 +354,8 @@ _JSON_CONSTANTS: dict[str, tuple[str | int, ...]] = {
 def json_layout(name: str, cipher: Aead) -> Parted:
     """Make the layout of a JSON object with nonce, ciphertext and tag, and perhaps algorithm and version 1.
 
-    Any other key, and white space that some writer does not put there, is refused: nothing would notice
-    its change. The frame holds its keys in their order, algorithm and version.
+    Other keys, white space around the object and carriage returns are refused, because nothing would notice a
+    change of them. The frame holds the keys in their order, algorithm and version.
     """
     return Parted(name, cipher, _split_json, _join_json, marked=True)
 
@@ -429,7 +429,7 @@ def _fault_of_header(encoded: str) -> str | None:
 
 
 class FernetToken(Authenticated):
-    """A Fernet token, which has a time in it; the time is not judged."""
+    """A Fernet token; the time in it is not checked."""
 
     marked = True
 
@@ -444,7 +444,7 @@ class FernetToken(Authenticated):
         try:
             BASE64URL.decode(text)  # Fernet's own decoder is lenient
             return OpenedText(self._fernet.decrypt(text))
-        except (ValueError, InvalidToken):  # not base64url, or changed: said by the None
+        except (ValueError, InvalidToken):  # not base64url, or changed
             return None
 
     def seal(self, plain: bytes, _spelling: Spelling | None = None, /) -> str:
@@ -482,7 +482,7 @@ def _decrypt_cbc(aes: AES, iv: bytes, data: bytes) -> OpenedText | None:
     try:
         plain = unpadder.update(padded) + unpadder.finalize()
         plain.decode()
-    except ValueError:  # padding or UTF-8 is wrong, thus the key or the data is
+    except ValueError:  # wrong padding or UTF-8, so the key or the data is wrong
         return None
     return OpenedText(plain)
 
@@ -490,8 +490,8 @@ def _decrypt_cbc(aes: AES, iv: bytes, data: bytes) -> OpenedText | None:
 class OpenSsl(Layout):
     """``openssl enc -aes-256-cbc -a`` and CryptoJS: base64 of ``Salted__``, salt, ciphertext.
 
-    The passphrase is the hexadecimal text of the key; one round of MD5 (CryptoJS and OpenSSL before 1.1) or of SHA-256
-    makes key and nonce of it.
+    The passphrase is the hexadecimal text of the key; key and nonce are derived from it by one round of MD5 (CryptoJS
+    and OpenSSL before 1.1) or of SHA-256.
     """
 
     marked = True
@@ -531,9 +531,9 @@ class Codec(Protocol):
 
 
 class CodecLayout(Authenticated):
-    """A `Codec` used as a layout; that it detects changes is its author's promise.
+    """A `Codec` used as a layout; its author promises that it detects changes.
 
-    What it raises is named by its type alone, as a message may hold content.
+    Messages name only the types of its errors, because their text may hold content.
     """
 
     def __init__(self, codec: Codec) -> None:
@@ -561,7 +561,7 @@ class CodecLayout(Authenticated):
 def _run(method: Callable[[str], str], text: str) -> object:
     try:
         return method(text)
-    except Exception as error:  # a codec may raise what it likes
+    except Exception as error:  # a codec may raise anything
         return error
 
 

@@ -1,9 +1,9 @@
 """Load, audit or export the memories of every user who approved, in threads, in processes or on a Dask cluster.
 
-Each user is processed alone: memories of one are never compared with those of another, and an error of one is a row
-in the table of outcomes. Requests that are not approved are skipped, and a user who approved twice counts once. A
-user who revoked the approval has a row, too; what a folder holds of them is deleted. So is what it holds of a user of
-whom the service knows no request any more, as the account was erased; there is no row then.
+Each user is processed alone: memories of different users are never compared, and an error ends up in the user's row of
+the table of outcomes. Requests that are not approved are skipped, and a user who approved twice counts once. If a user
+has revoked the approval, the table says so, and the user's results are deleted from the folder. If the service knows no
+request of a user any more, because the account was erased, results and row are deleted.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Fleet:
     Attributes
     ----------
     memories : DataFrame
-        As of `load_memories`, user by user.
+        Columns as of `load_memories`, user by user.
     outcomes : DataFrame
         One row per user: ``user_id request_id status n_rows error``; ``status`` is done, revoked or failed.
         ``error`` is the reason or, with status done, the number of memories that could not be decrypted.
@@ -87,16 +87,16 @@ def load_fleet(
     ----------
     client : Client
     scheduler : "threads", "processes" or dask.distributed.Client
-        Threads of this process; processes of this machine, for audits on idle cores, as they are slower beside other
-        work; or the workers of a Dask cluster with one task per user, which use the ``MEMFRAME_API_KEY`` of their
-        own environment.
+        Threads of this process; processes of this machine, for audits on idle cores (beside other work they are
+        slower); or the workers of a Dask cluster, with one task per user. The workers use the ``MEMFRAME_API_KEY`` of
+        their own environment.
     workers : int, optional
         Threads (8 by default), or processes (as many as there are cores).
     plaintext : bool
         Send decrypted memories from cluster workers unencrypted; by default they are encrypted for this
         process.
     progress : {"auto", True, False} or callable
-        Counts users.
+        Progress display, counted in users.
 
     Returns
     -------
@@ -143,10 +143,9 @@ def audit_fleet(
 ) -> FleetFolder:
     """Audit the memories of every approved user separately, and write the results to a folder.
 
-    Another run on the same folder lists every user again, and audits those whose memories, tags or dates have changed
-    since, or about whom was decided, with the same checks, rules and version; of all others it takes over the
-    findings. The audit before stays, for
-    `FleetFolder.compare`. A run that was interrupted goes on.
+    Another run on the same folder lists every user again. It keeps the findings of users about whom nothing has changed
+    since: memories, tags, decisions, memories that are stale by now, checks, rules and version. It audits all others.
+    The previous audit is kept for `FleetFolder.compare`. An interrupted run is continued.
 
     Parameters
     ----------
@@ -159,19 +158,19 @@ def audit_fleet(
     archives : bool
         Also archive the audited memories, sealed with the key of each user (see `load_archive`).
     checks : sequence of str or callable, optional
-        A check of one's own is known again by its text; use ``full`` after a change of what it calls.
+        A check of your own is recognised by its source text; use ``full`` after changing a function that it calls.
     decisions : str or Path, optional
         One file, with decisions about the memories of any users; or a folder with ``memframe.decisions`` for all users
-        and ``USER_ID.decisions`` in its place for some. What was rejected is counted, in ``settled``.
+        and ``USER_ID.decisions`` instead of it for some. Rejected findings are only counted, in ``settled``.
     policy : Policy, Path or None
         Its rules run as the check ``policy``. The path of a folder means ``memframe.toml`` in it for all users, and
-        ``USER_ID.toml`` in its place for some.
+        ``USER_ID.toml`` instead of it for some.
     judge : callable, optional
-        Asked about users with a change, from several threads at once; not on a cluster.
+        Called for users with a change, from several threads at once; only with threads.
     judge_limit : int
-        Questions about one user.
+        Most questions about one user.
     now : datetime, optional
-        All as in `audit_memories`.
+        All three as in `audit_memories`.
     full : bool
         Audit all users again, changed or not.
 
@@ -183,7 +182,7 @@ def audit_fleet(
     Raises
     ------
     ConfigError
-        There is no such check, the policy cannot be read, the cluster uses a network without TLS, or its workers have
+        A check does not exist, the policy cannot be read, the cluster uses a network without TLS, or its workers have
         no API key.
     FrameError
         The folder holds other files, or cannot be written.
@@ -205,7 +204,7 @@ def audit_fleet(
     )  # refuse wrong options before the run
     if judge is not None and scheduler != "threads":
         raise ConfigError(
-            "judge: a judge is asked in threads of this process, as its key stays here: leave out scheduler"
+            "judge: a judge runs only in threads of this process, because its key stays here: leave out scheduler"
         )
     work = Work(
         archive="sealed" if archives else None,

@@ -1,12 +1,12 @@
-"""Process users on a Dask cluster: one task a user, and no key in any of them.
+"""Process users on a Dask cluster: one task per user, and no key in any of them.
 
 A task names a user and the work. A worker connects with the API key of its own environment, fetches the user's
 credentials itself, and encrypts its result for the process that asked (HPKE, RFC 9180, with X25519 and AES-256-GCM).
-So the scheduler, other workers and their spill files see no plaintext; it leaves a worker unencrypted only on
-request. The private key stays in the process of the run.
+So the scheduler, other workers and their spill files see no plaintext, unless the run asks for unencrypted results.
+The private key stays in the process of the run.
 
-A task returns bytes: Dask measures and pickles a frame several times on its way, which costs more than the work for a
-small user. So these are plain tasks, and no Dask collections.
+A task returns bytes, because Dask measures and pickles a frame several times on its way, which costs more than the work
+for a user with few memories. So these are plain tasks, not Dask collections.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ _PURPOSE = b"memframe fleet"
 
 
 TASKS_AT_ONCE = 10_000
-"""Tasks that the scheduler holds at a time."""
+"""Most tasks that the scheduler holds at a time."""
 
 MAX_IN_FLIGHT = 64
-"""Concurrent requests of one worker, at most."""
+"""Most concurrent requests of one worker."""
 
 _WORKER_LIFETIME = ExitStack()
 """Contexts that stay open as long as the worker."""
@@ -71,7 +71,7 @@ def process_on_cluster(
         rest = iter(users)
         while batch := list(islice(rest, TASKS_AT_ONCE)):
             yield from _results(dask_client, client.base_url, batch, work)
-    except MemframeError:  # some are errors of the system, too
+    except MemframeError:  # some are also an OSError
         raise
     except (OSError, CancelledError) as gone:
         raise NoAnswerError(
@@ -88,10 +88,10 @@ def _results(
     address = None if work.plaintext else key.public_key().public_bytes_raw()
     futures = dask_client.map(run_task, users, base_url=base_url, work=work, address=address, pure=False)
     user_of_task = {future.key: user for future, user in zip(futures, users, strict=True)}
-    for finished in as_completed(futures).batches():  # all that are done are fetched at once
+    for finished in as_completed(futures).batches():  # all finished ones are fetched together
         known = set()
         for message in dask_client.gather(finished, errors="skip"):
-            with suppress(InvalidTag):  # a damaged message is a lost one
+            with suppress(InvalidTag):  # a damaged message counts as lost
                 result = unpack(message if work.plaintext else _SUITE.decrypt(message, key, _PURPOSE))
                 known.add(result.user.request_id)
                 yield result
@@ -119,7 +119,7 @@ def client_at(address: str) -> DaskClient:
 async def run_task(user: FleetUser, *, base_url: str, work: Work, address: bytes | None) -> bytes:
     """Process one user in a thread of the worker, and return the packed result.
 
-    This is a coroutine, as Dask samples the stack of threads that run tasks, which is costly for tasks that wait.
+    It is a coroutine because Dask samples the stacks of threads that run tasks, which is costly for tasks that wait.
     """
 
     def process() -> bytes:
@@ -133,7 +133,7 @@ async def run_task(user: FleetUser, *, base_url: str, work: Work, address: bytes
 
 @functools.cache
 def _client_of_worker(base_url: str) -> Client:
-    """Return the one client of a worker, with the key of its environment and a rate limit of its own."""
+    """Return the only client of a worker, with the API key of its environment and its own rate limit."""
     client = connect(base_url)
     _WORKER_LIFETIME.enter_context(client.rate_limited(SharedRateLimiter(RateLimiter(MAX_IN_FLIGHT))))
     return client
@@ -160,7 +160,7 @@ def _refuse_open_network(dask_client: DaskClient) -> None:
 
 
 def _is_protected(address: str) -> bool:
-    """Return True if an address is encrypted, or of this machine.
+    """Return True if an address is encrypted, or on this machine.
 
     >>> [_is_protected(address) for address in ("tls://10.0.0.7:8786", "tcp://127.0.0.1:8786", "tcp://10.0.0.7:8786")]
     [True, True, False]

@@ -9,17 +9,19 @@
     memories/user_id=5f0c9b1e-.../part-00000.parquet
     plans/user_id=5f0c9b1e-.../cleanup.plan
 
-Each kind of result but the plans (`plans`) is a Parquet dataset, partitioned by user. Readers of Parquet take
+Each kind of result except plans (`plans`) is a Parquet dataset, partitioned by user. Readers of Parquet take
 ``user_id`` from the names of folders; `load_archive` opens each folder of memories by itself. The files of one user
-arrive whole or not at all, findings last: an existing folder is complete.
+are written completely or not at all, findings last, so that an existing folder is complete.
 
-Findings name the run that they are of, a night, and the digest of what was audited (`work.digest_listing`). The next
-night lists every user again, and audits those whose digest differs; the audit before stays, for `FleetFolder.compare`.
+Findings name their run, which is called a night, and the digest of what was audited (`work.digest_listing`). The next
+night lists every user again, and audits those whose digest differs; the previous audit is kept for
+`FleetFolder.compare`.
 """
 
 from __future__ import annotations
 
 import io
+import os
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -91,7 +93,7 @@ def describe_outcomes(outcomes: pd.DataFrame) -> str:
 
 
 _MAX_NAME_BYTES = 230
-"""Bytes of a folder's name: file systems take 255, and a folder that is being written has a longer name."""
+"""Most bytes of a folder's name: file systems allow 255, and a folder that is being written has a longer name."""
 
 
 def _folder_name(user_id: str) -> str:
@@ -99,7 +101,7 @@ def _folder_name(user_id: str) -> str:
 
 
 def can_name_folder(user_id: str) -> bool:
-    """Return True if file systems take the name of this user's folders.
+    """Return True if file systems allow the name of this user's folders.
 
     >>> can_name_folder("5f0c9b1e-0000-4000-8000-00000000000a"), can_name_folder("a" * 300)
     (True, False)
@@ -124,10 +126,10 @@ class FleetFolder:
     ----------
     path : Path
     n_before : int
-        Users of whom the run took over the results, as an export had them or their memories have not changed since
-        their audit; 0 for a folder that was only opened.
+        Users whose earlier results the run kept, because they were already exported or nothing has changed since their
+        audit; 0 for a folder that was only opened.
     forgotten : list of str
-        Ids of users whose results the run deleted, as they had revoked their approval or were erased.
+        Ids of users whose results the run deleted, because they had revoked their approval or were erased.
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:
@@ -154,7 +156,7 @@ class FleetFolder:
     def findings(self) -> pd.DataFrame:
         """The last findings of each user, with ``user_id`` as the first column; read from the files each time.
 
-        Of a user whose audit failed they are those of the last one that did not.
+        If a user's last audit failed, they are those of the last one that succeeded.
         """
         return read_all_findings((self.user_of(place), place) for place in self.folders(FINDINGS))
 
@@ -169,7 +171,8 @@ class FleetFolder:
     def nights(self) -> pd.DataFrame:
         """One row per night: ``night done failed revoked audited seconds new gone settled high medium low info``.
 
-        The first four count users, the others findings. ``audited`` are those with a change.
+        ``done``, ``failed``, ``revoked`` and ``audited`` (users with a change) count users; ``new`` and the
+        following columns count findings.
         """
         return nights_frame(read_nights(self.path / NIGHTS))
 
@@ -184,7 +187,7 @@ class FleetFolder:
 
     @property
     def settled(self) -> Settled:
-        """Count what the last audits left out as settled, by decisions about memories that are there."""
+        """Count the findings that the last audits left out, because decisions about existing memories settle them."""
         each = [metadata_of(place).get(SETTLED_COUNTS) for place in self.folders(FINDINGS)]
         counts = [msgspec.json.decode(one, type=Settled) for one in each if one is not None]
         names = Settled.__struct_fields__
@@ -196,8 +199,8 @@ class FleetFolder:
         Parameters
         ----------
         night : datetime or str, optional
-            Look at users who were audited since this time (ISO 8601, UTC if it names no zone); by default those
-            of the last run. Of all others the findings have stayed.
+            Compare users who were audited since this time (ISO 8601, UTC if it names no zone); by default those
+            of the last run. The findings of all others count as remaining.
 
         Returns
         -------
@@ -207,17 +210,17 @@ class FleetFolder:
         Raises
         ------
         ConfigError
-            This is no time.
+            ``night`` is not a time.
         FrameError
             The folder has no audit.
 
         Examples
         --------
         >>> from memframe import audit_fleet
-        >>> nights = audit_fleet(client, folder / "nightly")
+        >>> nights = audit_fleet(client, folder / "nightly", checks=["secret"])
         >>> nights.compare().counts["stayed"]
         0
-        >>> nights = audit_fleet(client, folder / "nightly")  # nothing has changed since
+        >>> nights = audit_fleet(client, folder / "nightly", checks=["secret"])  # nothing has changed since
         >>> nights.compare().counts["new"]
         0
         """
@@ -248,13 +251,13 @@ class FleetFolder:
         skipped = number_of(n_skipped, "user was", "users were")
         note = f"{skipped} audited several times since: only the last two audits of each are kept"
         new, gone, stayed, settled = map(join_users, parts)
-        if first:  # all is new: there may be many, and nothing has to be compared
+        if first:  # all their findings are new, and are not compared
             new = pd.concat([new, read_all_findings(first)], ignore_index=True)
         n_audited = len(parts[0]) + len(first)
         return NightChanges(new, gone, stayed, settled, unchanged, n_audited, note if n_skipped else "")
 
     def to_html(self, path: str | PathLike[str], night: datetime | str | None = None) -> None:
-        """Write one page: what is new first, users by their worst findings, checks over time, sources. No texts.
+        """Write one page: new findings first, users by their worst findings, checks over time, sources; no texts.
 
         An earlier report at `path` is replaced, any other file is not.
 
@@ -267,14 +270,14 @@ class FleetFolder:
         Raises
         ------
         ConfigError
-            This is no time.
+            ``night`` is not a time.
         FrameError
-            The folder has no audit; or the file cannot be written, or is something else.
+            The folder has no audit; or the file cannot be written, or is not a report.
 
         Examples
         --------
         >>> from memframe import audit_fleet
-        >>> audit_fleet(client, folder / "nightly").to_html(folder / "nightly.html")
+        >>> audit_fleet(client, folder / "nightly", checks=["secret"]).to_html(folder / "nightly.html")
         """
         write_own_file(path, self.html(night).encode(), "report", error=FrameError)
 
@@ -288,7 +291,7 @@ class FleetFolder:
 
     @property
     def night(self) -> str | None:
-        """Start of the last run, as ISO 8601 in UTC; None if none is known."""
+        """Start of the last run, as ISO 8601 in UTC; None if it is unknown."""
         night = self._about_run.get(NIGHT)
         return None if night is None else night.decode()
 
@@ -299,14 +302,14 @@ class FleetFolder:
 
     @staticmethod
     def user_of(place: Path) -> str:
-        """Return the user of such a folder."""
+        """Return the id of the user whose results are in this folder."""
         return unquote(place.name.removeprefix(_PREFIX))
 
     def forget(self, user_ids: Iterable[str]) -> list[str]:
-        """Delete the findings, memories and plans of users, and return the ids of those of whom there were any.
+        """Delete the findings, memories and plans of users; return the ids of users who had any.
 
-        Findings go first: what is interrupted is not complete, and is deleted by the next call. Rows of `outcomes`
-        stay.
+        Findings are deleted first, so that an interrupted deletion leaves nothing complete; the next call deletes the
+        rest. Rows of `outcomes` stay.
         """
         forgotten = []
         for user_id in filter(can_name_folder, user_ids):
@@ -315,7 +318,8 @@ class FleetFolder:
             existing = [place for place in (*places, *half_written) if place.is_dir()]
             for place in existing:
                 shutil.rmtree(place)
-            forgotten += [user_id] if existing else []
+            if existing:
+                forgotten.append(user_id)
         return forgotten
 
     def archive(self, user_id: str) -> Path:
@@ -330,7 +334,7 @@ class FleetFolder:
         return can_name_folder(user_id) and all(self.place(kind, user_id).is_dir() for kind in kinds)
 
     def folders(self, kind: str) -> list[Path]:
-        """Return the folders of one kind of result, one a user."""
+        """Return the folders of one kind of result, one per user."""
         return sorted((self.path / kind).glob(f"{_PREFIX}*"))
 
     # -- for runs
@@ -343,6 +347,8 @@ class FleetFolder:
         """Create the folder, private to its owner; refuse one that holds other files."""
         if not self.path.parent.is_dir():
             raise FrameError(f"The folder {self.path.parent} does not exist: create it, or choose another.")
+        if os.path.lexists(self.path) and not self.path.is_dir():
+            raise FrameError(f"{self.path} is not a folder, and a fleet needs one: choose another path.")
         self.path.mkdir(mode=0o700, exist_ok=True)
         ours = {OUTCOMES_FILE, NIGHTS, *RESULT_KINDS}
         strange = [
@@ -354,7 +360,7 @@ class FleetFolder:
             )
 
     def check_form(self, work: Work) -> None:
-        """Refuse archives of another form than those that are there."""
+        """Refuse plain archives in a folder of sealed ones, and the reverse."""
         for archive in self.folders(MEMORIES)[:1] if work.archive else ():
             header = Reader(archive).header
             found = "sealed" if header and header.seal else "plain"
@@ -364,7 +370,7 @@ class FleetFolder:
                 )
 
     def find_complete(self, users: Iterable[FleetUser], kinds: Sequence[str]) -> dict[FleetUser, UserResult]:
-        """Return complete users, with their results of earlier runs; a run that was killed has written none."""
+        """Return users with complete files, and their outcomes; a run that was killed has written no outcomes."""
         before: dict[Any, Any] = {
             row.user_id: row for row in self.outcomes.itertuples() if row.status == "done"
         }
@@ -385,7 +391,7 @@ class FleetFolder:
         return sum(_read_metadata(part).num_rows for part in parts)
 
     def with_digest(self, user: FleetUser, kinds: Sequence[str]) -> FleetUser:
-        """Return the user with the digest of the listing whose results are all here, if they are."""
+        """Return the user with the digest of the audited listing, if the folder has all results of the user."""
         if not user.user_id or not self._has(user.user_id, kinds):
             return user
         about = metadata_of(self.place(FINDINGS, user.user_id))
@@ -393,14 +399,14 @@ class FleetFolder:
         return replace(user, digest=about.get(LISTING, b"").decode() or None, dated=dated)
 
     def begin_night(self, moment: datetime) -> str:
-        """Return the name of a run that begins, or that of one that did not come to its end and now goes on."""
+        """Return the name of a new run, or of an interrupted one that now continues."""
         about = self._about_run
         night = about[NIGHT].decode() if about.get(RUN_STATE) == BEGUN else moment.astimezone(UTC).isoformat()
         self.write_outcomes(self.outcomes, night, BEGUN)
         return night
 
     def write_outcomes(self, outcomes: pd.DataFrame, night: str, state: bytes) -> None:
-        """Write the table of outcomes, which names the run and says whether it came to its end."""
+        """Write the table of outcomes, which names the run and says whether it has ended."""
         table = pa.Table.from_pandas(outcomes, preserve_index=False)
         metadata = {**(table.schema.metadata or {}), NIGHT: night.encode(), RUN_STATE: state}
         with atomic_file(self.path / OUTCOMES_FILE) as file:
@@ -416,7 +422,7 @@ class FleetFolder:
             self.write_outcomes(outcomes[~is_named].reset_index(drop=True), night, state)
 
     def record_night(self, results: Iterable[UserResult], night: str, seconds: float) -> None:
-        """Add the numbers of a run that came to its end; without any audit there are none."""
+        """Add the numbers of a run that has ended, unless the folder has no audit."""
         if not self.folders(FINDINGS):
             return
         changes, counts = self.find_changes(night), self.tally()
@@ -439,7 +445,7 @@ class FleetFolder:
         write_night(self.path / NIGHTS, numbers)
 
     def save(self, result: UserResult) -> None:
-        """Move the files of a user to their place, findings last; those of another night become the ones before."""
+        """Save the files of a user, findings last; findings of another night are kept as the previous ones."""
         user_id = result.user.user_id
         for kind in (MEMORIES, FINDINGS):
             files = {
@@ -462,7 +468,7 @@ class FleetFolder:
 
 
 RUN_STATE, BEGUN, ENDED = b"memframe.run", b"begun", b"ended"
-"""Metadata of outcomes: whether the run came to its end."""
+"""Metadata of outcomes: whether the run has ended."""
 
 
 def _read_metadata(path: Path) -> pq.FileMetaData:

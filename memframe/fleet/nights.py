@@ -1,7 +1,7 @@
 """Compare the nights of a fleet: findings that are new, gone, settled or stayed, and their counts over time.
 
-``nights.jsonl`` has a line for each run of an audit: numbers alone, of no single user. So it outlives what is deleted
-of users who revoked.
+``nights.jsonl`` has a line for each run of an audit, with numbers over all users only. So it is kept when the results
+of users who revoked are deleted.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from memframe.fleet.work import COUNTS, FINDINGS_FILE, NIGHT, REJECTED, TEXT_DIG
 NIGHTS = "nights.jsonl"
 
 MAX_NIGHTS = 1_000
-"""Lines that are kept, the newest ones."""
+"""Most lines that are kept, the newest ones."""
 
 
 class Night(Struct, frozen=True, kw_only=True):
@@ -39,17 +39,17 @@ class Night(Struct, frozen=True, kw_only=True):
     done: int = 0
     failed: int = 0
     revoked: int = 0
-    """Users."""
+    """Numbers of users that are done, failed or revoked."""
     audited: int = 0
-    """Users with a change, or audited for the first time."""
+    """Number of users with a change, or audited for the first time."""
     seconds: float = 0.0
-    """Duration of the last part, if the run was cut short and went on."""
+    """Duration of the run; if it was interrupted and continued, of its last part."""
     new: int = 0
     gone: int = 0
     settled: int = 0
-    """Findings."""
+    """Numbers of findings that are new, gone or settled."""
     findings: tuple[tuple[str, str, int], ...] = ()
-    """Check, severity, and how many there are of all users."""
+    """Check, severity, and the number of findings over all users."""
 
     def count(self, severity: str) -> int:
         """Count the findings of one severity."""
@@ -76,7 +76,7 @@ def read_nights(path: Path) -> list[Night]:
 
 
 def write_night(path: Path, night: Night) -> None:
-    """Add a night, in place of an earlier part of the same run."""
+    """Add a night; it replaces an earlier part of the same run."""
     nights = [*(one for one in read_nights(path) if one.night != night.night), night][-MAX_NIGHTS:]
     with atomic_file(path) as file:
         file.writelines(msgspec.json.encode(one) + b"\n" for one in nights)
@@ -120,18 +120,18 @@ def parse_night(night: object) -> str:
 
 
 def metadata_of(place: Path) -> Mapping[bytes, bytes]:
-    """Read what the findings in a folder say about themselves, without reading them."""
+    """Read the metadata of the findings in a folder, without the findings."""
     with open_by_bytes(place / FINDINGS_FILE) as file:
         return pq.read_metadata(file).metadata or {}
 
 
 def night_of(place: Path) -> str:
-    """Return the run that findings are of; those of earlier versions are older than any."""
+    """Return the run of findings; for those of earlier versions an empty text, which is older than any run."""
     return metadata_of(place).get(NIGHT, b"").decode("ascii")
 
 
 def count_findings(place: Path) -> list[FindingCount]:
-    """Return the counts of findings; those of earlier versions are read, and have no sources."""
+    """Return the counts of findings; those of earlier versions are counted here, without sources."""
     if (counts := metadata_of(place).get(COUNTS)) is not None:
         return msgspec.json.decode(counts, type=list[FindingCount])
     found = _read_table(place)
@@ -146,7 +146,7 @@ class FindingsOfUser(NamedTuple):
     digests: list[str] | None
     """Digests of the texts that they judge; None if an earlier version has stored none."""
     rejected: list[tuple[object, ...]]
-    """Identities of those that a person has rejected."""
+    """Identities of the findings that a person has rejected."""
 
     @property
     def keys(self) -> list[tuple[object, ...]]:
@@ -165,7 +165,7 @@ def read_findings(place: Path) -> FindingsOfUser:
 
 
 def compare_findings(later: FindingsOfUser, earlier: FindingsOfUser) -> tuple[pd.DataFrame, ...]:
-    """Return new, gone, remaining and settled findings, by the texts where both audits have their digests."""
+    """Return new, gone, remaining and settled findings; texts are compared if both audits have their digests."""
     if later.digests is None or earlier.digests is None:
         later, earlier = later._replace(digests=None), earlier._replace(digests=None)
     rejected = later.rejected if later.digests is not None else []
@@ -189,7 +189,7 @@ class NightChanges(NamedTuple):
 
 
 def join_users(frames: Iterable[tuple[str, pd.DataFrame]]) -> pd.DataFrame:
-    """Join findings of users, with ``user_id`` as the first column; of none, return an empty frame with the same."""
+    """Join findings of users, with ``user_id`` as the first column; without any, return an empty frame with it."""
     filled = [(user_id, frame) for user_id, frame in frames if len(frame)] or [("", findings_frame(id=[]))]
     joined = pd.concat([frame for _, frame in filled], ignore_index=True)
     users = [user_id for user_id, frame in filled for _ in range(len(frame))]
@@ -198,7 +198,7 @@ def join_users(frames: Iterable[tuple[str, pd.DataFrame]]) -> pd.DataFrame:
 
 
 def read_all_findings(places: Iterable[tuple[str, Path]]) -> pd.DataFrame:
-    """Read the findings of users, as `join_users` returns them; many small files are joined before they are a frame."""
+    """Read the findings of users as `join_users` returns them; files are joined as tables, before they are a frame."""
     tables, users = [], []
     for user_id, place in places:
         table = _without_digests(_read_table(place))

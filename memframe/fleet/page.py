@@ -1,6 +1,6 @@
-"""Build the page of a fleet: what is new first, users by their worst findings, checks over time, sources; no texts.
+"""Build the page of a fleet: new findings first, users by their worst findings, checks over time, sources; no texts.
 
-Besides numbers it has the ids of users and the names of checks and sources, and never evidence.
+Besides numbers it has the ids of users and the names of checks and sources, but no evidence.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from memframe.report.page import document_html
 from memframe.report.words import WORST_FIRST, check_words_of
 
 MAX_FINDING_ROWS = 30
-"""Rows of a table; the others are counted."""
+"""Most rows of a table; the page says how many more there are."""
 
 MAX_NIGHTS_DRAWN = 60
 
@@ -41,7 +41,7 @@ def page_html(
         *_changed("Settled by a person", "settled", changes.settled),
         tag(
             "footer",
-            "Written by memframe. The page has no texts of memories; what no check looks for is not on it: "
+            "Written by memframe. The page has no texts of memories. Checks find only what they look for: "
             "no finding does not mean that nothing is there.",
         ),
     ]
@@ -121,7 +121,7 @@ def _count_more(n_rows: int, noun: str) -> Iterator[Markup]:
 
 
 def _by_severity(tally: pd.DataFrame, by: str) -> pd.DataFrame:
-    """Count findings by something and severity, the worst first."""
+    """Count findings by a column and by severity, the worst first."""
     counted = tally.pivot_table("n", by, "severity", "sum", fill_value=0)
     counted = counted.reindex(columns=[*WORST_FIRST], fill_value=0).astype("int64")
     return counted.sort_values([*WORST_FIRST], ascending=False)
@@ -152,7 +152,7 @@ def _users(tally: pd.DataFrame) -> Iterator[Markup]:
 
 
 def _over_time(nights: Sequence[Night]) -> Iterator[Markup]:
-    """Yield pictures of the nights, and a table of the checks beside the night before."""
+    """Yield charts of the nights, and a table that compares the checks with the night before."""
     if not nights:
         return
     drawn = nights[-MAX_NIGHTS_DRAWN:]
@@ -173,13 +173,14 @@ def _over_time(nights: Sequence[Night]) -> Iterator[Markup]:
 
 
 def _pictures(nights: Sequence[Night], *, is_first: bool) -> Iterator[Markup]:
-    """Yield a picture of what was new each night, and of each severity on a scale of its own, as few are high.
+    """Yield a chart of the new findings of each night, and one of each severity.
 
-    Findings of severity info ask for nothing, and have none.
+    Each chart has its own scale, because few findings are high. Severity info has none, because these findings need no
+    action.
     """
     days = [f"{datetime.fromisoformat(one.night):%d %b}" for one in nights]
     new = [one.new for one in nights]
-    drawn = [("New findings", new[is_first:], SERIES[2])]  # of the first night all are
+    drawn = [("New findings", new[is_first:], SERIES[2])]  # in the first night all are new
     drawn += [
         (f"Findings of severity {name}", [one.count(name) for one in nights], SEVERITY_COLOURS[name])
         for name in ("high", "medium", "low")

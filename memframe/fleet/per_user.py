@@ -1,7 +1,7 @@
-"""Policies and decisions of a fleet: those of all users, and those that count in their place for some.
+"""Policies and decisions of a fleet: common ones for all users, and others that replace them for some.
 
-Each is a file, or a folder of files: ``memframe.toml`` and ``memframe.decisions`` are those of all users,
-``USER_ID.toml`` and ``USER_ID.decisions`` those of one.
+Each is a file, or a folder of files: ``memframe.toml`` and ``memframe.decisions`` are for all users, ``USER_ID.toml``
+and ``USER_ID.decisions`` for one.
 """
 
 from __future__ import annotations
@@ -22,34 +22,34 @@ from memframe.files import expand_path, raise_os_errors_as
 from memframe.wire import AccessRequest
 
 COMMON = "memframe"
-"""Stem of the file of all users, in a folder that has others for some."""
+"""Stem of the file for all users, in a folder that has other files for some."""
 
 T = TypeVar("T")
 
 
 class PerUser(Struct, Generic[T], frozen=True):
-    """A setting of all users, and those that count in its place for some."""
+    """A setting for all users, and others that replace it for some."""
 
     common: T | None = None
     own: Mapping[str, T] = {}
     suffix: str = ""
 
     def of(self, user_id: str) -> T | None:
-        """Return what counts for a user."""
+        """Return the setting for a user."""
         return self.own.get(canonical_id(user_id), self.common)
 
     def warn_of_strangers(self, requests: Iterable[AccessRequest]) -> None:
-        """Warn of files for users of whom there is no request: a name may be misspelt."""
+        """Warn about files for users who have no request: the name may be misspelt."""
         user_ids = [request.user_id for request in requests]
         strange = sorted(self.own.keys() - {canonical_id(one) for one in user_ids if one})
         if strange and None not in user_ids:
             file = f"{strange[0]}{self.suffix}"
-            message = f"{file} applies to nobody: no access request is of a user with this id"
+            message = f"{file} applies to nobody: no user with this id has an access request"
             warnings.warn(message, UserWarning, stacklevel=2)
 
 
 def read_policies(policy: PolicyOption) -> PerUser[Policy]:
-    """Return policies that were given as one, by the path of a file, or by that of a folder.
+    """Return policies, given as a `Policy`, the path of a file or the path of a folder.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def read_policies(policy: PolicyOption) -> PerUser[Policy]:
 
 
 def read_fleet_decisions(decisions: str | PathLike[str] | None) -> PerUser[DecisionsByMemory]:
-    """Return decisions by the path of a file, or by that of a folder; a folder has none before the first review.
+    """Read decisions from a file or a folder; before the first review, a folder has none.
 
     Raises
     ------
@@ -101,7 +101,8 @@ def decisions_of(decisions: PerUser[DecisionsByMemory], user_id: str, ids: Itera
     Raises
     ------
     JournalError
-        Both files are about them. One would hide what the other rejects, and a plan would delete it.
+        Both the common file and the user's own decide about them. One would hide what the other rejects, and a plan
+        would delete it.
     """
     found, common, ids = decisions.of(user_id), decisions.common, list(ids)
     if found is not common and common is not None and any(one in common.by_id for one in ids):

@@ -1,9 +1,9 @@
 """Plan the cleanup of every user that a policy allows without a person, and apply the plans.
 
-A plan is made from an audit of this moment and saved in the folder of the fleet, sealed with the local data key. The
-journal of its run is where all journals are, and is found by the id of the plan: so a repeated `apply_fleet` resumes
-what was cut short, begins what was not, and leaves alone what is done. Whenever it was killed, nothing is lost and
-nothing is written twice.
+A plan is made from a new audit and saved in the folder of the fleet, sealed with the local data key. The journal of its
+run is in the run directory, like every journal, and is found by the id of the plan. So a repeated `apply_fleet` resumes
+interrupted runs, begins missing ones, and skips finished ones. Whenever it was killed, nothing is lost and nothing is
+written twice.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class UserRun(Struct, frozen=True):
 
 
 class _ByUser:
-    """A table with one row a user, and its counts."""
+    """A table with one row per user, and its counts."""
 
     _row: type[Struct]
     _counted: tuple[str, ...]
@@ -133,7 +133,7 @@ class FleetRun(_ByUser):
     ----------
     outcomes : DataFrame
         One row per user: ``user_id request_id status done recovered rejected conflict unknown planned journal
-        error``. ``status`` is done; open, if changes are planned or unknown, and the next `apply_fleet` goes on;
+        error``. ``status`` is done; open, if changes are planned or unknown, and the next `apply_fleet` continues;
         refused, if some were rejected or in conflict; revoked; or failed.
     """
 
@@ -151,24 +151,24 @@ def plan_fleet(
 ) -> FleetPlans:
     """Plan for each user what the last audit proposes and a policy allows without a person. Nothing is written.
 
-    Users with such findings in the folder are loaded and audited again. What the policy does not allow or protects,
-    and what would lose a value that no other memory holds, is left out; a plan beyond its limits is that user's
-    failure.
+    Users with such findings in the folder are loaded and audited again. A plan leaves out changes that the policy does
+    not allow, changes of protected memories, and changes that would lose a value that no other memory holds. If a plan
+    exceeds the policy's limits, this user fails.
 
     Parameters
     ----------
     client : Client
     path : str or Path
-        The folder of an earlier `audit_fleet`. Plans are saved in it, one a user, sealed for you on this machine; they
-        replace those of an earlier call, unless their run was begun and not finished.
+        The folder of an earlier `audit_fleet`. Plans are saved in it, one per user, sealed for you on this machine.
+        They replace those of an earlier call, except plans whose run has begun and not finished.
     policy : Policy or Path
-        Its ``[allow]`` says what may be planned; a folder has policies for single users, as in `audit_fleet`.
+        Its ``[allow]`` says what may be planned; a folder may have policies for single users, as in `audit_fleet`.
     decisions : str or Path, optional
-        As in `audit_fleet`; what was rejected is not planned.
+        As in `audit_fleet`; rejected proposals are not planned.
     workers : int
         Threads.
     progress : {"auto", True, False} or callable
-        Counts users.
+        Progress display, counted in users.
 
     Returns
     -------
@@ -186,7 +186,7 @@ def plan_fleet(
     Examples
     --------
     >>> from memframe import audit_fleet
-    >>> nights = audit_fleet(client, folder / "nightly")
+    >>> nights = audit_fleet(client, folder / "nightly", checks=["exact_duplicate"])
     >>> path = folder / "memframe.toml"
     >>> _ = path.write_text('[allow]\\nactions = ["delete"]\\nchecks = ["exact_duplicate"]\\n')
     >>> plans = plan_fleet(client, nights.path, policy=path)
@@ -218,11 +218,11 @@ def apply_fleet(
     settle_s: float = 2.0,
     progress: ProgressOption = "auto",
 ) -> FleetRun:
-    """Apply the plans of `plan_fleet`, each with a journal of its own, and return one balance.
+    """Apply the plans of `plan_fleet`, each with its own journal, and return one balance.
 
-    The policy is the consent: no number of deletes has to be confirmed. A plan with a change that it does not allow
-    now, or that is stale, is that user's failure, and nothing of it is sent. If a run is cut short, repeat the call: it
-    finds out what was written, and writes the rest.
+    The policy takes the place of a confirmation: no number of deletes has to be confirmed. If a plan is stale, or has a
+    change that the policy does not allow now, this user fails, and nothing of the plan is sent. After an interruption,
+    repeat the call: it finds out what was written, and writes the rest.
 
     Parameters
     ----------
@@ -235,12 +235,12 @@ def apply_fleet(
     settle_s : float
         As in `apply_plan`.
     progress : {"auto", True, False} or callable
-        Counts users.
+        Progress display, counted in users.
 
     Returns
     -------
     FleetRun
-        Of users whose run is finished, as their journals say; they are asked for nothing.
+        Users whose run is already finished are counted from their journals, without a request.
 
     Raises
     ------
@@ -256,7 +256,7 @@ def apply_fleet(
     >>> from memframe import audit_fleet
     >>> from memframe.audit import Policy
     >>> from memframe.audit.policy import Allow
-    >>> nights = audit_fleet(client, folder / "nightly")
+    >>> nights = audit_fleet(client, folder / "nightly", checks=["exact_duplicate"])
     >>> apply_fleet(client, nights.path, policy=Policy(allow=Allow(actions=("delete",))))  # nothing was planned
     <memframe.FleetRun: no users>
     """
@@ -275,7 +275,7 @@ def _read_rules(policy: PolicyOption) -> PerUser[Policy]:
     rules = read_policies(policy)
     if not any(one and one.allow.actions for one in (rules.common, *rules.own.values())):
         raise ConfigError(
-            "policy: plans of a fleet hold what [allow] of a policy names, and it names nothing: "
+            "policy: plans of a fleet contain only what [allow] of a policy names, and it names no actions: "
             'add actions = ["delete"] or others there'
         )
     return rules
@@ -283,7 +283,7 @@ def _read_rules(policy: PolicyOption) -> PerUser[Policy]:
 
 @contextmanager
 def _locked(folder: FleetFolder) -> Iterator[None]:
-    """Let one process plan or apply in a folder, and name what cannot be written there."""
+    """Let only one process plan or apply in a folder; an error names the file that cannot be written."""
     with (
         raise_write_errors(folder.path),
         process_lock(folder.path / ".plans.lock", what=f"the plans of {folder.path}"),
@@ -294,7 +294,7 @@ def _locked(folder: FleetFolder) -> Iterator[None]:
 def _approved(
     client: Client, folder: FleetFolder, places: Iterable[Path], *per_user: PerUser[Any]
 ) -> list[FleetUser]:
-    """Return the users of folders; delete what is of those who revoked. Without an approval there is no request."""
+    """Return the users of folders, with an empty request id unless one is approved; delete revoked users' results."""
     wanted = [folder.user_of(place) for place in places]
     approved, _ = list_users(client, folder, *per_user)
     by_id = {canonical_id(user.user_id): user for user in approved if user.user_id}
@@ -308,13 +308,14 @@ def _in_order(
     rows = []
     with Progress(progress, total=len(users), text="users") as bar:
         for row in process_in_threads(client, users, process, workers=workers):
-            rows += [] if row is None else [row]
+            if row is not None:
+                rows.append(row)
             bar.step()
     return sorted(rows, key=lambda row: row.user_id)
 
 
 def _has_work(folder: FleetFolder, place: Path, rules: PerUser[Policy]) -> bool:
-    """Return True if a user has findings that may become changes, or a former plan; most have not, and stay unread."""
+    """Return True if a user has findings that may become changes, or an earlier plan; others need not be loaded."""
     user_id = folder.user_of(place)
     allow = (rules.of(user_id) or Policy()).allow
     if (folder.place(PLANS, user_id) / PLAN_FILE).exists():
@@ -365,7 +366,7 @@ def _plan_user(
 
 
 def _plan_allowed(access: Access, rules: Policy, decisions: PerUser[DecisionsByMemory]) -> Plan:
-    """Plan what an audit of this moment proposes and the policy allows; limits are of what is left of it."""
+    """Plan what a new audit proposes and the policy allows; limits apply to what is left after that."""
     memories = load_memories(access, progress=False)
     audit = audit_memories(
         memories,
@@ -398,7 +399,7 @@ def _count_states(client: Client, note: RunNote) -> dict[str, Any]:
 def _apply_user(
     client: Client, user: FleetUser, *, folder: FleetFolder, rules: PerUser[Policy], settle_s: float
 ) -> UserRun | None:
-    """Begin, resume or count the run of one user; None if there is no plan that counts."""
+    """Begin, resume or count the run of one user; None if there is no plan, or its journal was purged."""
     row = partial(UserRun, str(user.user_id), user.request_id)
     try:
         file = folder.place(PLANS, str(user.user_id)) / PLAN_FILE
@@ -407,7 +408,7 @@ def _apply_user(
         plan = Plan.load(file)
         note = _find_run(client, plan)
         if note is not None and note.is_purged:
-            return None  # finished so long ago that its journal is gone
+            return None  # finished so long ago that its journal was purged
         counts = {} if note is None else _count_states(client, note)
         if note is not None and _is_finished(counts):
             refused = counts["rejected"] or counts["conflict"]
@@ -438,9 +439,9 @@ def _apply_user(
 
 
 def _find_run(client: Client, plan: Plan) -> RunNote | None:
-    """Find the run of a plan; a journal that a process was killed over while it wrote it is removed.
+    """Find the run of a plan; remove a journal that is incomplete because its process was killed.
 
-    The note on a run is on the disk before the first request leaves, so that a journal without one has sent nothing.
+    The note on a run is on the disk before the first request is sent, so that nothing was sent if there is no note.
     """
     directory = RunDirectory(client.runtime.folder)
     with directory.lock_user(plan.user_id):

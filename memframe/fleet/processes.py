@@ -1,8 +1,8 @@
-"""Process users in processes of this machine, where the cores and not the waiting take the time.
+"""Process users in processes of this machine, for work that needs the processor more than it waits.
 
-Each worker is a fresh interpreter, to which everything goes through a pipe: the API key, the work, one user after the
-other. So no key is in its arguments, its environment or a file; what its environment had of this kind is taken out.
-Results come back through a pipe, too. A worker fetches tokens and the users' keys itself.
+Each worker is a new interpreter. It receives the API key, the work and one user after the other through a pipe, so that
+no key is in its arguments, its environment or a file; variables with a key or secret are removed from its environment.
+Results come back through another pipe. A worker fetches tokens and the users' keys itself.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ _START = (
 _SECRET_VARIABLES = ("MEMFRAME_API_KEY", "MEMFRAME_CLIENT_SECRET")
 _LENGTH_BYTES = 8
 _PAGES_AHEAD = 4
-"""Concurrent requests of a worker, at most; it processes one user at a time."""
+"""Most concurrent requests of a worker, which processes one user at a time."""
 _END_S = 10.0
-"""Seconds in which a worker without work ends by itself."""
+"""Seconds in which a worker must end by itself, before it is killed."""
 
 
 @contextmanager
 def worker_processes(client: Client, work: Work, n: int) -> Iterator[Callable[[FleetUser], UserResult]]:
-    """Yield a function that processes one user in one of ``n`` processes; if that dies, the user has failed.
+    """Yield a function that processes one user in one of ``n`` processes; if that process dies, the user fails.
 
     Raises
     ------
     ConfigError
-        The work cannot be sent to another process, as a check of one's own is not in a module.
+        The work cannot be sent to another process, because one of its checks is not in a module.
     """
     setting = _pack_setting(client, work)
     idle: SimpleQueue[_Worker] = SimpleQueue()
@@ -82,7 +82,7 @@ class _Started(NamedTuple):
 
 
 class _Worker:
-    """One process, started with its first user, and again after it died."""
+    """One process, started for its first user, and again after it has died."""
 
     def __init__(self, setting: bytes) -> None:
         self._setting = setting
@@ -115,7 +115,7 @@ class _Worker:
         return started
 
     def close(self) -> int | None:
-        """End the process, which ends by itself without input, and return its exit code."""
+        """Close the input of the process, which ends it, and return its exit code."""
         if self._started is None:
             return None
         worker, requests, answers = self._started
@@ -138,7 +138,7 @@ def _write(pipe: IO[bytes], data: bytes) -> None:
 
 
 def _read(pipe: IO[bytes]) -> bytes:
-    """Read one message; EOFError if the other side is gone."""
+    """Read one message; EOFError if the other process has ended."""
     head = pipe.read(_LENGTH_BYTES)
     data = pipe.read(int.from_bytes(head))
     if len(head) < _LENGTH_BYTES or len(data) < int.from_bytes(head):
@@ -150,10 +150,10 @@ def _read(pipe: IO[bytes]) -> bytes:
 
 
 def run_worker() -> None:
-    """Process users until there are no more; an interruption is for the process that asked."""
+    """Process users until there are no more; ignore interruptions, which the parent process handles."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whatever a check prints is no answer
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # keeps what a check prints out of the answers
     try:
         setting = pickle.loads(_read(sys.stdin.buffer))  # noqa: S301 - from the process that started this one
     except (AttributeError, ImportError) as fault:

@@ -65,7 +65,7 @@ def process_in_threads(
     ):
         try:
             while True:
-                due = islice(rest, 2 * workers - len(running))  # threads are busy, and no more is in memory
+                due = islice(rest, 2 * workers - len(running))  # enough to keep the threads busy
                 running |= {pool.submit(process, user) for user in due}
                 if not running:
                     return
@@ -76,7 +76,7 @@ def process_in_threads(
 
 
 THREADS = 8
-"""Threads by default; of processes as many as the machine has cores."""
+"""Default number of threads; the default number of processes is that of the machine's cores."""
 
 
 class RunOptions(TypedDict):
@@ -90,10 +90,10 @@ class RunOptions(TypedDict):
 def fill_folder(
     client: Client, path: str | PathLike[str], work: Work, *, full: bool = False, **how: Unpack[RunOptions]
 ) -> FleetFolder:
-    """Process the users of a folder, delete what is of users who revoked, and record all outcomes.
+    """Process the users of a folder, delete the results of users who revoked, and record all outcomes.
 
-    Audits list every user, and take over the findings of those whose memories are the same, unless ``full``; exports
-    process the users who are missing.
+    An audit lists every user and, unless ``full``, keeps the findings of those for whom nothing has changed. An export
+    processes the users who are missing.
     """
     check_kind("client", client, Client)
     folder = FleetFolder(expand_path(path))
@@ -128,7 +128,7 @@ def fill_folder(
 
 
 def _save(folder: FleetFolder, result: UserResult) -> UserResult:
-    """Save the files of a user; an id that cannot be the name of a folder is that user's failure, not the run's."""
+    """Save the files of a user; if the id cannot name a folder, this user fails, not the run."""
     user_id = result.user.user_id or ""
     if result.files and not can_name_folder(user_id):
         reason = f"the user's id has {len(user_id):,} characters, too many for the name of a folder"
@@ -140,13 +140,13 @@ def _save(folder: FleetFolder, result: UserResult) -> UserResult:
 def list_users(
     client: Client, folder: FleetFolder, *per_user: PerUser[Any]
 ) -> tuple[list[FleetUser], list[FleetUser]]:
-    """Return users who approved, and users who revoked; delete what a folder holds of the latter, and of erased users.
+    """Return users who approved, and users who revoked; delete the results of the latter, and of erased users.
 
     Raises
     ------
     FrameError
-        The account knows none of the users in the folder: more likely it is another account than that all of them
-        were erased.
+        The account has no request of any user in the folder. It is probably another account, because it is unlikely
+        that all of them were erased.
     """
     requests = client.access_requests()
     for files in per_user:
@@ -160,7 +160,7 @@ def list_users(
 def _find_erased(client: Client, folder: FleetFolder, requests: Sequence[AccessRequest]) -> list[str]:
     """Return the users of a folder who have no access request of any status any more.
 
-    A listing that lacks them is not enough: their own requests have to be unknown to the service, too.
+    It is not enough that the listing lacks them: the service must not know their requests by id either.
     """
     user_ids = {canonical_id(request.user_id) for request in requests if request.user_id}
     request_ids = {request.id for request in requests}
@@ -171,7 +171,7 @@ def _find_erased(client: Client, folder: FleetFolder, requests: Sequence[AccessR
     if absent and absent == held:
         users = number_of(len(held), "user", "users")
         raise FrameError(
-            f"{folder.path} has results of {users}, and this account has an access request of none of them: check the "
+            f"{folder.path} has results of {users}, but this account has no access request of any of them: check the "
             "API key. If all of them were erased, delete the folder."
         )
     return [one for one in absent if one in request_of and _is_unknown(client, request_of[one])]
@@ -180,23 +180,23 @@ def _find_erased(client: Client, folder: FleetFolder, requests: Sequence[AccessR
 def _is_unknown(client: Client, request_id: str) -> bool:
     try:
         found = client.access_request(request_id)
-    except (NotFoundError, ConfigError):  # the latter if several others begin with this id
+    except (NotFoundError, ConfigError):  # ConfigError: several others begin with this id
         return True
-    except MemframeError:  # of any other refusal nothing follows: the next run asks again
+    except MemframeError:  # another refusal proves nothing: the next run asks again
         return False
     return found.id != request_id
 
 
 def forget_revoked(client: Client, path: str | PathLike[str]) -> FleetFolder:
-    """Delete from a folder what is of users who revoked their approval or were erased; nothing is loaded.
+    """Delete from a folder the results of users who revoked their approval or were erased, without loading anything.
 
-    The table of outcomes keeps its rows of users who revoked, and has none any more of those who were erased.
+    The table of outcomes keeps the rows of users who revoked, and loses those of users who were erased.
 
     Parameters
     ----------
     client : Client
     path : str or Path
-        Of an earlier run of `audit_fleet` or `export_fleet`, which do the same when they run again.
+        Folder of `audit_fleet` or `export_fleet`, which do the same whenever they run again.
 
     Returns
     -------
@@ -220,7 +220,7 @@ def forget_revoked(client: Client, path: str | PathLike[str]) -> FleetFolder:
     folder = FleetFolder(path)
     if not (folder.path / OUTCOMES_FILE).is_file():
         raise FrameError(
-            f"{folder.path} is not a folder of a fleet, as it has no {OUTCOMES_FILE}: check the path."
+            f"{folder.path} is not a folder of a fleet, because it has no {OUTCOMES_FILE}: check the path."
         )
     with raise_write_errors(folder.path), folder.lock_run():
         _, gone = list_users(client, folder)
@@ -270,7 +270,7 @@ def _cluster() -> ModuleType:
 
 
 def deduplicate(users: Iterable[FleetUser], results: Iterable[UserResult]) -> list[UserResult]:
-    """Order results as their users, and drop a user who turned out to be an earlier one."""
+    """Return results in the order of the users, without results of a user who has an earlier one."""
     found = {result.user.request_id: result for result in results}
     once: dict[str, UserResult] = {}
     for user in users:

@@ -1,4 +1,4 @@
-"""Process one user, the same in a thread here and on a worker of a cluster.
+"""Process one user, in the same way in a thread here and on a worker of a cluster.
 
 An error of one user is a row of the table of outcomes, and never ends the run.
 """
@@ -48,15 +48,15 @@ from memframe.wire import AccessRequest, RequestStatus
 class FleetUser(Struct, frozen=True, repr_omit_defaults=True):
     """A user, and the approved access request.
 
-    The id of the user is None if the service does not name it; then it comes with the credentials.
+    The id of the user is None if the request does not name it; then the credentials do.
     """
 
     request_id: str
     user_id: str | None
     digest: str | None = None
-    """Digest of the listing whose audit the folder has: who still has the same one is not audited again."""
+    """Digest of the listing whose audit is in the folder: if it is still the same, the user is not audited again."""
     dated: frozenset[str] = frozenset()
-    """Ids of the memories in that listing that speak of a time, and may be stale one day."""
+    """Ids of the memories in that listing that mention a time, and may become stale."""
 
 
 def users_with(requests: Iterable[AccessRequest], status: RequestStatus) -> list[FleetUser]:
@@ -91,7 +91,7 @@ UserStatus = Literal["done", "revoked", "failed"]
 
 
 class UserResult(Struct, frozen=True):
-    """The result of one user: `files` of Parquet by their place, such as ``memories/part-00000.parquet``, and `table`.
+    """The result of one user: Parquet `files` by path, such as ``memories/part-00000.parquet``, and `table`.
 
     `error` is the reason, or the number of memories that could not be opened.
     """
@@ -103,11 +103,11 @@ class UserResult(Struct, frozen=True):
     files: Mapping[str, bytes] = {}
     table: pa.Table | None = None
     is_unchanged: bool = False
-    """The folder has the audit of the same memories."""
+    """True if the folder already has the audit of the same memories."""
 
 
 def concat_tables(tables: Iterable[pa.Table]) -> pa.Table:
-    """Concatenate tables of memories; of none, return an empty one."""
+    """Concatenate tables of memories; return an empty one if there are none."""
     return pa.concat_tables([*tables] or [pa.schema(ARCHIVE_SCHEMA).empty_table()])
 
 
@@ -122,7 +122,7 @@ def unpack(data: bytes) -> UserResult:
 
 
 def _bytes_of(table: pa.Table) -> bytes:
-    """Compress quickly, and in this thread: most tables are small."""
+    """Encode a table, compressed quickly and in this thread, because most tables are small."""
     file = io.BytesIO()
     options = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
     with pa.ipc.new_stream(file, table.schema, options=options) as stream:
@@ -138,7 +138,7 @@ FINDINGS, BEFORE, MEMORIES, PLANS = "findings", "findings-before", "memories", "
 """Folders of the results: the last audit of each user, the one before, archives, and plans."""
 
 RESULT_KINDS = (FINDINGS, BEFORE, MEMORIES, PLANS)
-"""All of them; findings are deleted first, so that what is left of an interrupted deletion is not complete."""
+"""All folders of results; findings are deleted first, so that an interrupted deletion leaves nothing complete."""
 
 FINDINGS_FILE = "findings.parquet"
 
@@ -146,25 +146,25 @@ N_ROWS = b"memframe.n_rows"
 """Metadata of findings: the number of audited memories."""
 
 LISTING, NIGHT = b"memframe.listing", b"memframe.night"
-"""Metadata of findings: the digest of what was audited, and when the run began."""
+"""Metadata of findings: the digest of what was audited, and the start of the run."""
 
 DATED = b"memframe.dated"
-"""Metadata of findings: the ids of audited memories that speak of a time, which is looked at as days pass."""
+"""Metadata of findings: the ids of audited memories that mention a time; later runs check whether they are stale."""
 
 SETTLED_COUNTS = b"memframe.settled"
-"""Metadata of findings: the counts of those that a person has settled, which are not among them."""
+"""Metadata of findings: the counts of further findings, which are not stored because a person has settled them."""
 
 REJECTED = b"memframe.rejected"
-"""Metadata of findings: the identities of those that a person has rejected, to tell them from what is gone."""
+"""Metadata of findings: the identities of those that a person has rejected, which do not count as gone."""
 
 COUNTS = b"memframe.counts"
-"""Metadata of findings: how many there are of each check, severity and source, to be counted without being read."""
+"""Metadata of findings: their numbers by check, severity and source, so that counting need not read them."""
 
 FindingCount = tuple[str, str, str | None, int]
 """Check, severity, source of the memory, and the number of findings."""
 
 TEXT_DIGEST = "text_digest"
-"""Column of stored findings: a digest of the text that each judges, under a key that is made of the user's own."""
+"""Column of stored findings: a digest of the text that each judges, under a key derived from the user's key."""
 
 
 ArchiveForm = Literal["plain", "sealed"]
@@ -177,9 +177,9 @@ class Work(Struct, frozen=True):
     table: bool = False
     """Return the memories as a table."""
     archive: ArchiveForm | None = None
-    """Return them as the files of an archive."""
+    """Return the memories as the files of an archive."""
     findings: bool = False
-    """Audit them by `checks`, as of `now`."""
+    """Audit the memories with `checks`, as of `now`."""
     checks: tuple[Check | OwnCheck, ...] | None = None
     decisions: PerUser[DecisionsByMemory] = PerUser()
     policies: PerUser[Policy] = PerUser()
@@ -210,7 +210,7 @@ R = TypeVar("R")
 def with_access(
     client: Client, user: FleetUser, act: Callable[[Access], R], fail: Callable[[Failure, str], R]
 ) -> R:
-    """Open the access to one user, and act with it; of an error, return the result that ``fail`` makes of it."""
+    """Open the access to one user, and call ``act`` with it; on an error, return the result of ``fail``."""
     try:
         access = open_access(client, user.request_id)
         try:
@@ -225,7 +225,7 @@ def with_access(
         return fail("revoked" if is_revoked else "failed", str(refused))
     except MemframeError as error:
         return fail("failed", str(error))
-    except Exception as error:  # a bug costs this user's row, and no other's; its message may quote a memory
+    except Exception as error:  # a bug fails this user only; its message may quote a memory
         place = extract_tb(error.__traceback__)[-1]
         where = f"{type(error).__name__} at {Path(place.filename).name}:{place.lineno}"
         return fail("failed", f"{where}: a bug in memframe; report it")
@@ -269,7 +269,7 @@ def _read_and_process(access: Access, user: FleetUser, work: Work) -> UserResult
 
 
 def _digest_key(access: Access) -> bytes:
-    """Return a key for digests that whoever opens this user's memories has, and nobody else."""
+    """Return a key for digests, derived from the key that opens this user's memories."""
     key = access.credentials.encryption_key.reveal()
     return hmac.digest(key.encode(), b"memframe digests of a fleet", "sha256")
 
@@ -277,12 +277,11 @@ def _digest_key(access: Access) -> bytes:
 def digest_listing(
     access: Access, memories: pa.Table, tags: pd.DataFrame, work: Work, dated: frozenset[str]
 ) -> str:
-    """Return a digest of all that the audit of a user depends on: if it is the same, so are the findings.
+    """Return a digest of everything on which the audit of a user depends: if it is the same, so are the findings.
 
-    This is every field of the memories, with content decrypted, as some services seal it anew for each answer; the
-    tags; the checks, decisions and rules of a policy, and the version, whose own rules may be others; and what is stale
-    by now, as days pass as well. To find that out most of the texts need not be read: a memory that is not ``dated``
-    never speaks of a time that passes.
+    It includes all fields of the memories, with content decrypted (some services seal it anew for each answer); the
+    tags; the checks, decisions and rules of a policy; the version, whose own rules may differ; and the memories that
+    are stale by now. Only ``dated`` memories are searched for those, because the others mention no time.
     """
     stale: list[Any] = []
     if work.looks_for_stale:
@@ -312,9 +311,9 @@ def digest_listing(
 
 
 def _identify(part: object) -> object:
-    """Return what tells a check or a judge from another one: a model and what it is told, or the text of a function.
+    """Return what distinguishes a check or a judge from others: its name, source text, model, prompt and address.
 
-    What a function calls is not looked at.
+    Functions that it calls are not included.
     """
     if not callable(part):
         return part
@@ -330,7 +329,7 @@ _END_OF_TIME = pd.Timestamp("2900-01-01", tz="UTC")
 
 
 def find_dated(memories: pa.Table) -> frozenset[str]:
-    """Return the ids of the memories that speak of a time: of those that are stale after the last of all days."""
+    """Return the ids of the memories that mention a time: those that are stale in a far future."""
     found = find_stale(with_all_columns(frame_of(memories)), now=_END_OF_TIME)
     return frozenset(found["id"][found["kind"] == "expired"])
 
@@ -343,7 +342,7 @@ def without_undated(memories: pa.Table, dated: frozenset[str]) -> pd.DataFrame:
 
 
 def _findings_file(access: Access, table: pa.Table, tags: pd.DataFrame, work: Work) -> bytes:
-    """Return the findings of one user as a Parquet file, whose metadata say of what and when they are."""
+    """Return the findings of one user as a Parquet file, whose metadata name what was audited, and when."""
     audit = audit_memories(
         frame_of(table),
         tags=tags,
@@ -388,7 +387,7 @@ def _count_findings(findings: pd.DataFrame, memories: pa.Table) -> list[FindingC
 
 
 def _archive_files(form: Plain | Sealed, tables: Iterable[pa.Table]) -> dict[str, bytes]:
-    """Build an archive in memory, without the column ``user_id``, which the folder's name has already."""
+    """Build an archive in memory, without the column ``user_id``, because the folder's name has it."""
     form.schema = form.schema.remove(form.schema.get_field_index("user_id"))
     files: dict[str, io.BytesIO] = {}
     for name, part in in_parts(form.schema, map(form.prepare, tables)):
@@ -405,7 +404,7 @@ OUTCOME_DTYPES = {"user_id": "str", "request_id": "str", "status": "str", "n_row
 
 
 def outcomes_frame(results: Iterable[UserResult]) -> pd.DataFrame:
-    """Return outcomes as a frame; of no users it has the same dtypes.
+    """Return outcomes as a frame, which has the same dtypes without any user.
 
     >>> outcomes_frame([UserResult(FleetUser("r1", "u1"), "done", 50)])
       user_id request_id status  n_rows error

@@ -1,8 +1,8 @@
-"""The journal of one run: an SQLite file with every intent on the disk before its request leaves, contents sealed.
+"""The journal of one run: an SQLite file that has every intent on the disk before its request is sent.
 
-In the open are states, counts, addresses, and the ids of the run, its plan, its access request and its user. Changes
+States, counts, addresses, and the ids of the run, its plan, its access request and its user are not sealed. Changes
 with the ids of memories, requests, backups and errors are sealed with the local data key, each bound to its place and
-to the header of its run. The memory key and the token are never in it: they are put in when a request leaves.
+to the header of its run. The journal never holds the memory key or the token, which are added when a request is sent.
 """
 
 from __future__ import annotations
@@ -34,40 +34,40 @@ from memframe.wire import MemoryBlob
 T = TypeVar("T")
 
 Status = Literal["done", "recovered", "rejected", "conflict", "unknown", "planned"]
-"""Outcome of an operation; ``recovered`` is done by a request whose answer got lost."""
+"""Outcome of an operation; ``recovered`` means done by a request whose answer got lost."""
 
 STATUSES: tuple[Status, ...] = get_args(Status)
 
 JournalState = Literal[Status, "sending"]
-"""The same while a run goes on: ``sending`` is an operation whose intent is on the disk and whose answer is not."""
+"""State of an operation in the journal; ``sending`` if its intent is on the disk, but not its answer."""
 
 SETTLED: frozenset[JournalState] = frozenset({"done", "recovered", "rejected", "conflict"})
 """States that are final."""
 
 WRITTEN: frozenset[JournalState] = frozenset({"done", "recovered"})
-"""States in which the service holds what was to be written."""
+"""States in which the operation was carried out."""
 
 
 class Header(Struct, frozen=True, kw_only=True):
     """The run that a journal records."""
 
     run_id: str
-    """Idempotency keys begin with it."""
+    """Id of the run; idempotency keys begin with it."""
     base_url: str
     user_id: str
     request_id: str
-    """Access request by which the run writes."""
+    """Id of the access request by which the run writes."""
     key_version: int
     """Version of the key under which content was sealed."""
     plan_id: str
     created_at: datetime
-    """UTC."""
+    """Time at which the run began, in UTC."""
     memframe: str
     """Version of memframe that began the run."""
     n_changes: int
     """Number of operations."""
     encrypt: bool = True
-    """True if content goes out sealed; False for a service that seals plain text by itself."""
+    """True if content is sent sealed; False for a service that seals plain text by itself."""
 
 
 class OperationState(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -77,19 +77,19 @@ class OperationState(Struct, frozen=True, kw_only=True, omit_defaults=True):
     new_id: str | None = None
     """Id of the memory that a create has made."""
     attempts: int = 0
-    """Requests that left for the service, or were about to."""
+    """Number of requests that were sent, or were about to be."""
     ambiguous: bool = False
-    """True if one of them may have been carried out though its answer got lost."""
+    """True if a request may have been carried out although its answer got lost."""
     http_status: int | None = None
     """HTTP status of the last response."""
     error: str | None = None
-    """Reason in words for people why it is not done."""
+    """Reason why it is not done, in words for people."""
     normalized: dict[str, Value] = {}
-    """Fields that the service stores in its own way, such as tags in small letters, as it answered."""
+    """Fields that the service stores in its own form, such as tags in small letters, as it returned them."""
 
 
 class Operation(OperationState, frozen=True, kw_only=True):
-    """One write of a run: its place ``n``, the change that was planned, and what has become of it."""
+    """One write of a run: its number ``n``, the planned change, and its state."""
 
     n: int
     change: Change
@@ -114,14 +114,14 @@ class Operation(OperationState, frozen=True, kw_only=True):
 
     @property
     def status(self) -> Status:
-        """The state as an outcome: whether an operation was carried out that is being sent is unknown."""
+        """The state as an outcome: an operation that is being sent counts as unknown."""
         return "unknown" if self.state == "sending" else self.state
 
     @property
     def restores(self) -> str | None:
         """Id of the deleted memory that a create brings back.
 
-        Where ``id`` is the same, the service has restored that one, else it has made a new one, dated of the day of
+        If ``id`` is the same, the service has restored that memory; otherwise it has made a new one, with the date of
         the run.
         """
         return self.change.restores
@@ -131,11 +131,11 @@ class Operation(OperationState, frozen=True, kw_only=True):
 
 
 Connect = Callable[..., sqlite3.Connection]
-"""`sqlite3.connect`, or what a test has in its place."""
+"""`sqlite3.connect`, or its replacement in a test."""
 
 Entry = tuple[Change, bytes | None, MemoryBlob | None]
-"""A change, the body of its request but for the memory key (None for a delete), and the memory as it was read before
-(None for a create)."""
+"""A change, the body of its request without the memory key (None for a delete), and the memory before the change (None
+for a create)."""
 
 APPLICATION_ID = 0x6D66_726A  # "mfrj", in the head of the file
 JOURNAL_FORMAT = 3
@@ -150,8 +150,8 @@ JOURNAL_TABLES = (
     f"CREATE TABLE operations ({_OPERATIONS})",
     "CREATE TABLE entries (n INTEGER PRIMARY KEY, change BLOB NOT NULL, request BLOB, backup BLOB)",
 )
-"""States, which change often, are apart from what is large: SQLite writes a whole row again for one of its cells.
-The details of an operation that was not begun are missing."""
+"""States change often and have a table without large values, because SQLite rewrites a whole row for one of its cells.
+``details`` is NULL for an operation that was not begun."""
 
 
 class Journal:
@@ -183,9 +183,9 @@ class Journal:
         ids_before: Iterable[str] = (),
         connect: Connect = sqlite3.connect,
     ) -> Self:
-        """Create a journal with all operations planned, on the disk when this returns.
+        """Create a journal in which all operations are planned; it is on the disk when this returns.
 
-        Raises `JournalError` if there is something at the path already, or it cannot be written.
+        Raises `JournalError` if the path exists already, or cannot be written.
         """
         what = f"nothing is sent without a journal, and no journal can be made at {path}"
         with raise_os_errors_as(JournalError, what, "correct the folder, or pass another journal="):
@@ -196,11 +196,11 @@ class Journal:
                 raise JournalError(f"{path} already exists", hint=hint) from None
         try:
             header_bytes = msgspec.json.encode(header)
-            with _open_database(connect, path, writes=True) as database:
+            with _open_database(connect, path, writes=True, hint=NOTHING_SENT) as database:
                 journal = cls(path, header, cipher, database, header_bytes)
                 journal._fill(entries, ids_before, header_bytes)
                 return journal
-        except BaseException:  # Ctrl-C as well: what was never begun is not left behind
+        except BaseException:  # Ctrl-C as well: no journal of a run that never began stays behind
             remove(path)
             raise
 
@@ -208,17 +208,17 @@ class Journal:
     def open(
         cls, path: Path, cipher: LocalCipher, *, writes: bool = False, connect: Connect = sqlite3.connect
     ) -> Self:
-        """Open a journal; with a cipher without keys only what is not sealed can be read.
+        """Open a journal; if the cipher has no keys, only what is not sealed can be read.
 
-        Raises `JournalError` if it is none, damaged, in use, sealed with a key that is not here, or its header was
-        changed.
+        Raises `JournalError` if the file is not a journal, is damaged or in use, if it was sealed with a key that is
+        not here, or if its header was changed.
         """
-        if not _size_of(path):  # perhaps being made just now: a lock on it would stop that
+        if not _size_of(path):  # another process may be creating it just now: a lock on it would stop that
             raise _never_began(path)
         with _open_database(connect, path, writes=writes) as database:
             header, header_bytes = _read_header(database, path)
             journal = cls(path, header, cipher, database, header_bytes)
-            if cipher.keys:  # everything sealed here is bound to this very header
+            if cipher.keys:  # all sealed values are bound to this header, so it is authenticated first
                 mark = journal._read("SELECT value FROM header WHERE name = 'mark'")
                 if not mark:
                     raise _damaged(path, "its header cannot be authenticated")
@@ -237,7 +237,7 @@ class Journal:
         self.close()
 
     def close(self) -> None:
-        """Close the file; nothing is lost by leaving that out."""
+        """Close the file; nothing is lost if this is not called."""
         self._database.close()
 
     # -- reading
@@ -262,7 +262,7 @@ class Journal:
         return operations
 
     def requests(self, places: Iterable[int]) -> dict[int, SecretBytes]:
-        """Read the bodies of requests, to the byte as they were frozen; that of a delete is missing."""
+        """Read the bodies of requests, byte for byte as they were frozen, by number; deletes have none."""
         query = (
             "SELECT n, request FROM entries "
             "WHERE n IN (SELECT value FROM json_each(?)) AND request IS NOT NULL"
@@ -271,13 +271,13 @@ class Journal:
         return {n: SecretBytes(self._open(sealed, "request", n)) for n, sealed in rows}
 
     def backup(self, n: int) -> MemoryBlob | None:
-        """Read a memory whole, as it was before its write left."""
+        """Read the whole memory of an operation, as it was before its request was sent."""
         found = self._read("SELECT backup FROM entries WHERE n = ? AND backup IS NOT NULL", n)
         return self._decode(found[0][0], MemoryBlob, "backup", n) if found else None
 
     @property
     def ids_before(self) -> frozenset[str]:
-        """Ids of all memories that were there before the first create left; empty for a run without creates."""
+        """Ids of all memories that existed before the first create was sent; empty for a run without creates."""
         ((sealed,),) = self._read("SELECT value FROM header WHERE name = 'ids_before'")
         return frozenset(self._decode(sealed, list[str], "ids before"))
 
@@ -296,7 +296,7 @@ class Journal:
     ) -> None:
         """Write the states of operations, and newer backups, in one commit; on the disk when this returns.
 
-        Raises `JournalError` if it could not be written; nothing of it was.
+        Raises `JournalError` if they could not be written; then none of them was.
         """
         rows = []
         for op in operations:
@@ -323,7 +323,7 @@ class Journal:
             )
             for n, (change, body, memory) in enumerate(entries)
         )
-        with self._writing() as database:
+        with self._writing(NOTHING_SENT) as database:
             for statement in JOURNAL_TABLES:
                 database.execute(statement)
             database.executemany("INSERT INTO header VALUES (?, ?)", head)
@@ -331,17 +331,17 @@ class Journal:
             database.execute("INSERT INTO operations SELECT n, 'planned', NULL FROM entries")
 
     @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
+    def _writing(self, hint: Hint | None = None) -> Iterator[sqlite3.Connection]:
         if os.getpid() != self._process:
             raise JournalError(
-                f"{self.path} was opened by process {self._process}: a fork of it cannot write to it"
+                f"{self.path} was opened by process {self._process}: a fork of that process cannot write to it"
             )
-        with _sqlite_errors(self.path):
+        with _sqlite_errors(self.path, hint):
             try:
                 self._database.execute("BEGIN IMMEDIATE")
                 yield self._database
                 self._database.execute("COMMIT")
-            except BaseException:  # Ctrl-C as well: all of it is written, or nothing
+            except BaseException:  # Ctrl-C as well: all of it is written, or none
                 if self._database.in_transaction:
                     self._database.execute("ROLLBACK")
                 raise
@@ -349,7 +349,7 @@ class Journal:
     # -- sealing
 
     def _place(self, what: str, n: int | None) -> str:
-        """Name the place of a sealed value: at another one, or in another run, it does not open."""
+        """Name the place of a sealed value, which does not open at another place or in another run."""
         return f"run {self.header.run_id}, {what}" + ("" if n is None else f" of change {n}")
 
     def _open(self, sealed: bytes, what: str, n: int | None) -> bytes:
@@ -358,7 +358,7 @@ class Journal:
         )
 
     def _seal(self, value: object, what: str, n: int | None = None) -> bytes:
-        """Seal bytes, or the JSON of something else; half of a surrogate pair in it is kept as it came."""
+        """Seal bytes, or the JSON of another value, in which half of a surrogate pair is kept."""
         try:
             data = value if isinstance(value, bytes) else msgspec.json.encode(value)
         except UnicodeEncodeError:
@@ -372,7 +372,7 @@ class Journal:
             return decode(SecretBytes(self._open(sealed, what, n)), kind, what=what)
         except ProtocolError:
             fault = _damaged(self.path, f"its {what} is of another form")
-        raise fault  # out here, as what it came from may quote the record
+        raise fault  # outside of except, because the cause may quote the record
 
 
 # -- the file
@@ -385,13 +385,15 @@ def remove(path: Path) -> None:
 
 
 @contextmanager
-def _open_database(connect: Connect, path: Path, *, writes: bool) -> Iterator[sqlite3.Connection]:
-    """Open the database, which must be there, and close it if the block fails; to write, it is locked while open."""
+def _open_database(
+    connect: Connect, path: Path, *, writes: bool, hint: Hint | None = None
+) -> Iterator[sqlite3.Connection]:
+    """Open an existing database, and close it if the block fails; if it ``writes``, it is locked while open."""
     place = path.absolute().as_posix()
     root = "" if place[0] == "/" else "/"  # before the letter of a drive
-    # else SQLite makes one that was just removed
+    # mode=rw, because SQLite would create a file that was just removed
     address = f"file://{root}{quote(os.fsencode(place))}?mode=rw"
-    with _sqlite_errors(path):
+    with _sqlite_errors(path, hint):
         database = connect(address, timeout=0, isolation_level=None, uri=True)
         try:
             if writes:
@@ -399,13 +401,13 @@ def _open_database(connect: Connect, path: Path, *, writes: bool) -> Iterator[sq
                 database.execute("PRAGMA journal_mode = WAL")
                 database.execute("PRAGMA synchronous = FULL")
             yield database
-        except BaseException:  # Ctrl-C as well: nobody else could open what is held
+        except BaseException:  # Ctrl-C as well: an open database would stay locked
             database.close()
             raise
 
 
 def _read_header(database: sqlite3.Connection, path: Path) -> tuple[Header, bytes]:
-    """Read the header of a database that is whole and of the known format, and its bytes to authenticate."""
+    """Check that a database is whole and of the known format; return its header, and the header's bytes."""
     application, form = (
         database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
     )
@@ -417,7 +419,7 @@ def _read_header(database: sqlite3.Connection, path: Path) -> tuple[Header, byte
             "that wrote it"
         )
     if _size_of(path) % database.execute("PRAGMA page_size").fetchone()[0]:
-        raise _damaged(path, "cut short")  # SQLite reads zeros for what is missing of its last page
+        raise _damaged(path, "cut short")  # SQLite would read the missing part of the last page as zeros
     found = database.execute("PRAGMA quick_check(1)").fetchone()[0]
     if found != "ok":
         raise _damaged(path, found)
@@ -440,10 +442,11 @@ def _size_of(path: Path) -> int:
 
 def _never_began(path: Path) -> JournalError:
     return JournalError(
-        f"{path} is not a journal of memframe, or of a run that never began and sent nothing: check the path"
+        f"{path} is not a journal of memframe, or its run never began and sent nothing: check the path"
     )
 
 
+NOTHING_SENT = Hint(*["apply the plan again: nothing was sent"] * 2)
 KNOWN_RUNS = Hint("list_runs() shows those of this user", "memframe runs shows those of this user")
 
 
@@ -454,7 +457,7 @@ def _absent(path: Path) -> JournalError:
 def _damaged(path: Path, how: str) -> JournalError:
     return JournalError(
         f"the journal {path} is damaged ({how}), so nothing is sent from it: restore a copy, or load the memories "
-        "and plan again from what is there"
+        "and make a new plan"
     )
 
 
@@ -465,12 +468,12 @@ _REASONS = {
     "SQLITE_CANTOPEN": (errno.EACCES, "it cannot be opened: correct the folder's permissions"),
     "SQLITE_BUSY": (errno.EBUSY, "another process uses it: wait until that ends"),
 }
-"""Error numbers and words, by how the name of SQLite's error begins."""
+"""Error numbers and words, by the beginning of the name of SQLite's error."""
 
 
 @contextmanager
-def _sqlite_errors(path: Path) -> Iterator[None]:
-    """Turn errors of SQLite into `JournalError`."""
+def _sqlite_errors(path: Path, hint: Hint | None = None) -> Iterator[None]:
+    """Turn errors of SQLite into `JournalError`, with the next step after the cause; by default, to resume the run."""
     try:
         yield
     except sqlite3.Error as fault:
@@ -480,7 +483,8 @@ def _sqlite_errors(path: Path) -> Iterator[None]:
         for beginning, (number, words) in _REASONS.items():
             if name.startswith(beginning):
                 refusal = JournalError(
-                    f"the journal {path} cannot be written or read: {words}; then", hint=resume_hint(path)
+                    f"the journal {path} cannot be written or read: {words}; then",
+                    hint=hint or resume_hint(path),
                 )
                 refusal.errno = number
                 raise refusal from None

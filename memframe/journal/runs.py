@@ -1,12 +1,12 @@
 """The run directory: where journals are, which runs are unfinished, and when journals are removed.
 
-Journals are in the folder ``runs`` of the user's state folder, unless the caller names a place. For each run a note
+Journals are in the folder ``runs`` of the user's state folder, unless the caller names a path. For each run a note
 records the path of its journal: in ``runs/open`` until the run is finished, then in ``runs/plans``. An interrupted
 run is therefore found again, and no plan is applied twice. A note outlives its journal, which may be on a disk that
 is not connected: only `purge_runs` removes it.
 
-A note is named by owner (a digest of service and user), plan and run. Even if it cannot be read, it blocks this plan
-and this user, and no others.
+A note is named by owner (a digest of service and user), plan and run, so that even a note that cannot be read blocks
+only this plan and this user.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import pandas as pd
 
 from memframe.client.responses import canonical_id
 from memframe.errors import ConfigError, JournalError
-from memframe.files import atomic_file, private_folder, process_lock, raise_os_errors_as
+from memframe.files import atomic_file, expand_path, private_folder, process_lock, raise_os_errors_as
 from memframe.frames import TIME_DTYPE
 from memframe.journal.journal import KNOWN_RUNS, SETTLED, STATUSES, Header, Journal, remove
 from memframe.keystore import LocalCipher, state_folder
@@ -36,14 +36,14 @@ KEPT_DAYS = 30
 
 
 class RunNote(NamedTuple):
-    """The note on a run: which it is, and where its journal is."""
+    """The note on a run: the ids of the run, and the path of its journal."""
 
     file: Path
-    """The note itself."""
+    """Path of the note."""
     owner: str = ""
+    """Digest of service and user; like ``plan_id`` and ``run_id`` it is read from the name of the note."""
     plan_id: str = ""
     run_id: str = ""
-    """From the name of the note; ``owner`` is the digest of service and user."""
     journal: Path | None = None
     """Path of the journal; None if the note cannot be read."""
     base_url: str | None = None
@@ -51,7 +51,7 @@ class RunNote(NamedTuple):
     created_at: datetime | None = None
     """Time at which the run began."""
     is_purged: bool = False
-    """True if the journal was removed for its age: the note stays, so that the plan is not applied again."""
+    """True if the journal was removed because of its age; the note stays, so that the plan is not applied again."""
 
     @property
     def place(self) -> Path:
@@ -79,14 +79,13 @@ class RunDirectory:
         return self.folder / name
 
     def of_plan(self, plan_id: str) -> RunNote | None:
-        """Return the note on a run of this plan, if there was one; of a journal without a note, its path alone."""
-        here = (
-            RunNote(path, journal=path) for path in self.folder.glob(f"*-{plan_id[:12]}-*{JOURNAL_SUFFIX}")
-        )
-        return next(self.notes(f"*.{plan_id}.*"), None) or next(here, None)
+        """Return the note on a run of this plan, if there was one; for a journal without a note, only its path."""
+        journals = self.folder.glob(f"*-{plan_id[:12]}-*{JOURNAL_SUFFIX}")
+        without_note = (RunNote(path, journal=path) for path in journals)
+        return next(self.notes(f"*.{plan_id}.*"), None) or next(without_note, None)
 
     def lock_user(self, user_id: str) -> AbstractContextManager[None]:
-        """Lock the memories of one user: one process of this machine writes them at a time."""
+        """Lock the memories of one user, so that one process of this machine writes them at a time."""
         digest = hashlib.sha256(user_id.encode()).hexdigest()
         what = f"the right to write the memories of user {user_id}"
         return process_lock(self.folder / f"{digest[:16]}.lock", what=what)
@@ -107,15 +106,15 @@ class RunDirectory:
     def mark_finished(self, header: Header) -> None:
         """Record that nothing of the run is left to do."""
         name = _name_of(header)
-        with suppress(FileNotFoundError):  # given up by another process
+        with suppress(FileNotFoundError):  # another process has forgotten the run
             (self._open / name).replace(self._plans / name)
 
     def notes(self, pattern: str = "*.*.*") -> Iterator[RunNote]:
         """Read the notes whose names fit, those on unfinished runs first."""
         for file in (*sorted(self._open.glob(pattern)), *sorted(self._plans.glob(pattern))):
             owner, plan_id, run_id = file.name.split(".")[:3]
-            is_half = not owner  # of a process that was killed while it wrote
-            if not is_half and (note := self._read(RunNote(file, owner, plan_id, run_id))):
+            is_temporary = not owner  # left by a process that was killed while it wrote
+            if not is_temporary and (note := self._read(RunNote(file, owner, plan_id, run_id))):
                 yield note
 
     def unfinished(self, base_url: str, user_id: str) -> list[RunNote]:
@@ -124,7 +123,7 @@ class RunDirectory:
         return [note for note in notes if note.file.parent == self._open and not note.is_purged]
 
     def is_finished(self, note: RunNote) -> bool:
-        """Return True for the note on a run of which nothing is left to do."""
+        """Return True if nothing is left to do of the run of a note."""
         return note.file.parent == self._plans
 
     def places(self) -> dict[Path, RunNote | None]:
@@ -133,7 +132,7 @@ class RunDirectory:
         return dict.fromkeys(self.folder.glob(f"*{JOURNAL_SUFFIX}")) | noted
 
     def journals(self) -> list[Path]:
-        """Return every journal that is there, the oldest first."""
+        """Return every journal that exists, the oldest first."""
         changed_at = {path: at for path in self.places() if (at := _changed_at(path))}
         others = (path for path in changed_at if path.parent not in {self._open, self._plans})
         return sorted(others, key=changed_at.__getitem__)
@@ -152,22 +151,24 @@ class RunDirectory:
         """Remove journals and the notes on them, as `memframe.purge_runs` does."""
         if not older_than_days >= 0:
             raise ConfigError(f"older_than_days={older_than_days!r}: give a number of days from 0")
-        limit = now - timedelta(days=min(older_than_days, now.toordinal() - 1))  # as far back as dates go
+        limit = now - timedelta(days=min(older_than_days, now.toordinal() - 1))  # dates begin in year 1
         if journals is not None:
-            going = [self._entry_at(path) for path in journals]
+            purged = [self._entry_at(path) for path in journals]
         else:
-            own = {self.folder, self._open, self._plans}
+            own_folders = {self.folder, self._open, self._plans}
             old = [one for one in self._entries() if one["created_at"] <= limit]
-            going = [one for one in old if one["journal"].parent in own and one["state"] != "running"]
-        for entry in going:
+            purged = [
+                one for one in old if one["journal"].parent in own_folders and one["state"] != "running"
+            ]
+        for entry in purged:
             self.forget(entry["journal"])
         for note in self.notes() if journals is None else ():
             if note.is_purged and (_changed_at(note.file) or limit) <= limit:
                 note.file.unlink(missing_ok=True)
-        return _frame(going)
+        return _frame(purged)
 
     def forget(self, path: Path) -> None:
-        """Remove a journal, if it is there, and the notes on its runs.
+        """Remove a journal, if it exists, and the notes on its runs.
 
         Raises `JournalError` if it cannot be removed.
         """
@@ -180,6 +181,7 @@ class RunDirectory:
 
     def purge_finished(self, before: datetime) -> None:
         """Remove old journals of finished runs from this folder; their notes then no longer name the user."""
+        # a journal that another process has just removed is not old
         old = [
             path for path in self.folder.glob(f"*{JOURNAL_SUFFIX}") if (_changed_at(path) or before) < before
         ]
@@ -190,7 +192,7 @@ class RunDirectory:
             if entry and entry["state"] == "finished" and entry["created_at"] < before:
                 if note:
                     self._write(note.file, {"journal": str(path), "is_purged": True})
-                with suppress(OSError):  # Windows keeps what another process reads: the next run tries again
+                with suppress(OSError):  # on Windows, if another process reads it: the next run tries again
                     remove(path)
 
     def _entries(self) -> list[dict[str, Any]]:
@@ -200,7 +202,7 @@ class RunDirectory:
 
     def _entry_at(self, path: str | os.PathLike[str]) -> dict[str, Any]:
         """Return the run whose journal is, or was, at a path."""
-        place, places = _absolute(Path(path).expanduser()), self.places()
+        place, places = _absolute(expand_path(path)), self.places()
         entry = _entry(place, places.get(place))
         if entry is None or (place not in places and entry["state"] == "unreadable"):
             raise JournalError(f"no run is known that has its journal at {path}", hint=KNOWN_RUNS)
@@ -227,18 +229,18 @@ class RunDirectory:
         except FileNotFoundError:
             return None
         except (OSError, ValueError, TypeError, LookupError, AttributeError):
-            # empty after a power cut, damaged, of another form
-            here = self.folder.glob(f"*-{note.plan_id[:12]}-{note.run_id[:8]}{JOURNAL_SUFFIX}")
-            return note._replace(journal=next(here, None))
+            # empty after a power cut, damaged, or malformed
+            journals = self.folder.glob(f"*-{note.plan_id[:12]}-{note.run_id[:8]}{JOURNAL_SUFFIX}")
+            return note._replace(journal=next(journals, None))
 
 
 def _absolute(path: str | os.PathLike[str]) -> Path:
-    """Return a path without "..", which `Path.absolute` would leave; no link is followed."""
+    """Return an absolute path without "..", which `Path.absolute` would keep; links are not followed."""
     return Path(os.path.abspath(path))  # noqa: PTH100 - as the docstring says
 
 
 def owner_of(base_url: str, user_id: str) -> str:
-    """Return the digest that names the owner of a run: the same where `same_service` and `same_id` see the same."""
+    """Return the digest that names the owner of a run, equal if `same_service` and `same_id` are True."""
     parts = urlsplit(base_url)
     service = f"http:{parts.path}" if parts.scheme == "http" else base_url
     return hashlib.sha256(f"{service}\0{canonical_id(user_id)}".encode("utf-8", "surrogatepass")).hexdigest()[
@@ -251,7 +253,7 @@ def _name_of(header: Header) -> str:
 
 
 def _changed_at(path: Path) -> datetime | None:
-    """Return when a file was last written; None if it is gone."""
+    """Return the time at which a file was last written; None if it is gone."""
     try:
         return datetime.fromtimestamp(path.stat().st_mtime, UTC)
     except OSError:
@@ -286,13 +288,13 @@ def purge_runs(
     """Remove journals, and with them the sealed copies of what was changed and deleted.
 
     These runs can then no longer be undone or resumed, and their plans could be applied a second time. Purging
-    by age leaves alone running ones and journals that are stored elsewhere. Journals of finished runs older
+    by age leaves out runs that are running, and journals that are stored elsewhere. Journals of finished runs older
     than 30 days are removed automatically when a new run begins.
 
     Parameters
     ----------
     older_than_days : float
-        Since the run began; 0 removes all.
+        Days since the run began; 0 removes all.
     journals : iterable of paths, optional
         Remove these instead, regardless of age and place, including journals that are lost or unreadable.
 
@@ -315,7 +317,7 @@ def purge_runs(
 
 
 def _entry(path: Path, note: RunNote | None) -> dict[str, Any] | None:
-    """Return one row of `list_runs`; None if neither journal nor note is there. Nothing sealed is opened for it."""
+    """Return one row of `list_runs` without opening sealed values; None if neither journal nor note exists."""
     try:
         with Journal.open(path, LocalCipher(())) as journal:
             counts, header = journal.counts(), journal.header

@@ -4,8 +4,8 @@ The panel is a view on `memframe.signin`: a script can take the same steps by ``
 follows. It blocks no cell, survives a reload of the page, and leaves no secret behind: not in outputs, not in the
 saved state of its widgets, not in a notebook that ran as a batch job.
 
-Decisions where the specification is silent: the preview is shown on demand, as it is saved with the notebook;
-loaded frames stay after a revocation, and the panel says so.
+Decisions where the specification is silent: the preview is shown only on demand, because it is saved with the
+notebook; loaded frames stay after a revocation, and the panel says so.
 """
 
 from __future__ import annotations
@@ -69,9 +69,10 @@ class Panel(VBox):  # type: ignore[misc]  # ipywidgets has no types
     Parameters
     ----------
     client : Client, optional
-        Of a developer who is signed in already; else address and key come from the settings or from fields.
+        Client of a developer who is already signed in; otherwise address and key come from the settings or from
+        fields.
     flow : OAuthFlow, optional
-        The application's OAuth flow; else it is made from the settings or from fields.
+        The application's OAuth flow; otherwise it is made from the settings or from fields.
     reason : str
         Text for the user to read before deciding; it fills the field.
     dashboard_url : str, optional
@@ -119,7 +120,7 @@ class Panel(VBox):  # type: ignore[misc]  # ipywidgets has no types
             LoadSection(self._controller),
         )
         super().__init__([HTML(_STYLE), self._top, *(section.box for section in self._sections)])
-        for name in ("memframe-panel", "mathjax_ignore", "tex2jax_ignore"):  # "$5 and $6" is no formula
+        for name in ("memframe-panel", "mathjax_ignore", "tex2jax_ignore"):  # "$5 and $6" is not a formula
             self.add_class(name)
         self._draw()
         self._controller.start(lambda: self._controller.start_from_settings(client))
@@ -140,12 +141,12 @@ class Panel(VBox):  # type: ignore[misc]  # ipywidgets has no types
 
     @property
     def access(self) -> Access | None:
-        """The open access, None before."""
+        """The open access; None before it is open."""
         return self.sign_in.access
 
     @property
     def memories(self) -> pd.DataFrame | None:
-        """The loaded memories, None before."""
+        """The loaded memories; None before they are loaded."""
         return self.sign_in.memories
 
     @property
@@ -173,6 +174,6 @@ class Panel(VBox):  # type: ignore[misc]  # ipywidgets has no types
                 self._top.value = widgets.top(due, len(self._sections), self._sections[due - 1].title)
                 for section in self._sections:
                     section.draw(view, due)
-            except Exception as error:  # in any thread, where nothing would show it
+            except Exception as error:  # nothing else would show the error of a thread
                 _logger.debug("the panel could not be drawn", exc_info=True)
                 self._top.value = widgets.alert(f"The panel could not be drawn ({type(error).__name__}).")

@@ -25,7 +25,7 @@ CONNECT: tuple[Name, ...] = ("auth_url", "client_id", "client_secret", "redirect
 """Settings that the first two steps need."""
 
 LISTEN_S = 3600.0
-"""Time that a listener waits for the redirect; after that its address is pasted."""
+"""Time that a listener waits for the redirect; after that, the user pastes its address."""
 
 REDRAW_INTERVAL_S = 0.5
 """Minimum time between updates of a load: front ends drop updates when they get too many."""
@@ -35,13 +35,13 @@ _logger = logging.getLogger(__name__)
 
 
 class ViewState(Struct, frozen=True, kw_only=True):
-    """All that the panel shows, at one moment."""
+    """Everything that the panel shows, at one moment."""
 
     snapshot: SignInState
     origins: dict[Name, str | None] | None
     """The source of each setting; None until the settings were read."""
     is_watching: bool
-    """The poller is running."""
+    """True while the poller is running."""
     next_check_at: datetime | None
     hint: str
     """The input that a button needs first."""
@@ -56,7 +56,7 @@ class ViewState(Struct, frozen=True, kw_only=True):
 
     @property
     def missing(self) -> frozenset[Name]:
-        """The settings that are found nowhere, and that no step has brought."""
+        """The settings that were not found, and that no step has provided."""
         found = {name for name, origin in (self.origins or {}).items() if origin}
         if self.snapshot.flow:
             found.update(CONNECT)
@@ -67,7 +67,7 @@ class ViewState(Struct, frozen=True, kw_only=True):
 
 
 class PanelController:
-    """Carry out what the buttons do; whatever takes time runs in the poller's thread.
+    """Carry out what the buttons do; everything that takes time runs in the poller's thread.
 
     `changed` is called after each change, in any thread.
     """
@@ -108,7 +108,7 @@ class PanelController:
         wanted = (SIGN_IN if client is None else ()) + (CONNECT if self.sign_in.snapshot.flow is None else ())
         try:
             self._origins = origins_of(wanted)
-        except ConfigError as error:  # a broken file: fields take its place
+        except ConfigError as error:  # a broken file: the user fills in fields instead
             self._origins, self._hint = {}, str(error)
         if client is None and self.view.missing.intersection(SIGN_IN):
             self.redraw()
@@ -152,7 +152,7 @@ class PanelController:
         self.sign_in.refresh()
 
     def paste(self) -> None:
-        """Stop listening: the redirected address is pasted, now and later."""
+        """Stop listening: from now on, the user pastes the redirected address."""
         self._is_to_be_pasted = True
         self.cancel()
 

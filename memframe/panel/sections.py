@@ -1,4 +1,4 @@
-"""The five sections of the panel, one for each step: its head is always shown, its body while it is due."""
+"""The five sections of the panel, one for each step: the head is always shown, the body while the step is due."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from memframe.wire import AccessRequest, RequestStatus
 
 
 class Section(ABC):
-    """One step of the panel, whose `body` and `buttons` are shown while it is due; `beside` stands beside its head."""
+    """One step of the panel: `body` and `buttons` are shown while it is due, `heading_buttons` are next to its head."""
 
     number: ClassVar[int]
     title: ClassVar[str]
@@ -73,14 +73,14 @@ class Section(ABC):
             show(self._cancel, view.is_busy)
             self.draw_body(view)
             self._message.value = self.message_html(view)
-        # Last, as changes reach the screen one by one: nothing is to appear just before it is hidden.
+        # Last, because changes reach the screen one by one: nothing should appear just before it is hidden.
         show(self._body, status == "active")
 
     @abstractmethod
     def draw_body(self, view: ViewState) -> None:
         """Update the body."""
 
-    def summary(self, view: ViewState) -> str:  # noqa: ARG002 - the last section is never behind one
+    def summary(self, view: ViewState) -> str:  # noqa: ARG002 - the last section has none
         """Return the result of the step in words."""
         return ""
 
@@ -115,7 +115,7 @@ class Section(ABC):
             enter.watch(field, click)
 
     def are_filled(self, *fields: Text | SecretField, why: str = "") -> bool:
-        """Return True if no field is empty; else ask for the first that is, with the cursor in it."""
+        """Return True if no field is empty; otherwise ask for the first empty one, and put the cursor there."""
         for field in fields:
             widget, is_empty = (
                 (field.widget, field.is_empty)
@@ -239,7 +239,7 @@ class RequestList:
         self.box.add_class("mf-requests")
 
     def draw(self, requests: Sequence[AccessRequest], now: datetime) -> None:
-        """Show requests; a user with a live one gets no other."""
+        """Show requests; a user with a live request cannot be asked again."""
         self._shown = sorted(requests, key=lambda request: _ORDER[request.status])[: self._n_shown]
         while len(self._rows) < len(self._shown):
             self._add_row()
@@ -302,7 +302,7 @@ class ConnectSection(Section):
         )
         address, client_id, redirect_uri = self._fields.values()
         fields = [address, client_id, self._client_secret.widget, redirect_uri]
-        # In the order of the steps, as the keyboard moves on from a button that disappears.
+        # In the order of the steps, because the keyboard focus moves on from a button that disappears.
         super().__init__(
             controller,
             [
@@ -483,7 +483,7 @@ MAX_CELL = 80
 
 
 class LoadSection(Section):
-    """Load, show counts, and a preview on demand, as it is saved with the notebook like any output."""
+    """Load, and show counts; a preview only on demand, because it is saved with the notebook like any output."""
 
     number, title = 5, "Load the memories"
 
@@ -493,16 +493,16 @@ class LoadSection(Section):
         self._load = button(
             controller, "Load the memories", lambda: controller.start(controller.open), "primary"
         )
-        self._look = button(controller, "Show a preview", self._look_clicked)
-        super().__init__(controller, [self._loaded_html, self._preview], [self._load, self._look])
+        self._preview_button = button(controller, "Show a preview", self._toggle_preview)
+        super().__init__(controller, [self._loaded_html, self._preview], [self._load, self._preview_button])
 
     def draw_body(self, view: ViewState) -> None:
         memories = view.snapshot.memories
         is_loaded = memories is not None
         self._is_previewed = self._is_previewed and is_loaded
         self._load.description = "Load again" if is_loaded else "Load the memories"
-        self._look.description = "Hide the preview" if self._is_previewed else "Show a preview"
-        show(self._look, is_loaded)
+        self._preview_button.description = "Hide the preview" if self._is_previewed else "Show a preview"
+        show(self._preview_button, is_loaded)
         self._preview.value = _preview(memories) if memories is not None and self._is_previewed else ""
         if memories is not None:
             self._loaded_html.value = _loaded_html(memories, view.snapshot.tags)
@@ -519,13 +519,13 @@ class LoadSection(Section):
             return bar + widgets.status_note(words, is_spoken=False)
         return super().status_html(view)
 
-    def _look_clicked(self) -> None:
+    def _toggle_preview(self) -> None:
         self._is_previewed = not self._is_previewed
         self.controller.redraw()
 
 
 def _loaded_html(memories: pd.DataFrame, tags: pd.DataFrame | None) -> str:
-    """Count memories and tags, and those memories that could not be decrypted."""
+    """Count memories and tags, and the memories that could not be decrypted."""
     years = memories.created_at.dropna().dt.year
     span = ""
     if len(years):
@@ -543,7 +543,7 @@ def _loaded_html(memories: pd.DataFrame, tags: pd.DataFrame | None) -> str:
 
 
 def _preview(memories: pd.DataFrame) -> str:
-    """Tabulate the first memories; secrets are masked, as a preview is saved with the notebook."""
+    """Tabulate the first memories; secrets are masked, because a preview is saved with the notebook."""
     shown = memories.head(N_PREVIEWED)
     mask = make_mask(shown)
 

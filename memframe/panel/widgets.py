@@ -48,7 +48,7 @@ def name_as_labels(message: str) -> str:
 
 
 class SecretField:
-    """Read a secret, without leaving it in the widget; `hint` is shown while that is empty."""
+    """Read a secret, without leaving it in the widget; `hint` is shown while the widget is empty."""
 
     def __init__(self, label: str, hint: str = "", *, hidden: bool = True) -> None:
         kind = Password if hidden else Text
@@ -70,7 +70,7 @@ class SecretField:
         return secret
 
     def put_back(self, secret: Secret | None) -> None:
-        """Keep a secret again that was taken, unless another one was typed meanwhile."""
+        """Put a taken secret back, unless another one was typed meanwhile."""
         if secret is not None and self._secret is None:
             self._secret = secret
             n_letters = len(secret.reveal())
@@ -87,10 +87,10 @@ class SecretField:
 class EnterKey:
     """Click a button when Enter is pressed in a field, after the text of the field has arrived.
 
-    A field reports Enter first and its text right after, and no text at all where that is unchanged. So each
-    Enter sends a number to the front end, which a link there copies into another number: when that one comes
-    back, everything that was sent before it has been read. `Text.on_submit` is deprecated for its order, and
-    observing ``value`` instead cannot tell Enter from leaving the field.
+    A field reports Enter first and its text afterwards, or no text if it is unchanged. So each Enter sends a
+    number to the front end, where a link copies it into another number. When that one comes back, everything
+    that was sent before it has been read. `Text.on_submit` is deprecated because of this order, and an observer of
+    ``value`` cannot distinguish Enter from leaving the field.
     """
 
     def __init__(self) -> None:
@@ -100,7 +100,7 @@ class EnterKey:
         self._returned.observe(self._receive_echo, "value")
 
     def watch(self, field: Widget, click: Callable[[], object]) -> None:
-        """Call `click` whenever Enter was pressed in a field; of two at a time the later one counts."""
+        """Call `click` whenever Enter is pressed in a field; if two are waiting, the later one counts."""
 
         def receive(_: Widget, content: Any, __: object) -> None:
             if content.get("event") == "submit":
@@ -110,7 +110,7 @@ class EnterKey:
         field.on_msg(receive)
 
     def close(self) -> None:
-        """Close the widgets behind it."""
+        """Close its hidden widgets."""
         for widget in (self._link, self._sent, self._returned):
             close_children(widget)
             widget.close()
@@ -122,7 +122,7 @@ class EnterKey:
 
 
 def text_field(label: str, hint: str = "", value: str = "", *, kind: type[Text] = Text) -> Text:
-    """Make a field of one line, or with `Textarea` of a few."""
+    """Make a field of one line, or of a few lines with `Textarea`."""
     rows = {"rows": 2} if kind is Textarea else {}
     return kind(description=label, placeholder=hint, value=value, continuous_update=False, **rows)
 
@@ -147,7 +147,7 @@ def button(
 
 
 def button_row(*buttons: Button) -> HBox:
-    """Put buttons side by side, or below each other where there is no room."""
+    """Put buttons side by side, or below each other if there is no room."""
     row = HBox(buttons)
     row.add_class("mf-buttons")
     return row
@@ -164,7 +164,7 @@ def close_children(widget: Widget) -> None:
 
 
 def show(widget: Widget, is_shown: bool) -> None:
-    """Show or hide a widget; hidden ones are out of reach of the keyboard, too."""
+    """Show or hide a widget; the keyboard does not reach hidden ones either."""
     widget.layout.display = None if is_shown else "none"
 
 
@@ -177,12 +177,12 @@ _CODE = re.compile("`([^`]*)`")
 
 DOING: Mapping[SignInStep, str] = {
     "sign_in": "Signing in …",
-    "refresh": "Asking for your requests …",
+    "refresh": "Fetching your requests …",
     "authorize": "Preparing the link …",
     "receive": "Preparing the link …",
     "finish": "Exchanging the code …",
     "ask": "Sending the request …",
-    "choose": "Asking for the request …",
+    "choose": "Fetching the request …",
     "check": "Checking …",
     "open": "Fetching the keys …",
     "load": "Loading …",
@@ -234,7 +234,7 @@ def alert(words: str, next_step: str = "") -> Markup:
 
 
 def link(address: str, words: str) -> Markup:
-    """Build a link that opens another page, which learns nothing of this one."""
+    """Build a link that opens another page; that page learns nothing about this one."""
     return tag("a", text(words), class_="mf-go", href=address, target="_blank", rel="noopener noreferrer")
 
 

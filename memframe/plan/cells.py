@@ -1,6 +1,6 @@
-"""Cells of an edited frame: read as values, checked against what services take, compared with the baseline.
+"""Cells of an edited frame: read them as values, check them against what services accept, compare with the baseline.
 
-Whole columns are compared at the speed of Arrow; only what differs is read cell by cell.
+Whole columns are compared with Arrow; only cells that differ are read one by one.
 """
 
 from __future__ import annotations
@@ -19,11 +19,9 @@ from numpy.typing import NDArray
 
 from memframe.client.validation import refuse_unsendable
 from memframe.errors import ConfigError
-from memframe.frames import MEMORY_KINDS, NAMES, NUMBER, TEXT, TIME
+from memframe.frames import MEMORY_KINDS, NAMES, NUMBER, TEXT, TIME, parse_column_of_times
 from memframe.plan.change import Value, same_value
 from memframe.wire import MAX_SCORES, MAX_TAG_CHARS, MAX_TAGS
-
-_TIME = pd.DatetimeTZDtype("us", "UTC")
 
 Mask = NDArray[np.bool_]
 
@@ -49,18 +47,18 @@ class Cell(NamedTuple):
 
     value: Value
     error: str | None = None
-    """Reason why the field cannot hold it."""
+    """Reason why the field cannot hold the cell."""
     is_null: bool = False
     """True if the cell is NaN, None or NA: neither `NULL` nor an empty list."""
 
     @property
     def is_given(self) -> bool:
-        """True if the cell has a value, valid or not; an empty list is none."""
+        """True if the cell has a value, valid or not; an empty list is not a value."""
         return self.error is not None or self.value not in (None, ())
 
 
 def read_cell(field: str, cell: Any) -> Cell:
-    """Read a cell: None, NaN, NA and NaT are None, tags each once, in their order.
+    """Read a cell: None, NaN, NA and NaT become None; repeated tags are dropped, the others keep their order.
 
     >>> read_cell("importance", np.int64(3)).value, read_cell("tags", ["a", "a", None]).value
     (3.0, ('a',))
@@ -96,7 +94,7 @@ def read_cell(field: str, cell: Any) -> Cell:
 
 
 def normalize_field(field: str, value: Value) -> Cell:
-    """Prepare a value for sending: tags without the blanks around them; with an error where a service refuses it.
+    """Prepare a value for sending: strip blanks around tags; the cell has an error if services refuse the value.
 
     >>> normalize_field("tags", (" tea ", "tea")).value
     ('tea',)
@@ -130,13 +128,13 @@ def _value_error(field: str, value: Value) -> str | None:
     return None
 
 
-# -- columns beside the baseline
+# -- columns compared with the baseline
 
 
 def differs_in(name: str, mine: pd.Series[Any], base: pd.Series[Any]) -> Mask:
-    """Find the cells of an edited column that differ from the baseline beside it.
+    """Find the cells of an edited column that differ from the baseline, row by row.
 
-    Missing is missing, however it is spelled; a cell that the column cannot hold counts as different.
+    All spellings of a missing value are equal; a cell that the column cannot hold counts as different.
 
     >>> differs_in("tags", pd.Series([["a", "b"], None, "a"]), pd.Series([("b", "a"), (), ("a",)]))
     array([False, False,  True])
@@ -145,7 +143,7 @@ def differs_in(name: str, mine: pd.Series[Any], base: pd.Series[Any]) -> Mask:
     if kind is TIME:
         return _differ(column_times(mine), column_times(base))
     if kind is TEXT:
-        with suppress(pa.ArrowException, TypeError, ValueError):  # some cell is no text, or a category is
+        with suppress(pa.ArrowException, TypeError, ValueError):  # a cell or a category is not text
             texts = pa.array(mine, type=pa.large_string(), from_pandas=True)
             base_texts = pa.array(base, type=pa.large_string(), from_pandas=True)
             both_missing = pc.and_(pc.is_null(texts), pc.is_null(base_texts))
@@ -155,16 +153,14 @@ def differs_in(name: str, mine: pd.Series[Any], base: pd.Series[Any]) -> Mask:
     if not pd.api.types.is_numeric_dtype(mine.dtype) or pd.api.types.is_bool_dtype(mine.dtype):
         return _cells_differ(name, mine, base)
     scores, base_scores = mine.to_numpy(dtype="float64", na_value=np.nan), base.to_numpy(dtype="float64")
-    if str(mine.dtype) in FEWER_BITS:  # as exact as the column is, no more
+    if str(mine.dtype) in FEWER_BITS:  # compare with the precision of the column
         base_scores = base_scores.astype(str(mine.dtype)).astype("float64")
     return _differ(scores, base_scores) & ~np.asarray(is_rounded(scores, base_scores))
 
 
 def column_times(column: pd.Series[Any]) -> NDArray[np.datetime64]:
-    """Convert a column of times, or of text that spells them, to UTC."""
-    if not isinstance(column.dtype, pd.DatetimeTZDtype):
-        column = pd.to_datetime(column, format="ISO8601", utc=True, errors="coerce")
-    return np.asarray(column.astype(_TIME).to_numpy(dtype="datetime64[us]"))
+    """Convert a column of times to UTC, ``NaT`` for what is none."""
+    return parse_column_of_times(column, errors="coerce")
 
 
 def parse_times(texts: Sequence[str | None] | pd.Series[Any]) -> NDArray[np.datetime64]:
@@ -177,24 +173,24 @@ def _differ(mine: NDArray[Any], base: NDArray[Any]) -> Mask:
 
 
 def is_rounded(mine: NDArray[Any] | float, held: NDArray[Any] | float) -> Mask | np.bool:
-    """Find scores that equal those held but for what pandas does to them in files.
+    """Find scores that differ from those held only by what pandas does to numbers in files.
 
-    `DataFrame.to_json` cuts them to ten decimals, `read_json` misses the last bits of some.
+    `DataFrame.to_json` cuts numbers to ten decimals, and `read_json` gets the last bits of some wrong.
 
     >>> is_rounded(np.array([0.3333333333, 0.333, 0.5]), np.array([1 / 3, 1 / 3, np.nan]))
     array([ True, False, False])
-    >>> is_rounded(0.6000000000000001, 0.6)
-    np.True_
+    >>> is_rounded(0.6000000000000001, 0.6), is_rounded(1e308, 0.5)
+    (np.True_, np.False_)
     """
     apart = np.abs(np.subtract(mine, held))
-    cut: Mask | np.bool = ((apart < 1.01e-10) & (np.round(mine, 10) == mine)) | (
-        apart <= 5e-16 * np.abs(held)
-    )
-    return cut
+    with np.errstate(over="ignore"):  # rounding multiplies first
+        is_cut = np.round(mine, 10) == mine
+    rounded: Mask | np.bool = ((apart < 1.01e-10) & is_cut) | (apart <= 5e-16 * np.abs(held))
+    return rounded
 
 
 def is_held(name: str, cell: Cell, held: Value) -> bool:
-    """Return True if a cell is what the service holds, apart from decimals that a file has cut or changed."""
+    """Return True if a cell equals the value that the service holds, but for decimals that a file has changed."""
     is_score = isinstance(cell.value, float) and isinstance(held, float | int)
     return same_value(name, cell.value, held) or (is_score and bool(is_rounded(cell.value, held)))  # type: ignore[arg-type]
 
@@ -223,8 +219,8 @@ def _same_cell(name: str, cell: object, was: object) -> bool:
 class Null(str):
     """The type of `NULL`, its only value.
 
-    Text, so that a column of pandas' ``str`` takes it; with the character NUL in it, which no memory can
-    hold, so that it is still known after the column, a file or a process has made plain text of it.
+    It is text, so that a column of pandas' ``str`` accepts it. It contains the character NUL, which no memory can
+    hold, so that it is still recognised after a column, a file or a process has turned it into plain text.
     """
 
     __slots__ = ()

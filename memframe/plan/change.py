@@ -28,7 +28,7 @@ FIELDS = tuple(field.name for field in MEMORY_FIELDS if field.is_editable)
 Value = str | float | tuple[str, ...] | None
 Fields = Mapping[str, Value]
 Label = str | int | float | None
-"""Label of a row in the edited frame, as far as JSON has it; others are kept as their text."""
+"""Label of a row in the edited frame; a label that JSON cannot hold is kept as text."""
 
 MAX_LISTED = 5
 """Rows or ids that a message names before it counts the others."""
@@ -43,22 +43,22 @@ class Change(Struct, frozen=True, kw_only=True, omit_defaults=True):
     row : str, int, float or None
         Label of the row in the frame that the plan was made from.
     id : str or None
-        Of the memory; None for creates.
+        Id of the memory; None for creates.
     before : dict of str to value
-        The state that the plan was made from: of the fields in ``after`` for a patch, of all `FIELDS` for a
-        delete, nothing for a create. The change is stale where the service holds something else.
+        The values from which the plan was made: of the fields in ``after`` for a patch, of all `FIELDS` for a
+        delete, none for a create. The change is stale if the service holds other values.
         Content that could not be opened is left out; ``sealed`` stands for it.
     after : dict of str to value
-        The fields to send, None clears one; empty for a delete.
+        The values to send, of which None clears a field; empty for a delete.
     reason : str or None
-        Why, in words for people: the finding, the conflict, or what makes it invalid.
+        Reason in words for people: the finding, the conflict, or what makes it invalid.
     group : int or None
-        Changes of one group hold together: its deletes wait until everything else of it is done.
+        Number of the group. Changes of one group hold together: its deletes wait until its other changes are done.
     sealed : str or None
         SHA-256, hexadecimal, of the stored content, if that is compared instead of the plain text: the content
         could not be opened, or will be sealed again.
     verbatim : bool
-        Whether the content in ``after`` is already sealed and is sent as it is: when a memory that no key opened
+        True if the content in ``after`` is sealed already and is sent unchanged, because a memory that no key opened
         is created again.
     hidden : tuple of str
         Texts that no display of the change shows, such as a password that will be redacted.
@@ -66,7 +66,7 @@ class Change(Struct, frozen=True, kw_only=True, omit_defaults=True):
         Fields of other memories, by id, that must be unchanged, or else the change is stale. A copy that is deleted
         depends on the memory that is kept.
     keeps : dict of str to str
-        For a delete, the memory that keeps what the deleted one says, by its id: its content after the plan.
+        For a delete, the content (after the plan) of the memory that keeps what the deleted one says, by its id.
     checks : tuple of str
         Checks of the audit that proposed the change.
     restores : str or None
@@ -116,7 +116,7 @@ class Change(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def label(self) -> str:
-        """Name the row as the caller knows it, else the memory.
+        """Name of the change for messages: its row, or its memory if there is no row.
 
         >>> Change(action="delete", id="m1", row=7).label, Change(action="delete", id="m1").label
         ('row 7', 'memory m1')
@@ -130,7 +130,7 @@ def mask(change: Change) -> Change:
     >>> mask(Change(action="patch", id="m1", after={"title": "my pin is 4711"}, hidden=("4711",))).after
     {'title': 'my pin is ••••••'}
     """
-    hidden = sorted(filter(None, change.hidden), key=len, reverse=True)  # a longer one may hold a shorter
+    hidden = sorted(filter(None, change.hidden), key=len, reverse=True)  # one may contain a shorter one
     if not hidden:
         return replace(change, hidden=())
     pattern = re.compile("|".join(map(re.escape, hidden)))
@@ -156,7 +156,7 @@ def mask(change: Change) -> Change:
 
 
 def same_value(field: str, one: Value, other: Value) -> bool:
-    """Compare two values of a field: numbers by value, text to the letter, tags as a set.
+    """Compare two values of a field: numbers by value, text exactly, tags as a set.
 
     >>> same_value("importance", 3, 3.0), same_value("tags", ("a", "b"), ("b", "a", "a")), same_value("tags", (), None)
     (True, True, True)
@@ -169,7 +169,7 @@ def same_value(field: str, one: Value, other: Value) -> bool:
 
 
 def in_order(fields: Fields) -> dict[str, Value]:
-    """Sort fields as the columns of frames are."""
+    """Sort fields in the order of the columns of frames."""
     return {name: fields[name] for name in FIELDS if name in fields}
 
 

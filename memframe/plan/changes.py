@@ -5,7 +5,7 @@ edited      service     both           outcome
 ==========  ==========  =============  ====================================
 same        any                        not sent
 changed     same                       sent
-changed     changed     to the same    not sent, as it is so already
+changed     changed     to the same    not sent, as nothing differs
 changed     changed     differently    conflict
 ==========  ==========  =============  ====================================
 """
@@ -56,7 +56,7 @@ def plan_changes(
     access : Access
     edited : DataFrame
         Any of the columns of `load_memories`. Other columns are not written, and are named in the notes of the
-        plan; a name that is nearly that of a column of memories is an error.
+        plan; a name that resembles a column of memories is an error.
     on_null : {"raise", "null", "skip"}
         How to treat a cell that was emptied: as an error, as a request to clear the field, or as no change.
         `NULL` in a cell always clears. Content cannot be cleared.
@@ -65,7 +65,7 @@ def plan_changes(
         "conflict", which can be reviewed but not applied; or by keeping one of the two versions. A memory that
         was deleted in the meantime is also a conflict, in which "mine" cannot win.
     max_changes : int, optional
-        Refuse to plan more.
+        Largest number of changes; a plan with more is an error.
 
     Returns
     -------
@@ -119,7 +119,7 @@ def plan_changes(
 
 
 def _iter_notes(frame: EditedFrame, new: Sequence[int]) -> Iterator[str]:
-    """Name what the frame holds and no plan can write; ``new`` are the rows of new memories."""
+    """Name the values of the frame that no plan can write; ``new`` are the positions of new memories."""
     if frame.unknown:
         yield f"Not written, as a memory has no such columns: {list_some(frame.unknown)}"
     columns = [name for name in (*frame.read_only, "updated_at") if new and name in frame]
@@ -154,7 +154,7 @@ def check_option(name: str, value: object, kind: object) -> None:
 
 
 def refuse_conflicts(records: Iterable[Change], on_conflict: OnConflict) -> None:
-    """Raise `PlanError`, which names the rows and what moved, unless conflicts are to be marked in the plan."""
+    """Raise `PlanError` if there are conflicts that are not to be marked in the plan; it names rows and reasons."""
     rows = [f"{change.label}: {change.reason}" for change in records if change.action == "conflict"]
     if rows and on_conflict != "mark":
         raise PlanError(
@@ -187,23 +187,23 @@ def three_way(mine: Fields, base: Fields | None, theirs: Fields) -> tuple[tuple[
 
 
 def explain_difference(names: Sequence[str], row_at: np.datetime64, service_at: np.datetime64) -> str:
-    """Explain the conflict of a row that was not loaded, of which only ``updated_at`` shows that it changed.
+    """Explain the conflict of a row that was not loaded: only ``updated_at`` shows that the memory has changed.
 
     >>> explain_difference(["source"], np.datetime64("2026-03-01T08:30"), np.datetime64("2026-03-01T09:00"))
     'source differs from what the service holds: the memory was written there at 2026-03-01 09:00:00 UTC, after the \
-state of this row (2026-03-01 08:30:00 UTC); which side changed it cannot be told'
+state of this row (2026-03-01 08:30:00 UTC); it is not known which side changed it'
     """
     verb, what = ("differs", "it") if len(names) == 1 else ("differ", "them")
     written = "" if np.isnat(service_at) else f" at {pd.Timestamp(service_at)} UTC"
     since = "" if np.isnat(row_at) else f", after the state of this row ({pd.Timestamp(row_at)} UTC)"
     return (
-        f"{', '.join(names)} {verb} from what the service holds: the memory was written there{written}{since}; which "
-        f"side changed {what} cannot be told"
+        f"{', '.join(names)} {verb} from what the service holds: the memory was written there{written}{since}; it is "
+        f"not known which side changed {what}"
     )
 
 
 class ChangeBuilder:
-    """Build changes from edits and the current state of their memories; collect errors of what cannot be sent."""
+    """Build changes from edits and the current state of their memories; collect errors for what cannot be sent."""
 
     def __init__(
         self, frame: EditedFrame, on_null: OnNull, on_conflict: OnConflict, errors: RowErrors
@@ -213,13 +213,13 @@ class ChangeBuilder:
         """Sentences on edits that cannot be written."""
 
     def values(self, edit: Edit) -> dict[str, Value] | None:
-        """Return what an edit of a loaded row sends; of others this depends on what the service holds."""
+        """Return the values that an edit of a loaded row sends; None for other rows, which the service decides."""
         return None if edit.base is None else self._values(edit.row, edit.cells, edit.base)
 
     def _values(self, row: Label, cells: Mapping[str, Cell], base: Fields) -> dict[str, Value]:
         values = {}
         for name, cell in cells.items():
-            # a CSV of pandas has a missing cell for both
+            # a CSV of pandas has a missing cell for empty text as well
             was_empty = base.get(name) == "" and self._on_null == "raise"
             if cell.is_null and (self._on_null == "skip" or was_empty):
                 continue
@@ -234,7 +234,7 @@ class ChangeBuilder:
         return values
 
     def create(self, edit: Edit) -> Change:
-        """Make a create of a row without an id; what is missing in it is not sent."""
+        """Make the create for a row without an id; missing cells are not sent."""
         given = {name: cell for name, cell in edit.cells.items() if cell.is_given}
         if "content" not in given:
             self._errors.add(edit.row, "a new memory needs content")
@@ -259,15 +259,15 @@ class ChangeBuilder:
                 yield change
             elif edit.position in impossible and self._on_conflict != "theirs":
                 # nothing but the time was edited
-                cause = "updated_at is read-only, and not of a known state of the memory"
+                cause = "updated_at is read-only, and belongs to no known state of the memory"
                 self._errors.add(edit.row, cause)
 
     def _compare_times(
         self, edits: Sequence[Edit], current: Mapping[str, CurrentMemory]
     ) -> tuple[dict[str, tuple[np.datetime64, np.datetime64]], set[int]]:
-        """Return ``updated_at`` of rows that were not loaded, and of the service, by id.
+        """Return ``updated_at`` of rows that were not loaded and of their memories, by id.
 
-        Return also the places of rows with a time that is of no state of their memories.
+        Return also the positions of rows with a time that no state of their memories can have.
         """
         if not edits:
             return {}, set()
@@ -275,8 +275,10 @@ class ChangeBuilder:
         blobs = [current[str(edit.id)].blob for edit in edits]
         created, created_at = self._frame.times("created_at", places, [blob.created_at for blob in blobs])
         updated, updated_at = self._frame.times("updated_at", places, [blob.updated_at for blob in blobs])
-        for place in places[(created < created_at) | (created > created_at)]:  # of NaT both are false
-            self._errors.add(self._frame.label(place), "created_at is read-only, and not the service's")
+        for place in places[(created < created_at) | (created > created_at)]:  # both are False for NaT
+            self._errors.add(
+                self._frame.label(place), "created_at is read-only, and differs from the service's"
+            )
         is_impossible = (updated > updated_at) | ((updated < created_at) & (updated < updated_at))
         if "tag_ids" in self._frame:
             cells = self._frame.cells("tag_ids", places)
@@ -303,7 +305,7 @@ class ChangeBuilder:
     def _merge_unloaded(
         self, edit: Edit, memory: CurrentMemory, row_at: np.datetime64, service_at: np.datetime64
     ) -> Change | None:
-        """Merge a row of a state that was not loaded: all its cells that the service does not hold may be edits."""
+        """Merge a row of a state that was not loaded: all its cells that differ from the service may be edits."""
         theirs = {name: memory.value(name) for name in edit.cells}
         is_of_now, is_dated = np.isnat(row_at) or row_at == service_at, not np.isnat(row_at)
         skips = self._on_null == "skip" or (self._on_null == "raise" and not is_dated)
@@ -315,7 +317,7 @@ class ChangeBuilder:
         if is_of_now or self._on_conflict == "mine":
             mine = self._values(edit.row, cells, theirs)
         else:
-            mine = {name: cell.value for name, cell in cells.items()}  # all of them conflicts
+            mine = {name: cell.value for name, cell in cells.items()}  # all of them will conflict
         sent, conflicts = three_way(mine, theirs if is_of_now else None, theirs)
         reason = explain_difference(conflicts, row_at, service_at) if conflicts else None
         return self._make_change(edit, mine, memory, sent, conflicts, reason)

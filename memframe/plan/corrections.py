@@ -1,4 +1,4 @@
-"""Correct a plan: choose changes by their ids, groups as a whole, and edit what one of them writes."""
+"""Correct a plan: choose changes by id, always whole groups, and edit the values that a change writes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memframe.plan.cells import normalize_field, read_cell
 from memframe.plan.change import CHANGE_ACTIONS, FIELDS, Change, Value, in_order, list_some, same_value
 
 EDITED = "edited by hand"
-"""Added to the reason of a change that was edited."""
+"""Words that are added to the reason of an edited change."""
 
 
 def check_actions(actions: Iterable[str]) -> None:
@@ -42,8 +42,8 @@ def read_ids(ids: Any) -> tuple[str, ...]:
     other = next((one for one in given if not isinstance(one, str)), None)
     if other is not None or any(one is None for one in given):
         raise PlanError(
-            f"{other!r} is not the id of a memory; a create has none: without('create') leaves out creates, and a new "
-            "plan some of them"
+            f"{other!r} is not the id of a memory; a create has none: without('create') leaves out all creates; to "
+            "leave out some, make a new plan"
         )
     return tuple(dict.fromkeys(map(str, given)))
 
@@ -54,7 +54,7 @@ def key_of(change: Change) -> str | None:
 
 
 def select(records: Sequence[Change], ids: Collection[str]) -> list[bool]:
-    """Find the changes of some memories, and all that hold together with one of them.
+    """Mark the changes of some memories, and all changes of their groups.
 
     Raises `PlanError`, which names the ids that are not in the plan.
     """
@@ -74,8 +74,9 @@ def edit_records(records: Sequence[Change], memory_id: str, fields: Mapping[str,
     if not fields:
         raise PlanError(f"name the fields to edit, such as content=...; there is {', '.join(FIELDS)}")
     change = _find_change(records, memory_id)
+    is_grouped = change.group is not None
     waiting = [
-        one for one in records if memory_id in one.depends_on and one.group == change.group is not None
+        one for one in records if is_grouped and one.group == change.group and memory_id in one.depends_on
     ]
     known = {name: value for one in waiting for name, value in one.depends_on[memory_id].items()}
     edited = _set_fields(change, {name: _read(memory_id, name, cell) for name, cell in fields.items()}, known)
@@ -84,7 +85,7 @@ def edit_records(records: Sequence[Change], memory_id: str, fields: Mapping[str,
             f"memory {memory_id} already holds that, so nothing would change: leave the change out with "
             f"plan.leave_out([{memory_id!r}])"
         )
-    # the deletes of a merge depend on what its keeper holds, but for what is compared with the keeper's own patch
+    # the deletes of a merge depend on all fields of its keeper but those that the keeper's own patch compares
     settled = {name: value for name, value in (known | change.before).items() if name not in edited.after}
     content = edited.after.get("content", settled.get("content"))
     changed = [edited] if change not in records and edited.after else []
@@ -100,7 +101,7 @@ def edit_records(records: Sequence[Change], memory_id: str, fields: Mapping[str,
 
 
 def _set_fields(change: Change, values: Mapping[str, Value], known: Mapping[str, Value]) -> Change:
-    """Set fields of a change; of a patch only what differs from what the memory holds."""
+    """Set fields of a change; a patch keeps only the fields that differ from the memory."""
     before, after = {**change.before}, {**change.after}
     for name, value in values.items():
         after[name] = value
@@ -140,7 +141,7 @@ def _read(memory_id: str, name: str, cell: Any) -> Value:
 
 
 def _find_change(records: Sequence[Change], memory_id: str) -> Change:
-    """Find the change of a memory that can be edited; of one that a merge only keeps, make an empty patch."""
+    """Find the change of a memory that can be edited; make an empty patch for one that a merge keeps unchanged."""
     change = next((one for one in records if key_of(one) == memory_id), None)
     if change is None:
         merged = [one for one in records if memory_id in one.keeps and one.group is not None]

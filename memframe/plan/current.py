@@ -1,4 +1,4 @@
-"""The current state of memories at the service, read by one listing or one by one, whichever is sooner."""
+"""The current state of memories at the service, read by one listing or one by one, whichever is faster."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class CurrentMemory(Struct, frozen=True):
     """One memory as the service holds it now, with its content opened."""
 
     blob: MemoryBlob
-    """Record as the service answered it."""
+    """Record as the service returned it."""
     content: str | None = None
-    """Plain; None if there is none or it cannot be opened."""
+    """Plain text; None if there is none or it cannot be opened."""
     error: str | None = None
-    """Reason why a plan must leave it as it is, as ``content_error`` would say it."""
+    """Reason why a plan must not change the memory, as in ``content_error``."""
 
     def __repr__(self) -> str:
         return f"<current memory {self.blob.id}>"
@@ -56,7 +56,7 @@ class CurrentMemory(Struct, frozen=True):
         return tuple(dict.fromkeys(value or ())) if field == "tags" else value  # type: ignore[arg-type]  # names
 
     def find_differences(self, fields: Fields) -> tuple[str, ...]:
-        """Find the fields that have other values here."""
+        """Find the fields in which the memory has other values."""
         return tuple(name for name, value in fields.items() if not same_value(name, self.value(name), value))
 
     @property
@@ -66,7 +66,7 @@ class CurrentMemory(Struct, frozen=True):
 
 
 def current_of(memories: pd.DataFrame) -> dict[str, CurrentMemory]:
-    """Return the rows of a frame as memories, by id: for those of a file, the file is the service.
+    """Return the rows of a frame as memories, by id: a file takes the place of the service for its memories.
 
     >>> memories = pd.DataFrame({"id": ["row 0"], "content": ["Likes tea"]})
     >>> current_of(memories)["row 0"].value("content")
@@ -107,9 +107,9 @@ def count_current(access: Access) -> int:
 def read_current(
     access: Access, ids: Iterable[str], *, n_known: int | None = None, with_content: bool = True
 ) -> dict[str, CurrentMemory]:
-    """Read memories as they are now, by id; an id that the service does not have is no key.
+    """Read the current memories by id; ids that the service does not have are missing in the result.
 
-    `n_known` is how many memories the user has, as far as is known. Opening content takes most of the time.
+    ``n_known`` is the number of the user's memories, as far as is known. Opening content takes most of the time.
     """
     wanted = dict.fromkeys(ids)
     n_rounds = math.ceil(len(wanted) / N_PARALLEL_READS)
@@ -117,7 +117,7 @@ def read_current(
         return _read_one_by_one(access, wanted, with_content)
     found: dict[str, CurrentMemory] = {}
     with closing(_pages(access, wanted, with_content)) as pages:
-        # from then on, asking for each is sooner, however many there are
+        # after these pages reading one by one is faster, however many memories there are
         for page in islice(pages, n_rounds):
             found |= {memory.id: memory for memory in page}
             if len(found) == len(wanted):
@@ -129,7 +129,7 @@ def read_current(
 def _pages(
     access: Access, wanted: Container[str] | None = None, with_content: bool = True
 ) -> Generator[list[CurrentMemory]]:
-    """List page by page; of each only what is wanted, so that nothing else is opened."""
+    """List page by page; of each page only the wanted memories are opened and returned."""
     with closing(MemoryPages(access, "mark").records(memory_query(access.user_id))) as records:
         for blobs, may_hold_surrogates in records:
             chosen = blobs if wanted is None else [blob for blob in blobs if blob.id in wanted]
@@ -159,7 +159,7 @@ def _blob(access: Access, memory_id: str) -> MemoryBlob | None:
 def _open(
     access: Access, blobs: Sequence[MemoryBlob], may_hold_surrogates: bool = True
 ) -> list[CurrentMemory]:
-    """Open the contents of memories, of which some may hold halves of surrogate pairs where `may_hold_surrogates`."""
+    """Open the contents of memories; halves of surrogate pairs are looked for if ``may_hold_surrogates``."""
     if may_hold_surrogates:
         columns = MemoryPages(access, "mark").open(blobs)
         plain, errors = columns["content"], columns["content_error"]

@@ -50,7 +50,7 @@ def plan_deletes(
     Raises
     ------
     PlanError
-        An id is none, or unknown to the service; or there is a conflict.
+        An id is missing, invalid or unknown to the service, or there is a conflict.
 
     Examples
     --------
@@ -65,12 +65,13 @@ def plan_deletes(
     frame, given_as = _frame_of(frame_or_ids)
     frame.check_users(access, errors)
     frame.check_ids(errors, is_unique=False)
-    first_of: dict[str, int] = {}
     for row, memory_id in enumerate(frame.ids):
-        first_of.setdefault(memory_id, row)
         if memory_id is None:
             errors.add(frame.label(row), "it has no id")
     errors.raise_if_any("the deletes")
+    first_of: dict[str, int] = {}
+    for row, memory_id in enumerate(frame.ids):
+        first_of.setdefault(memory_id, row)
     now, baseline = access.client.runtime.now(), access.baseline()
     current = read_current(access, first_of, n_known=len(baseline) or None)
     for memory_id, row in first_of.items():
@@ -92,7 +93,7 @@ def plan_deletes(
 
 
 def _frame_of(given: Any) -> tuple[EditedFrame, Literal["rows", "labelled ids", "ids"]]:
-    """Return what was given as a frame, and how much of memories it shows."""
+    """Convert the argument to a frame, and say what it was: rows of memories, ids with labels, or ids alone."""
     if isinstance(given, pd.Series) and "id" in given.index:
         given = given.to_frame().T
     if isinstance(given, pd.DataFrame):
@@ -102,7 +103,7 @@ def _frame_of(given: Any) -> tuple[EditedFrame, Literal["rows", "labelled ids", 
     if not isinstance(given, Iterable) or isinstance(given, bytes | Mapping) or hasattr(given, "to_pandas"):
         check_kind("what to delete, if not ids,", given, pd.DataFrame, error=PlanError)
     ids: pd.Series[Any] = given if isinstance(given, pd.Series) else pd.Series([*given], dtype=object)
-    kinds = {type(cell) for cell in ids}  # of a mask, and of records, each row would be called a wrong id
+    kinds = {type(cell) for cell in ids}  # a mask or records would be reported as a wrong id in each row
     if kinds and kinds <= {bool, np.bool}:
         raise PlanError("a mask does not identify the frame: pass the rows, memories[mask]")
     if kinds == {dict}:
@@ -118,7 +119,7 @@ def _find_changed(
 ) -> dict[str, tuple[tuple[str, ...], str]]:
     """Find memories that changed since they were chosen, by id: the changed fields, and the reason of the conflict.
 
-    They are compared with the baseline, or else with the row itself, unless it has the time of the current state.
+    They are compared with the baseline; if it does not fit, with the row itself, unless its time is the current one.
     """
     ids, rows = [*row_of], np.array([*row_of.values()])
     at = baseline.index.get_indexer(pd.Index(ids, dtype=object))
@@ -148,7 +149,7 @@ def _find_changed(
 
 
 def delete_of(row: Label, memory: CurrentMemory) -> Change:
-    """Make the change that deletes a memory as it is now."""
+    """Make the change that deletes a memory in its current state."""
     is_closed = memory.content is None and memory.blob.content is not None
     theirs = {name: memory.value(name) for name in FIELDS if not (is_closed and name == "content")}
     return Change(

@@ -31,7 +31,7 @@ MAX_CAUSES = 8
 
 
 class RowErrors:
-    """Collect the rows that no plan can be made of, by cause, to name them all at once.
+    """Collect the rows from which no plan can be made, by cause, so that one message names them all.
 
     Examples
     --------
@@ -51,10 +51,7 @@ class RowErrors:
         self._rows_of.setdefault(cause, []).append(row)
 
     def raise_if_any(self, what: str) -> None:
-        """Raise if there are any.
-
-        Raises `PlanError`, which names rows and causes.
-        """
+        """Raise `PlanError` if rows were added; it names rows and causes."""
         if not self._rows_of:
             return
         causes = [
@@ -77,7 +74,7 @@ _USUAL_ID = re.compile(r"[\w-]+", re.ASCII)
 class EditedFrame:
     """A frame of memories that was edited: its columns by name, its ids, the labels of its rows.
 
-    Raises `PlanError` if it is no frame, or its columns are repeated or misspelled.
+    Raises `PlanError` if the argument is not a frame, or its columns are repeated or misspelled.
     """
 
     def __init__(self, frame: pd.DataFrame, *, needed: Sequence[str] = ("id", *FIELDS)) -> None:
@@ -92,7 +89,7 @@ class EditedFrame:
         return name in self._frame.columns
 
     def column(self, name: str, rows: NDArray[Any] | Sequence[int]) -> pd.Series[Any]:
-        """Return some rows of a column, in their order; without a copy if they are all in the order of the frame."""
+        """Return rows of a column, in the order given; without a copy for all rows in the order of the frame."""
         column: pd.Series[Any] = self._frame[name]
         return column if np.array_equal(rows, np.arange(len(column))) else column.take(rows)
 
@@ -105,9 +102,9 @@ class EditedFrame:
         return [read_cell(name, cell) for cell in cells_of(self.column(name, rows))]
 
     def times(self, name: str, rows: Positions, held: Sequence[str | None]) -> tuple[Times, Times]:
-        """Read times of rows, and those that the service holds; NaT if the frame has no such column.
+        """Return the times of rows in the frame, NaT if it lacks the column, and those that the service holds.
 
-        Some formats keep milliseconds only, so a time that equals the service's, cut to milliseconds, is the service's.
+        A time that equals the service's cut to milliseconds is replaced by it, as some file formats keep no more.
         """
         service = parse_times(held)
         if name not in self:
@@ -118,7 +115,7 @@ class EditedFrame:
 
     @cached_property
     def ids(self) -> list[Any]:
-        """Ids as they are, None if there is none."""
+        """Ids as they are in the frame; None for a missing one."""
         if "id" not in self:
             return [None] * len(self._frame)
         column = self._frame["id"]
@@ -127,7 +124,7 @@ class EditedFrame:
     def check_ids(
         self, errors: RowErrors, *, is_unique: bool = True, is_checked: Sequence[bool] | None = None
     ) -> None:
-        """Report rows whose id is invalid and, if each may be there but once, rows that share an id.
+        """Report rows whose id is invalid and, if ``is_unique``, rows that share an id.
 
         A missing id is fine: the row is a new memory. ``is_checked`` chooses rows, by default all.
         """
@@ -155,7 +152,7 @@ class EditedFrame:
         """Report rows that belong to another user."""
         for row, is_own in enumerate(self.find_own(access)):
             if not is_own:
-                errors.add(self.label(row), f"it is of another user than {access.user_id}")
+                errors.add(self.label(row), f"it belongs to another user than {access.user_id}")
 
 
 def _id_error(memory_id: object) -> str | None:
@@ -223,13 +220,13 @@ def _guess_column(name: str, needed: Sequence[str], names: Sequence[str]) -> str
         is_numbered = known in names and plain[-1:].isdigit()  # such as title2 beside title
         if needs_ids_only or known == "id" or is_numbered:
             continue
-        if OSA.distance(plain, known) <= 1:  # one slip of the keys
+        if OSA.distance(plain, known) <= 1:  # one typing error
             return known
     return None
 
 
 class Edit(Struct, frozen=True):
-    """One row that makes a memory, or may change one."""
+    """One row that creates a memory, or may change one."""
 
     position: int
     """Position of the row in the frame."""
@@ -239,11 +236,11 @@ class Edit(Struct, frozen=True):
     cells: dict[str, Cell]
     """Cells that may have been edited, by column."""
     base: dict[str, Value] | None = None
-    """Values of the same fields when last loaded; None if the row is of a state that was not loaded, or new."""
+    """Values of these fields when last loaded; None if the row is new, or of a state that was not loaded."""
 
 
 RowRelation = Literal["of a loaded state", "of another state", "not loaded", "new"]
-"""Relation of a row to what was loaded, as in the table of `find_edits`."""
+"""Relation of a row to the loaded states, as in the table of `find_edits`."""
 
 
 class RowStates(NamedTuple):
@@ -261,23 +258,23 @@ class RowStates(NamedTuple):
     """Positions in ``older``, -1 for rows that are of no older state."""
 
     def rows_that_are(self, relation: RowRelation) -> Positions:
-        """Return the rows that relate so to what was loaded."""
+        """Return the rows with this relation to the loaded states."""
         return np.flatnonzero(self.relations == relation)
 
 
 def find_edits(frame: EditedFrame, states: pd.DataFrame, errors: RowErrors) -> list[Edit]:
-    """Find the rows that make a memory, or may change one.
+    """Find the rows that create a memory, or may change one.
 
     ===============================================  ============================================
     row                                              is an edit
     ===============================================  ============================================
     of a loaded state, going by ``updated_at``       if a cell differs from it and the newest
     of another state of a memory that was loaded     if a cell differs from the newest
-    of a memory that was not loaded                  maybe: the service is asked
+    of a memory that was not loaded                  possibly: the service is asked
     new, without an id                               always
     ===============================================  ============================================
 
-    What cannot be an edit is added to the errors: read-only cells that changed, cells of another type.
+    Read-only cells that were changed, and cells of a wrong type, are added to the errors.
     """
     row_states = _classify_rows(frame, states)
     edits = [
@@ -294,7 +291,7 @@ def find_edits(frame: EditedFrame, states: pd.DataFrame, errors: RowErrors) -> l
 
 
 def _classify_rows(frame: EditedFrame, states: pd.DataFrame) -> RowStates:
-    """Find the loaded states of each row, by its id and its ``updated_at``; without that column it is of the newest."""
+    """Find the loaded states of each row by id and ``updated_at``; without that column the newest state counts."""
     newest = states.drop_duplicates("id", keep="last")
     older = states.drop(newest.index) if len(newest) < len(states) else newest.head(0)
     ids = pd.Series(frame.ids, dtype=object)
@@ -315,7 +312,7 @@ def _classify_rows(frame: EditedFrame, states: pd.DataFrame) -> RowStates:
             states_of_rows = pd.MultiIndex.from_arrays([ids[other_rows], column_times(times)[~is_newest]])
             older_of[other_rows] = loaded_states.get_indexer(states_of_rows)
             is_loaded_state |= older_of >= 0
-    by_condition: dict[RowRelation, Mask] = {  # the first that holds counts
+    by_condition: dict[RowRelation, Mask] = {  # the first condition that is True decides
         "new": ids.isna().to_numpy(),
         "not loaded": ~has_loaded_memory,
         "of a loaded state": is_loaded_state,
@@ -363,8 +360,8 @@ def _edits_of_other_states(frame: EditedFrame, states: RowStates, errors: RowErr
     newest = _take(states.newest, states.newest_of[rows])
     is_edited = _any_of(_compare(frame, rows, newest), len(rows))
     if len(rows):
-        # no state of the memory can be newer than the newest or older than its creation: such a row is planned, so
-        # that the service is asked, and the time is refused as one that the memory never had
+        # a time after the newest loaded state or before the creation: plan the row, so that the service is asked, and
+        # a time that the memory never had is refused
         times = column_times(frame.column("updated_at", rows))
         is_edited |= times > column_times(newest["updated_at"])
         is_edited |= times < column_times(newest["created_at"])
@@ -373,7 +370,7 @@ def _edits_of_other_states(frame: EditedFrame, states: RowStates, errors: RowErr
 
 
 def _take(states: pd.DataFrame, places: Positions) -> pd.DataFrame:
-    """Take rows of states; without a copy if they are all in order, as in a frame that was not sorted or filtered."""
+    """Take rows of states; without a copy for all rows in order, as in a frame that was not sorted or filtered."""
     return states if np.array_equal(places, np.arange(len(states))) else states.take(places)
 
 

@@ -1,8 +1,8 @@
-"""Values that a plan would lose: what some memory holds now, and none would hold any more.
+"""Values that a plan would lose: those that a memory holds now and none would hold afterwards.
 
-A value is a number, a date, a time, an amount, a name, an address or a quotation. It is held where one text has all of
-its words, however they are spelled: 3410 g is 3,410 g, 3:26 is 03:26, and 5 May 2024 is 2024-05-05. Words are those
-that the audit compares (`memframe.audit.tokenize`).
+A value is a number, a date, a time, an amount, a name, an address or a quotation. A text holds it if it has all of its
+words, in any spelling: 3410 g is 3,410 g, 3:26 is 03:26, and 5 May 2024 is 2024-05-05. Words are those that the audit
+compares (`memframe.audit.tokenize`).
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ class Loss(Struct, frozen=True):
     Attributes
     ----------
     value : str
-        As it is written; masked if the plan hides it.
+        The value as written; masked if the plan hides it.
     kind : {"number", "date", "time", "amount", "name", "address", "quote"}
     field : {"title", "summary", "content"}
     id : str
-        Of the memory that holds it.
+        Id of the memory that holds it.
     """
 
     value: str
@@ -64,7 +64,7 @@ class Stated(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The same for all spellings."""
+        """Key of the value, which is the same for all its spellings."""
         return " ".join(sorted({class_of(word) for word in self.words}))
 
 
@@ -101,7 +101,8 @@ _STARTING = "|".join(
     ]
 )
 _VALUES = re.compile(rf"(?-i:(?=[^a-z\s,.!?]))(?:{_STARTING})", re.IGNORECASE)
-"""The widest first: the numbers of a date are no values by themselves. None begins with a small letter from a to z."""
+"""Values in a text. The widest pattern comes first, so that the numbers of a date are no separate values. No
+value begins with a small letter from a to z, except for an address."""
 _VALUES_AND_ADDRESSES = re.compile(rf"(?P<address>{'|'.join(_ADDRESS)})|{_STARTING}", re.IGNORECASE)
 
 _BEGINS = re.compile(r"(?:^|[.!?:;\n\u2026\u2013\u2014-]\s*|[\"'\u201c\u00ab(\[*#>]\s*)$")
@@ -135,13 +136,13 @@ def find_values(text: str, *, is_title: bool = False) -> Iterator[tuple[int, int
 
 
 def _is_no_name(word: str, *, is_first: bool) -> bool:
-    """Return True for a word with a capital for its place, or that is one of the calendar, or says nothing."""
+    """Return True for a word of the calendar, one without meaning, or one with a capital only because of its place."""
     plain = word.lower()
     return len(plain) < 2 or plain in LIGHT or plain in CALENDAR or (is_first and not is_name(plain))
 
 
 def _find_redacted(before: str, after: str) -> list[tuple[int, int]]:
-    """Find what was replaced by marks of a redaction, and nothing else was changed.
+    """Find the spans that marks of a redaction have replaced; none if anything else was changed.
 
     >>> _find_redacted("PIN 4711, call Ada", "PIN [redacted: pin], call Ada")
     [(4, 8)]
@@ -176,7 +177,7 @@ def count_redactions(value: Value) -> int:
 
 
 def _read_words(texts: pa.Array) -> Words:
-    """Read texts as words, those of a day and its time apart."""
+    """Split texts into words; the ``T`` between a date and its time separates them."""
     return words_of(pc.replace_substring_regex(texts, r"(\d-\d{1,2})[Tt](\d)", r"\1 \2"))
 
 
@@ -205,7 +206,7 @@ def read_values(records: Iterable[Change]) -> list[Stated]:
     stated = []
     for number, (change, field, text, kind, start, end) in enumerate(found):
         pairs = zip(words.of(number), words.class_ids_of(number).tolist(), strict=True)
-        inside = classes[texts[text]]  # a word may read otherwise by itself than within its text
+        inside = classes[texts[text]]  # a word alone may be read differently from the same word in its text
         chosen = tuple(word for word, place in pairs if place in inside and _carries(word, kind))
         if chosen:
             stated.append(Stated(change, field, text[start:end], kind, chosen, not text[end:].strip(" .")))
@@ -213,7 +214,7 @@ def read_values(records: Iterable[Change]) -> list[Stated]:
 
 
 def _carries(word: str, kind: str) -> bool:
-    """Return True for a word without which a value of a kind is another one."""
+    """Return True for a word without which a value of this kind would be another value."""
     if kind in ("name", "quote", "address"):
         return word not in LIGHT
     return class_of(word)[0].isdigit() or class_of(word)[0] == "="
@@ -255,7 +256,7 @@ def texts_besides(memories: pd.DataFrame, records: Sequence[Change]) -> pa.Array
 
 
 class Holders:
-    """The texts that hold values, of some texts; words are read once.
+    """An index of texts by the values that they hold; their words are read once.
 
     >>> holders = Holders(pa.array(["It weighs 3,410 g", "3410 tons", "Maria"]))
     >>> holders.find("3410 =gram").tolist(), holders.find("maria").tolist()
@@ -271,15 +272,15 @@ class Holders:
         self._number_of = {name: number for number, name in enumerate(self._words.classes)}
 
     def find(self, key: str) -> NDArray[np.int64]:
-        """Return the places of the texts that hold a value, in order."""
+        """Return the positions of the texts that hold a value, in order."""
         names = key.split(" ")
         numbers = [self._number_of.get(name) for name in names]
         rows: NDArray[np.int64] | None = None
         for number in numbers:
             if number is None:
                 return np.empty(0, np.int64)
-            own = np.unique(self._rows[self._starts[number] : self._starts[number + 1]])
-            rows = own if rows is None else np.intersect1d(rows, own, assume_unique=True)
+            with_word = np.unique(self._rows[self._starts[number] : self._starts[number + 1]])
+            rows = with_word if rows is None else np.intersect1d(rows, with_word, assume_unique=True)
         if rows is None:
             return np.empty(0, np.int64)
         if len(names) == 1:
@@ -307,7 +308,7 @@ def count_holders(keys: Collection[str], texts: Sequence[str] | pa.Array) -> Hel
 
 
 _ORDINALS = frozenset({"st", "nd", "rd", "th"})
-"""Written after the number of a day."""
+"""Endings of the number of a day."""
 
 _MAX_BETWEEN = 2
 """Words that may stand between those of a name or a quotation; between those of a date or an amount there are none."""
@@ -326,12 +327,12 @@ def _stand_together(names: Collection[str], words: Sequence[str]) -> bool:
 
 
 class MemoryValues:
-    """The values of memories and the memories that hold them, read when they are asked for and then known.
+    """The values of memories, and the memories that hold them; they are read when asked for, and then cached.
 
     Parameters
     ----------
     memories : DataFrame
-        Those of one user, each once.
+        Memories of one user, each once.
     """
 
     def __init__(self, memories: pd.DataFrame) -> None:
@@ -371,7 +372,7 @@ class MemoryValues:
         return {memory_id: self._keys[memory_id] for memory_id in chosen}
 
     def holders(self, key: str) -> frozenset[int]:
-        """Return the places of the memories that hold a value."""
+        """Return the positions of the memories that hold a value."""
         if key not in self._known:
             holders, places = self._holders
             self._known[key] = frozenset(places[text] for text in holders.find(key).tolist())
@@ -392,7 +393,7 @@ def _texts_after(records: Iterable[Change]) -> list[str]:
 def find_losses(records: Sequence[Change], held: Mapping[str, int]) -> dict[str, Loss]:
     """Find the values that the memories of a plan hold now, and no memory would hold after it, each once, by its key.
 
-    `held` has those that memories hold which the plan leaves alone.
+    ``held`` has the values of memories that the plan leaves alone.
     """
     stated: defaultdict[str, list[Stated]] = defaultdict(list)
     for value in read_values(records):
@@ -413,7 +414,7 @@ def find_losses(records: Sequence[Change], held: Mapping[str, int]) -> dict[str,
 
 
 def _is_respelled(value: Stated) -> bool:
-    """Return True for words with a typing error, or cut off at the end of a text, that what stays has whole."""
+    """Return True if a text that stays has the same value without a typing error, or not cut off at its end."""
     change = value.change
     after = change.after.get(value.field)
     others = [*change.keeps.values(), *([after] if isinstance(after, str) else [])]
@@ -443,7 +444,7 @@ def _read_kept(texts: tuple[str, ...]) -> frozenset[str]:
 
 
 def _is_redacted(value: Stated) -> bool:
-    """Return True for a secret that a plan cuts out of what stays."""
+    """Return True for a secret that a plan removes from a text that stays."""
     change = value.change
     is_hidden = any(value.text in secret or secret in value.text for secret in filter(None, change.hidden))
     return is_hidden and (change.action != "delete" or bool(change.keeps))
@@ -455,7 +456,7 @@ def _show(value: Stated) -> str:
 
 
 def _find_worthless(changes: Iterable[Change]) -> set[str | None]:
-    """Find deletes of what shows without any understanding to say nothing, such as a heartbeat and its time."""
+    """Find deletes of memories that rules recognise as junk, such as a heartbeat with its time."""
     deletes = [change for change in changes if change.action == "delete" and not change.keeps]
     if not deletes:
         return set()

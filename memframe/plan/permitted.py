@@ -1,4 +1,4 @@
-"""Hold a plan against a policy: refuse what it forbids, leave out what it protects or does not allow."""
+"""Check a plan against a policy: refuse what it forbids, leave out what it protects or does not allow."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from memframe.plan.plan import Plan
 
 HeldFields = Mapping[str, Any]
 States = Callable[[str], tuple[HeldFields, ...]]
-"""From the id of a memory to all states of it that are known, such as the one now and the one that was loaded."""
+"""(id of a memory) -> all its known states, such as the current one and the one that was loaded."""
 
 
 def refuse_forbidden(plan: Plan, policy: Policy, states: States) -> None:
@@ -39,9 +39,9 @@ def refuse_forbidden(plan: Plan, policy: Policy, states: States) -> None:
 
 
 def leave_out_protected(plan: Plan, policy: Policy, states: States) -> Plan:
-    """Leave out the changes of a plan that a policy forbids, and what holds together with them."""
+    """Leave out the changes of a plan that a policy forbids, together with their groups."""
     for memory_id, reason in _find_protected(plan, policy.protect, states).items():
-        if any(change.id == memory_id for change in plan.records):  # else it went with its group
+        if any(change.id == memory_id for change in plan.records):  # not yet left out with its group
             plan = plan.leave_out(
                 memory_id, reason=f"protected by {reason}, or in one merge with such a memory"
             )
@@ -49,9 +49,9 @@ def leave_out_protected(plan: Plan, policy: Policy, states: States) -> Plan:
 
 
 def keep_policy(given: Access | pd.DataFrame, plan: Plan, policy: Policy) -> Plan:
-    """Leave out what a policy protects, as the service holds it now; raise `PlanError` for a plan beyond its limits.
+    """Leave out changes of what a policy protects at this moment; raise `PlanError` if the plan exceeds its limits.
 
-    Of a file, the memories that were read from it are given in place of the access.
+    For a file, pass the memories that were read from it instead of the access.
     """
     ids = [change.id for change in plan.writes if change.id]
     if isinstance(given, Access):
@@ -71,7 +71,7 @@ def keep_policy(given: Access | pd.DataFrame, plan: Plan, policy: Policy) -> Pla
 
 
 def _find_protected(plan: Plan, protect: Protect, states: States) -> dict[str, str]:
-    """Find what a plan does to protected memories that nobody may do to them, by memory."""
+    """Find the protected memories that a plan would change in a forbidden way, with the reason."""
     found: dict[str, str] = {}
     for change in plan.writes:
         if change.id is None:
@@ -106,7 +106,7 @@ def _strips(change: Change, name: str) -> bool:
 
 
 def check_limits(plan: Plan, limits: Limits, count_memories: Callable[[], int]) -> None:
-    """Raise `PlanError` if a plan does more than a policy allows; memories are counted only if a share asks for it."""
+    """Raise `PlanError` if a plan does more than a policy allows; memories are counted only for a share."""
     n_writes = len(plan.writes)
     n_deletes = sum(change.action == "delete" for change in plan.writes)
     over = []
@@ -132,9 +132,9 @@ def check_limits(plan: Plan, limits: Limits, count_memories: Callable[[], int]) 
 
 
 def leave_out_unallowed(plan: Plan, policy: Policy) -> Plan:
-    """Leave out what a policy does not allow without a person, and what would lose a value that no memory holds.
+    """Leave out what a policy does not allow without a person, and what would lose a value that no other memory holds.
 
-    For jobs that run by themselves. `Plan.left` says why each change is left out.
+    For unattended jobs. `Plan.left` says why each change is left out.
     """
     lossy = {*plan.losses["id"]}
     merging = {change.group for change in plan.records if change.action == "patch"} - {None}
@@ -152,11 +152,10 @@ def leave_out_unallowed(plan: Plan, policy: Policy) -> Plan:
             refuses_creates = True
     cut = plan.without("create") if refuses_creates else plan
     for reason, ids in ids_of.items():
-        left = {*map(key_of, cut.records)}  # without those that went with their groups
-        cut = cut.leave_out([memory_id for memory_id in ids if memory_id in left], reason=reason)
-    return (
-        plan if cut is plan else leave_out_unallowed(cut, policy)
-    )  # what was left out may have held a value
+        remaining = {*map(key_of, cut.records)}  # some were left out with their groups
+        cut = cut.leave_out([memory_id for memory_id in ids if memory_id in remaining], reason=reason)
+    # again after a cut, because a change that was left out may have held a value that another one loses
+    return plan if cut is plan else leave_out_unallowed(cut, policy)
 
 
 def _explain_refusal(change: Change, steps: Collection[Step], allow: Allow) -> str | None:

@@ -1,6 +1,6 @@
 """Plan: planned writes to one user's memories, to be reviewed, saved, and checked for staleness.
 
-A saved plan is sealed with the data key of this user on this machine, as it holds texts that no display shows.
+A saved plan is sealed with the data key of this user on this machine, because it holds texts that no display shows.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from memframe.audit.evidence import labels_of
 from memframe.audit.text import with_all_columns
 from memframe.display import number_of
 from memframe.errors import PlanError, StalePlanError
-from memframe.files import raise_os_errors_as, write_own_file
+from memframe.files import expand_path, raise_os_errors_as, write_own_file
 from memframe.frames import READ
 from memframe.keystore import open_local_cipher
 from memframe.plan.change import FIELDS, WRITES, Action, Change, format_counts, list_some, mask
@@ -47,14 +47,14 @@ from memframe.runtime import utc_now
 from memframe.versions import package_version
 
 OF_FILE = "file:"
-"""Beginning of the address of a plan for a file, in place of that of a service."""
+"""Beginning of `Plan.base_url` of a plan for a file; the path follows."""
 
 UTC_MINUTE = "%Y-%m-%d %H:%M UTC"
 MAGIC_STEM = b"memframe plan "
 PLAN_MAGIC = MAGIC_STEM + b"3\n"
 """First bytes of a saved plan."""
 READABLE_MAGICS = (PLAN_MAGIC, MAGIC_STEM + b"2\n")
-"""First bytes of plans that can be loaded: those of version 2 name nothing that they leave out."""
+"""First bytes of plans that can be loaded; plans of version 2 do not name what they leave out."""
 
 PLAN_CONTEXT = "the saved plan"
 UNDO_NOTE = "An undo"
@@ -64,10 +64,10 @@ COUNT_NOTE = "In memories: of "
 """Beginning of the note that counts proposals, and why some are left out; it is counted again when a plan is cut."""
 
 MAX_NAMED, NAMING_CHARS = 500, 300
-"""Memories that a plan names, and characters from which a name is made: secrets are looked for in them first."""
+"""Most memories that a plan names, and characters from which a name is made, after a search for secrets in them."""
 
 LEFT_OUT = "left out"
-"""The reason of what was cut from a plan."""
+"""Default reason of changes that were cut from a plan."""
 
 Ids = str | Iterable[str] | pd.DataFrame
 
@@ -89,11 +89,11 @@ class LeftOut(Struct, frozen=True):
     Attributes
     ----------
     id : str or None
-        Of the memory; None for a create.
+        Id of the memory; None for a create.
     action : str
         The action that was proposed.
     reason : str
-        Why it is not in the plan, in words for people.
+        Reason why it is not in the plan, in words for people.
     """
 
     id: str | None
@@ -111,22 +111,23 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
     ----------
     records : tuple of Change
     base_url : str
-        Of the service; for a file its path, after ``file:``.
+        Address of the service; for a file its path, after ``file:``.
     user_id : str
-        Whose memories; empty for a file.
+        Id of the user whose memories these are; empty for a file.
     key_version : int
         Version of the key with which content will be sealed.
     created_at : datetime
-        UTC: when the state was read that the plan was made from.
+        Time at which the state was read from which the plan was made, in UTC.
     notes : tuple of str
         Sentences for the reader, such as what the plan leaves out and what an undo of its deletes restores.
         Every display begins with them; a sum of plans has the notes of both.
     left_out : tuple of LeftOut
-        What was proposed and is not in the plan; `left` has it as a frame.
+        Proposals that are not in the plan; `left` has them as a frame.
     held : dict of str to int
-        How many texts outside the plan hold the values of its memories, counted when it was made, for `losses`.
+        Number of texts outside the plan that hold a value of its memories, by value; counted when it was made, for
+        `losses`.
     n_compared : int
-        Memories outside the plan whose texts were counted: those that the access had loaded.
+        Number of memories whose texts were counted: those that the access had loaded.
 
     Raises
     ------
@@ -214,7 +215,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         return next((note for note in self.notes if note.startswith(UNDO_NOTE)), None)
 
     def __add__(self, other: Plan) -> Plan:
-        """Combine two plans; groups stay apart, and the older state counts.
+        """Combine two plans; groups stay apart, and the earlier ``created_at`` is kept.
 
         Raises
         ------
@@ -226,7 +227,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         for name in ("base_url", "user_id", "key_version"):
             if getattr(self, name) != getattr(other, name):
                 raise PlanError(
-                    f"plans for two different values of {name} cannot be combined: apply them one by one"
+                    f"plans with different values of {name} cannot be combined: apply them one by one"
                 )
         taken = 1 + max((change.group for change in self.records if change.group is not None), default=-1)
         moved = (
@@ -245,7 +246,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         )
 
     def _held_without(self, other: Plan) -> dict[str, int]:
-        """Count the texts that hold the values of this plan, without those that another one changes."""
+        """Count the texts that hold the values of this plan, without those that the other plan changes."""
         theirs = count_holders(self.held, [*known_texts(other.records).values()])
         return {key: n - theirs.get(key, 0) for key, n in self.held.items() if n > theirs.get(key, 0)}
 
@@ -261,7 +262,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
 
     @cached_property
     def writes(self) -> tuple[Change, ...]:
-        """The changes that send something; the others are conflicts and what is invalid."""
+        """The changes that send a request; the others are conflicts and invalid changes."""
         return tuple(change for change in self.records if change.action in WRITES)
 
     def without(self, *actions: Action) -> Plan:
@@ -287,7 +288,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         ids : str, iterable of str, or DataFrame
             Ids of memories, or rows that have them, such as rows of `changes`.
         reason : str
-            Why, as `left` will have it.
+            Reason to be shown by `left`.
 
         Raises
         ------
@@ -323,8 +324,8 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
     def edit(self, memory_id: str, **fields: Any) -> Plan:
         """Return the plan with other values for fields that it writes, such as the text of a merge.
 
-        A merge is edited by the id of the memory that is kept. Its other fields are as the plan has them, and what
-        it hides stays hidden.
+        A merge is edited by the id of the memory that is kept. Its other fields stay as planned, and hidden texts stay
+        hidden.
 
         Parameters
         ----------
@@ -350,7 +351,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         return replace(self, records=records, notes=keep_true_notes(self.notes, records, self.left_out))
 
     def _cut(self, is_cut: Sequence[bool], reason: str = LEFT_OUT) -> Plan:
-        """Move changes from the plan to what it leaves out; their memories then hold what they held."""
+        """Move changes to ``left_out``; their memories then count as holding what they hold now."""
         if not any(is_cut):
             return self
         cut = [change for change, is_one in zip(self.records, is_cut, strict=True) if is_one]
@@ -364,7 +365,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
 
     @property
     def remarks(self) -> list[str]:
-        """All that displays begin with: first what would be lost, then the notes, last what was cut."""
+        """Lines with which displays begin: what would be lost, then the notes, then what was cut."""
         return self._notes_of(with_texts=True)
 
     def _notes_of(self, *, with_texts: bool) -> list[str]:
@@ -375,7 +376,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         return [*lost, *self.notes, *cut]
 
     def compare_with(self, memories: pd.DataFrame) -> Plan:
-        """Return the plan with what it loses looked for in other memories than those that the access had loaded.
+        """Return the plan with its losses looked for in these memories instead of those that the access had loaded.
 
         Parameters
         ----------
@@ -455,7 +456,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         Raises
         ------
         PlanError
-            The file cannot be written, or is something else.
+            The file cannot be written, or is not a plan.
         """
         sealed = open_local_cipher().seal(msgspec.json.encode(self), associated_data=PLAN_CONTEXT)
         write_own_file(path, PLAN_MAGIC + sealed, "plan", error=PlanError)
@@ -467,11 +468,11 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         Raises
         ------
         PlanError
-            There is none.
+            The file cannot be read, or is not a plan that this version can load.
         JournalError
             The file was changed, or saved by another user or on another machine.
         """
-        source = Path(path).expanduser()
+        source = expand_path(path)
         with raise_os_errors_as(PlanError, f"the plan {source} cannot be read", "check the path"):
             stored = source.read_bytes()
         if not stored.startswith(MAGIC_STEM):
@@ -488,7 +489,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
             return msgspec.json.decode(data, type=Plan)
         except (msgspec.MsgspecError, ValueError):
             pass
-        raise refusal  # out here, as what it came from may quote the plan
+        raise refusal  # outside of except, because the cause may quote the plan
 
     def refuse_stale(self, current: Mapping[str, CurrentMemory]) -> None:
         """Raise an error if the memories have changed since the plan was made.
@@ -524,7 +525,7 @@ class Target(NamedTuple):
     restore_days: int | None
     """Days for which the service can restore a deleted memory; None for a file."""
     known: Callable[[], pd.DataFrame | None]
-    """Returns the memories in which is looked for what the plan could lose."""
+    """Returns the memories in which values are looked for that the plan could lose."""
     now: Callable[[], datetime]
 
 
@@ -553,9 +554,9 @@ def plan_of(
     left: Iterable[LeftOut] = (),
     created_at: datetime | None = None,
 ) -> Plan:
-    """Make a plan for the user of an access, or for the file of memories; `left` is what it leaves out.
+    """Make a plan for the user of an access, or for the file of memories; ``left`` is what it leaves out.
 
-    What the plan could lose is looked for in all memories that the access has loaded, or that the file holds.
+    Values that the plan could lose are looked for in all memories that the access has loaded, or that the file holds.
     """
     target = target_of(given)
     records = _add_names(records, target)
@@ -597,7 +598,7 @@ def _add_names(records: Iterable[Change], target: Target) -> tuple[Change, ...]:
 def keep_true_notes(
     notes: Iterable[str], records: Iterable[Change], left_out: Sequence[LeftOut]
 ) -> tuple[str, ...]:
-    """Return notes that are true of changes: each once, counted again, and on an undo only if there are deletes."""
+    """Return the notes that hold for these changes: each once, counts updated, on an undo only if there are deletes."""
     records = list(records)
     has_deletes = any(change.action == "delete" for change in records)
     kept = []
@@ -610,7 +611,7 @@ def keep_true_notes(
 
 
 def count_proposals(n_changes: int, left_out: Sequence[LeftOut]) -> str:
-    """Count what a plan carries out of what was proposed, and what it leaves out by its reasons.
+    """Count the proposals that a plan carries out, and those that it leaves out, by reason.
 
     >>> count_proposals(3, [LeftOut("m1", "delete", "left out")])
     'In memories: of 4 proposals 3 are carried out; 1 is left for you: 1 left out.'
@@ -642,7 +643,7 @@ def _document_of(change: Change) -> dict[str, Any]:
 
 
 def _frame_of(records: Sequence[Struct], kind: type[Struct]) -> pd.DataFrame:
-    """Return structs as a frame, with the same columns also of none."""
+    """Return structs as a frame; without any, the frame has the same columns."""
     names = kind.__struct_fields__
     rows = [[getattr(one, name) for name in names] for one in records]
     return pd.DataFrame(rows, columns=names, dtype="str")
@@ -651,7 +652,7 @@ def _frame_of(records: Sequence[Struct], kind: type[Struct]) -> pd.DataFrame:
 # -- staleness: judged by the fields in the plan, never by ``updated_at``
 
 GONE = ("id",)
-"""Takes the place of fields for a memory that was deleted."""
+"""Stands for the fields of a memory that was deleted."""
 
 
 def find_stale_fields(change: Change, memory: CurrentMemory | None) -> tuple[str, ...]:
@@ -681,7 +682,7 @@ def find_stale_fields(change: Change, memory: CurrentMemory | None) -> tuple[str
 def broken_dependencies(
     change: Change, current: Mapping[str, CurrentMemory]
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Find memories that a change depends on and that are not as it needs them: ids, and fields or ``("id",)``.
+    """Find the memories that a change depends on and that differ from what it needs; yield ids with fields.
 
     >>> change = Change(action="delete", id="m2", depends_on={"m1": {"content": "Likes tea"}})
     >>> list(broken_dependencies(change, {}))

@@ -140,7 +140,7 @@ def format_value(value: Value) -> str:
 
 
 def shorten(spans: Sequence[DiffSpan]) -> list[DiffSpan]:
-    """Cut long stretches: of equal text all but the ends beside a difference, of changed text the middle.
+    """Shorten long spans: equal text to the ends next to a difference, changed text by its middle.
 
     >>> [span.text for span in shorten([DiffSpan("so " * 40), DiffSpan("tea", True)])]
     ['… so so so so so so so so so so so so so so so so so so so ', 'tea']
@@ -210,7 +210,7 @@ def group_equal(records: Sequence[Change]) -> list[list[Change]]:
     """
     groups: dict[Hashable, list[Change]] = {}
     for place, change in enumerate(records):
-        # each text is looked at, and the changes of a merge are one decision with that of its keeper
+        # texts are read one by one, and the changes of a merge are decided together with that of its keeper
         is_alone = change.action != "patch" or change.group is not None or has_texts(change)
         key = place if is_alone else (change.reason, *_replaced_values(change))
         groups.setdefault(key, []).append(change)
@@ -229,7 +229,7 @@ def _conflicts_first(group: Sequence[Change]) -> bool:
 
 
 def _replaced_values(change: Change) -> list[tuple[str, Value, Value]]:
-    """List the values of each field that go and come; of names only those that differ."""
+    """List the old and the new value of each field; of names only those that differ."""
     replaced: list[tuple[str, Value, Value]] = []
     for name, new in change.after.items():
         old = change.before.get(name)
@@ -372,7 +372,7 @@ def _lines_of(value: Value) -> list[str]:
 
 
 def _replaced_lines(pairs: Sequence[Sides]) -> Iterator[DiffLine]:
-    """Yield all lines that go, then all that come, as git does."""
+    """Yield all removed lines, then all added ones, as git does."""
     yield from (("-", shorten(old)) for old, _ in pairs if old)
     yield from (("+", shorten(new)) for _, new in pairs if new)
 
@@ -412,20 +412,20 @@ def render_plan_html(records: Sequence[Change], notes: Iterable[str], made: str)
 
 
 def wide_table(widths: Mapping[str, str], rows: Sequence[Markup]) -> Markup | None:
-    """Build a table of columns with given widths, which scrolls by itself; None if there are no rows."""
+    """Build a table of columns with given widths, in a scrolling box of its own; None if there are no rows."""
     heads = (tag("th", name, style=f"width: {width}") for name, width in widths.items())
     return tag("div", table(heads, rows, class_="diff"), class_="wide") if rows else None
 
 
 def count_more(n_more: int, where: str) -> Markup | None:
-    """Build the line that counts what is not shown, and says where it is; None if all of it is."""
+    """Build the line that counts what is not shown and says where it is; None if everything is shown."""
     return tag("div", f"and {n_more:,} more; {where} has all of them", class_="quiet") if n_more > 0 else None
 
 
 def _table_rows(group: Sequence[Change]) -> Iterator[Markup]:
     """Render equal changes: a row for the reason, if there is one, and for each field and text that is kept.
 
-    Action and memories stand beside all of these rows, in cells that span them.
+    Action and memories are in cells that span all of these rows.
     """
     change = group[0]
     rows = [tag("td", change.reason, colspan=3, class_="quiet")] if change.reason else []

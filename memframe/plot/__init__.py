@@ -6,9 +6,9 @@ that keeps its past. Nothing goes through ``matplotlib.pyplot``, so there is no 
 The result shows itself as the last expression of a notebook cell (``display(...)`` elsewhere), and is saved by
 ``ax.figure.savefig(path)`` or ``figure.savefig(path)``.
 
-Ink and paper follow the matplotlib style in use; data have the colours of Okabe and Ito's palette, which colour-blind
-people can tell apart. Names of tags and sources are drawn as plain text: no mathematics, no control characters,
-shortened.
+Text and background follow the matplotlib style in use. Data have the colours of Okabe and Ito's palette, which
+colour-blind people can distinguish. Names of tags and sources are drawn as plain text: without mathematics and control
+characters, and shortened.
 
 Missing values are not drawn but counted below the chart. Times are in UTC.
 """
@@ -30,5 +30,5 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """Return the plots alone, for tab completion: the modules beside them are not for callers."""
+    """Return only the plots, for tab completion: the modules are not for callers."""
     return sorted(__all__)

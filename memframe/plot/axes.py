@@ -53,7 +53,7 @@ def plain_text() -> dict[str, Any]:
 def label(text: str, max_chars: int = MAX_LABEL_CHARS) -> str:
     r"""Put text on one line of at most `max_chars` characters, without invisible ones.
 
-    Letters that no installed font has become an open square, for which matplotlib would warn.
+    A letter that is in no installed font is replaced by an open square, because matplotlib would warn about it.
 
     >>> label("recipes\n\u202efor winter")
     'recipes for winter'
@@ -100,7 +100,7 @@ SMALL = 8.5
 """Font size of all text but the title."""
 
 SOFT = 0.65
-"""Opacity of secondary text, so that it follows the ink of the style in use."""
+"""Opacity of secondary text, so that it keeps the text colour of the style in use."""
 
 _AXES_SIZE = (7.2, 3.6)
 _LEGEND_CHARS = 70
@@ -162,7 +162,7 @@ def blank(ax: Axes | None, title: str, words: str) -> Axes:
 
 
 def note(ax: Axes, *sentences: str, axis: str = "") -> None:
-    """Write small print below the axes, after the name of the axis; empty sentences are left out."""
+    """Write sentences in small print below the axes, after the name of the axis; leave out empty ones."""
     text = "; ".join(filter(None, sentences))
     if axis and text:
         text = f"{axis}  ({text})"
@@ -245,14 +245,14 @@ _UPRIGHT = re.compile(r"rotate\(-?0 ")
 def inline_svg(draw: Callable[[Axes], object], *, width: float, height: float, words: str) -> Markup:
     """Draw a picture as an ``svg`` element without styles, scripts or links.
 
-    It uses attributes alone, which a strict content security policy lets through.
+    It uses only attributes, which a strict content security policy allows.
 
     Parameters
     ----------
     draw : callable
-        Draws into the axes that it is given.
+        Function that draws into given axes.
     width, height : float
-        In inches of matplotlib; in the page it takes the available width.
+        Size in inches of matplotlib; on the page, the picture takes the available width.
     words : str
         Alternative text.
     """

@@ -1,4 +1,4 @@
-"""Draw memories, and the findings of an audit, one function a chart."""
+"""Draw memories, and the findings of an audit, with one function per chart."""
 
 from __future__ import annotations
 
@@ -69,10 +69,10 @@ _NO_SOURCE = "(no source)"
 
 _MAX_BARS = 80
 _UNITS = {"day": "D", "week": "W", "month": "M", "quarter": "Q", "year": "Y"}
-"""Periods of pandas, of which weeks begin on Monday."""
+"""Codes of pandas periods; weeks begin on Monday."""
 
 FIRST, LAST = np.datetime64("1971-01-01", "us"), np.datetime64("2100-01-01", "us")
-"""Possible times; the zeros of clocks (year 1, 1970) and their infinities lie outside."""
+"""Bounds of possible times; the zeros of clocks (year 1, 1970) and their largest values are outside."""
 
 
 def timeline(memories: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
@@ -93,7 +93,7 @@ def timeline(memories: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     """
     moments = read_times(memories, "created_at")
     missing = np.isnat(moments)
-    drawn = (moments >= FIRST) & (moments < LAST)  # False if there is none
+    drawn = (moments >= FIRST) & (moments < LAST)  # False for missing times
     if not drawn.any():
         return blank(ax, "Memories over time", describe_empty(memories, "none has a possible time"))
     unit, edges = _calendar_edges(moments[drawn])
@@ -169,7 +169,7 @@ def sources(memories: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
 
 
 def _series_of(source: pd.Series[str]) -> tuple[list[str], NDArray[np.int64]]:
-    """Return the names of series, the largest first and those beyond the palette together, and each row's series."""
+    """Return the names of series, largest first (those beyond the palette as one), and the series of each row."""
     ranking = rank_values(source.fillna(_NO_SOURCE))
     n_names = len(ranking.names)
     n_shown = n_names if n_names <= len(SERIES) else len(SERIES) - 1
@@ -178,8 +178,8 @@ def _series_of(source: pd.Series[str]) -> tuple[list[str], NDArray[np.int64]]:
 
 
 def _calendar_edges(moments: NDArray[np.datetime64]) -> tuple[str, NDArray[np.float64]]:
-    """Choose the finest unit that needs few bars, or else years; return its name and where its periods begin."""
-    for unit, code in _UNITS.items():  # noqa: B007 - the one at which it stops is returned
+    """Choose the finest unit that needs few bars, or else years; return its name and the starts of its periods."""
+    for unit, code in _UNITS.items():  # noqa: B007 - the last unit is returned
         first, last = (pd.Period(pd.Timestamp(moment), code) for moment in (moments.min(), moments.max()))
         if last.ordinal - first.ordinal < _MAX_BARS:
             break
@@ -268,7 +268,7 @@ def findings(
             raise FrameError("by='source' needs the whole audit: pass an Audit from audit_memories(memories)")
         return _draw_by_source(audit.by_source, ax)
     if by != "check":
-        raise FrameError(f"by={by!r}: there is check, source")
+        raise FrameError(f"by={by!r}: give check or source")
     check_kind("audit", audit, DrawnAudit, pd.DataFrame, error=FrameError)
     frame = _findings_of(audit, "check", "severity", "id")
     frame = frame[frame["id"].notna() & frame["check"].notna()]
@@ -358,7 +358,7 @@ def _findings_of(audit: DrawnAudit | pd.DataFrame, *names: str) -> pd.DataFrame:
         wrong := frame["severity"][~frame["severity"].isin(list(SEVERITY_COLOURS))]
     ):
         raise FrameError(
-            f"the findings have the severity {wrong.iloc[0]!r:.60}: there is {', '.join(SEVERITY_COLOURS)}"
+            f"the findings have the severity {wrong.iloc[0]!r:.60}: give one of {', '.join(SEVERITY_COLOURS)}"
         )
     return frame
 
@@ -392,8 +392,8 @@ _GRID = (40, 20)
 def scores(memories: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     """Draw importance against confidence; the area of a dot is the number of memories.
 
-    Dots right of 1 are on another scale than 0 to 1; they have another colour, and the names of their sources. A row
-    of dots at one height is a source whose confidence never changes.
+    Dots right of 1 are on another scale than 0 to 1; they have another colour, and their sources are named. A row of
+    dots at one height is a source whose confidence never changes.
 
     Parameters
     ----------
@@ -443,7 +443,7 @@ def lengths(memories: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     Axes
     """
     n_chars = read_texts(memories, "content").str.len().to_numpy(dtype=np.float64, na_value=np.nan)
-    filled = n_chars > 0  # False if there is none
+    filled = n_chars > 0  # False for missing content
     if not filled.any():
         return blank(ax, "Length of content", describe_empty(memories, "none has content that can be read"))
     ax = prepare(ax, f"Length of content, n = {filled.sum():,}", grid="y")
@@ -480,7 +480,7 @@ def _dots(ax: Axes, importance: NDArray[np.float64], confidence: NDArray[np.floa
 
 
 def _name_high(ax: Axes, source: pd.Series[str]) -> None:
-    """Count the memories above 1 beside a line there, with their sources."""
+    """Draw a line at importance 1, and name the number and sources of the memories above it."""
     if source.empty:
         return
     ax.axvline(1, color=GREY, linewidth=1, linestyle="--")

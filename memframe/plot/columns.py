@@ -1,4 +1,4 @@
-"""Draw a count of some days as columns."""
+"""Draw counts of several days as columns."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from matplotlib.ticker import MaxNLocator
 from memframe.plot.axes import SMALL, label, prepare
 
 MAX_LABELS = 5
-"""Columns with a name below them."""
+"""Most columns with a name below them."""
 
 MAX_DIGITS = 60
-"""Characters of the numbers above all columns; if there are more, only the last column has its number."""
+"""Most characters of the numbers above all columns; if there are more, only the last column has its number."""
 
 
 def draw_columns(ax: Axes, title: str, names: Sequence[str], heights: Sequence[int], color: str) -> None:

@@ -20,7 +20,7 @@ from memframe.snapshots import SnapshotHeader, find_snapshots
 
 _SIZE = (7.2, 4.8)
 _LEAST_WIDTH = 1 / 120
-"""Width of a bar as a share of the time that is drawn, where states lie close together."""
+"""Least width of a bar, as a share of the time axis."""
 
 _Counts = NDArray[np.int64]
 
@@ -28,8 +28,8 @@ _Counts = NDArray[np.int64]
 def history(path: str | PathLike[str]) -> Figure:
     """Draw the states that an archive keeps (`memframe.refresh_archive`).
 
-    Above, the memories of each state, stacked by source. Below, what the refresh that took it changed: added and
-    changed memories upwards, those that were gone downwards. Snapshots that cannot be read are counted below the chart.
+    The upper chart shows the memories of each state, stacked by source. The lower one shows what each refresh changed:
+    added and changed memories upwards, gone ones downwards. Snapshots that cannot be read are counted below the chart.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def history(path: str | PathLike[str]) -> Figure:
 
 
 def _rank_sources(states: Sequence[SnapshotHeader]) -> tuple[list[str], dict[str | None, int]]:
-    """Return the names of series, the largest first and those beyond the palette together, and each source's series."""
+    """Return the names of series, largest first (those beyond the palette as one), and the series of each source."""
     totals: Counter[str | None] = Counter()
     for state in states:
         totals.update({one.source: one.n_rows for one in state.sources})
@@ -128,6 +128,6 @@ def _draw_changes(
 
 
 def _width_of(moments: NDArray[np.float64]) -> float:
-    """Return the days that a state takes: the shortest time between two, but enough to be seen."""
+    """Return the width of a state in days: the shortest time between two states, but enough to be visible."""
     span = float(np.ptp(moments)) or 1.0
     return max(float(np.diff(moments).min(initial=span)), _LEAST_WIDTH * span)

@@ -6,10 +6,10 @@ Memory, profiles of keys and values, Markdown (basic-memory, Obsidian, OKF, Lett
 from a service of memframe and any CSV, JSON, JSON Lines or Parquet with a column of texts. Archives of memframe are
 read by `load_archive`.
 
-Rows have no ``id``, as no service holds them: written with `plan_changes` they become new memories. ``origin_id`` is
-their id where they come from, ``entity`` what they speak of without naming it, ``place`` where they stand in the file,
-in words, ``line`` the line of their text there, ``file`` which one of a folder or archive it is, ``outdated`` why their
-source no longer holds them true. A score of an unknown scale stays in a column beside.
+Rows have no ``id``, because no service holds them: written with `plan_changes` they become new memories. ``origin_id``
+is their id in the source, ``entity`` their subject if the text does not name it, ``place`` their place in the file, in
+words, ``line`` the line of their text, ``file`` their file in a folder or archive, ``outdated`` the reason why their
+source no longer holds them true. A score of an unknown scale stays in an extra column.
 ``attrs["memframe_read"]`` has the counts of a read: ``file``, ``format``, ``rows``, ``left_out`` (reason to number),
 ``times``, ``outdated``, ``not_kept``, ``tags_cut``, ``unread_files`` and ``summary``, the same in sentences.
 """
@@ -148,22 +148,22 @@ def join_reads(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 
 class Reading(NamedTuple):
-    """The memories of an input, and where each of them stands."""
+    """The memories of an input, with their places."""
 
     frame: pd.DataFrame
     form: Format
     documents: list[Document]
-    """Files that the memories are from."""
+    """Files from which the memories were read."""
     places: list[Position]
     """Position of each row."""
     is_partial: bool
-    """There is more than the memories, which a person should know."""
+    """True if the input holds more than was read, which a person should know."""
 
 
 def read_input(
     source: Input, name: str, *, zone: tzinfo | None = None, now: datetime | None = None
 ) -> Reading:
-    """Read an opened input in a format, or in the one that it shows; ``now`` is as in `Collector`."""
+    """Read an opened input in the named format, or in the recognised one; ``now`` is as in `Collector`."""
     try:
         with gc_paused():
             return read_documents(source, *_choose(source, name), Collector(zone, now or datetime.now(UTC)))
@@ -172,7 +172,7 @@ def read_input(
 
 
 def read_documents(source: Input, form: Format, documents: list[Document], rows: Collector) -> Reading:
-    """Read those documents of an input that are of a format."""
+    """Read the documents of an input that have a format."""
     n_entries = rows.take(form.read(documents), _count_chars(documents))
     _check_count(source, form, documents, n_entries)
     others = [each for each in source.documents if not any(each is one for one in documents)]
@@ -183,7 +183,7 @@ def read_documents(source: Input, form: Format, documents: list[Document], rows:
 
 
 def _count_chars(documents: list[Document]) -> int:
-    """Return the size of documents; of those that are no text, the one from which their growth is not bounded."""
+    """Count the characters of documents; one without text counts so much that its growth is not bounded."""
     texts = [each.original for each in documents if each.original and each.original.table is None]
     return sum(len(each.text) for each in texts) + (len(documents) - len(texts)) * (MAX_BYTES // MAX_RATIO)
 
@@ -193,7 +193,7 @@ def _too_deep(name: str) -> FrameError:
 
 
 def _is_readable(document: Document) -> bool:
-    """Return True for a document that would be read if it were alone."""
+    """Return True for a document that could be read separately."""
     is_refused = any(is_such(document) for is_such, _ in REFUSALS)
     return (
         not is_refused and bool(document.value) and any(form.matches(document) for form in FORMATS.values())
@@ -215,9 +215,9 @@ def _choose(source: Input, name: str) -> tuple[Format, list[Document]]:
         return FORMATS[name], fit
     fits = {key: [each for each in given if form.matches(each)] for key, form in FORMATS.items()}
     found = [key for key, documents in fits.items() if documents and key not in GENERIC]
-    if len(given) > 1 or len(found) > 1:  # a note may hold a list
+    if len(given) > 1 or len(found) > 1:  # a list inside a note or another format does not count
         found = [key for key in found if key != "pasted"]
-    if (len(given) > 1 or source.is_folder) and not found:  # texts beside notes are notes
+    if (len(given) > 1 or source.is_folder) and not found:  # plain texts next to notes are notes
         fits["markdown"] = [each for each in given if each.form in ("text", "markdown")]
     if not found:
         _refuse(source)
@@ -240,7 +240,7 @@ _NOTES = ("sections", "mem0-markdown", "download")
 
 
 def _refuse(source: Input) -> None:
-    """Refuse what is known to hold no memories."""
+    """Refuse documents that are known to hold no memories."""
     for document in source.documents:
         for is_such, reason in REFUSALS:
             if is_such(document):
@@ -248,7 +248,7 @@ def _refuse(source: Input) -> None:
 
 
 def _unknown(source: Input) -> FrameError:
-    """Return the error for what no reader knows; it names the keys of an object, or of the first one in a list."""
+    """Return the error for an unknown format; it names the keys of the object, or of the first one in a list."""
     if source.documents and all(each.form == "text" and not each.value.strip() for each in source.documents):
         return FrameError(f"{source.name} is empty: check the path, or export it again")
     if not source.documents:

@@ -22,7 +22,7 @@ def is_chatgpt(document: Document) -> bool:
 
 
 def chatgpt_items(documents: list[Document]) -> Items:
-    """Yield what was saved: messages to ``bio``, and the newest list of memories, profile and instructions."""
+    """Yield saved memories: messages to ``bio``, and the newest list of memories, profile and instructions."""
     saved: list[tuple[str, Item]] = []
     newest: dict[str, tuple[float, list[tuple[str, Any]]]] = {}
     for place, item in (pair for document in documents for pair in document.items()):
@@ -91,7 +91,7 @@ def is_claude(document: Document) -> bool:
 
 
 def claude_items(documents: list[Document]) -> Items:
-    """Yield one text for all conversations, and one for each project: they are prose."""
+    """Yield one text for all conversations, and one for each project, because Claude's memories are prose."""
     for place, item in (pair for document in documents for pair in document.items()):
         if not isinstance(item, dict):
             yield place, item

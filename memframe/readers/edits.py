@@ -1,7 +1,7 @@
-"""Change memories in the text of their file: what was decided, and no other character.
+"""Change memories in the text of their file, without changing any other character.
 
 Each change becomes edits of spans, so that order, indentation, line ends and unknown keys stay. The result is read
-again: a text that the format would take for something else, such as a heading, is not written.
+again, and a text that the format would take for something else, such as a heading, is not written.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Texts = Mapping[str, str | None]
 
 
 class Splice(NamedTuple):
-    """A part of a text, up to and without ``end``, and what takes its place."""
+    """Replacement of a part of a text, from ``start`` up to but without ``end``."""
 
     start: int
     end: int
@@ -52,13 +52,13 @@ class Splice(NamedTuple):
 
 
 class EditedDocument(NamedTuple):
-    """A document that changes; ``edits`` are in order and apart from each other."""
+    """A document that changes; ``edits`` are in order and do not overlap."""
 
     document: Document
     original: Original
     edits: list[Splice]
     is_removed: bool
-    """It was one memory, which is deleted."""
+    """True if the document is a single memory, which is deleted."""
 
     @property
     def data(self) -> bytes:
@@ -82,7 +82,7 @@ def apply_edits(text: str, edits: Iterable[Splice]) -> str:
 
 
 def explain_unwritable(reading: Reading) -> str:
-    """Say why a file cannot be written back, whatever is changed in it; nothing if it can."""
+    """Return the reason why no change of a file can be written back; empty if changes can be."""
     if not reading.form.is_written_back:
         return f"a file of {reading.form.name} is not changed in place"
     for document in reading.documents:
@@ -94,7 +94,7 @@ def explain_unwritable(reading: Reading) -> str:
 
 
 def explain_undeletable(place: Position) -> str:
-    """Say why a memory cannot be deleted by itself; nothing if it can."""
+    """Return the reason why a memory cannot be deleted alone; empty if it can be."""
     found = place.at.entry if isinstance(place.at, Node) else place.at and cast("Lines", place.at).whole
     return "" if found else "the file has no entry that is this memory alone"
 
@@ -102,9 +102,9 @@ def explain_undeletable(place: Position) -> str:
 def find_writable(
     reading: Reading, changed: Mapping[int, Texts], deleted: Collection[int]
 ) -> dict[int, list[str]]:
-    """Return the columns of each changed row that can be written: those with a text, and no other row keeps it.
+    """Return the columns of each changed row that can be written: those with a place that no other row keeps unchanged.
 
-    A text that several rows have, such as a heading, changes if all of them change it alike, or go.
+    A text that several rows share, such as a heading, changes if all of them change it alike or are deleted.
     """
     rows_of: defaultdict[At, set[int]] = defaultdict(set)
     for row, position in enumerate(reading.places):
@@ -183,12 +183,12 @@ _LIVE = re.compile(r"[=+\-@\t\r\n＝＋－＠]")  # noqa: RUF001 - spreadsheets 
 
 
 def _spell(original: Original, span: Span, text: str | None) -> str:
-    """Write a text as the file does: of CSV with quotes where there were some or must be, else of JSON.
+    """Write a text in the notation of the file: in CSV with quotes if there were some or are needed, else as JSON.
 
-    A cell that would become a formula of a spreadsheet gets an apostrophe, so that it is read as something else, and
-    left out.
+    A cell that would become a formula in a spreadsheet gets an apostrophe. It then reads back as another text, so that
+    the change is left out.
     """
-    if not original.separator:  # as it was written, so it goes on
+    if not original.separator:  # escape foreign letters if the file does
         return json.dumps(text, ensure_ascii=original.text.isascii() and "\\u" in original.text)
     was, now = original.text[slice(*span)], text or ""
     if _LIVE.match(now) and not _LIVE.match(unquote_cell(was)):
@@ -198,7 +198,7 @@ def _spell(original: Original, span: Span, text: str | None) -> str:
 
 
 def _edit_parquet(original: Original, edits: Sequence[Splice]) -> bytes:
-    """Change cells of a table of Parquet, or take rows out, as the edits of its text say."""
+    """Change cells of a Parquet table, or remove rows, as the edits of its text say."""
     table, lines = cast("pa.Table", original.table), re.findall(r"[^\n]*\n", original.text)
     starts = [0, *accumulate(map(len, lines))]
     of_line: defaultdict[int, list[Splice]] = defaultdict(list)
@@ -232,7 +232,7 @@ def _iter_removals(
             yield _remove_lines(original.text, *at.whole)
         elif isinstance(at, Node) and at.entry:
             entries.add(at.entry)
-    leading: set[Path] = set()  # elements before which none is left in their list
+    leading: set[Path] = set()  # removed elements at the beginning of their list, with none left before them
     for entry in sorted(entries):
         *parents, number = entry
         if number == 0 or (*parents, int(number) - 1) in leading:
@@ -241,7 +241,7 @@ def _iter_removals(
 
 
 def _edit_lines(at: Lines, new: str) -> Iterator[Splice]:
-    """Change the lines of a text that differ; the first is never deleted, as its bullet would stay."""
+    """Change the lines of a text that differ; the first is never deleted, because its bullet would stay."""
     text, lines = at.original.text, new.split("\n")
     old = [text[start:end] for start, end in at.spans]
     n_same = min(len(old), len(lines))
@@ -263,7 +263,7 @@ def _edit_lines(at: Lines, new: str) -> Iterator[Splice]:
 
 
 def _remove_lines(text: str, start: int, end: int) -> Splice:
-    r"""Take lines out of a text, and one of the blank lines around them if there are some on both sides.
+    r"""Remove lines from a text, and one of the blank lines around them if there are some on both sides.
 
     >>> _remove_lines("- a\n\n- b\n\n- c\n", 5, 9)
     Splice(start=5, end=10, text='')
@@ -282,7 +282,7 @@ def _remove_line(text: str, start: int, end: int) -> Splice:
 
 
 def _remove(original: Original, path: Path, spans: Mapping[Path, Span], *, is_leading: bool) -> Splice:
-    """Take an element out of its list, with one comma; of JSON Lines the whole line."""
+    """Remove an element from its list, with one comma; in JSON Lines, remove the whole line."""
     start, end = spans[path]
     *parents, number = path
     if original.separator:
@@ -296,7 +296,7 @@ def _remove(original: Original, path: Path, spans: Mapping[Path, Span], *, is_le
 
 
 def _join(edits: set[Splice]) -> list[Splice]:
-    """Sort edits, of which those of a heading occur once, and make one of removals that share characters."""
+    """Sort edits, and join removals that overlap."""
     joined: list[Splice] = []
     for edit in sorted(edits):
         if joined and edit.start < joined[-1].end:
@@ -308,7 +308,7 @@ def _join(edits: set[Splice]) -> list[Splice]:
     return joined
 
 
-# -- what a file says about its entries: their number, and digests of their texts
+# -- statements of a file about its entries: their number, and digests of their texts
 
 
 def _find_count(reading: Reading, document: Document) -> Path | None:
@@ -321,11 +321,11 @@ _DIGESTS = (
     lambda text: hashlib.sha256(text.encode()).hexdigest(),
     digest_content,
 )
-"""Digests that files keep beside a text: mem0, mcp-memory-service and Portable AI Memory."""
+"""Digests of a text that files keep with it: mem0, mcp-memory-service and Portable AI Memory."""
 
 
 def _digests_of(document: Document, at: At | None, texts: Texts) -> list[tuple[Path, str, str]]:
-    """Find digests of a content that were right: where each stands, and what it was and will be."""
+    """Find the correct digests of a content in its entry; return the path, the old and the new value of each."""
     new = texts.get("content")
     if not isinstance(at, Node) or not at.entry or new is None:
         return []
@@ -363,7 +363,7 @@ def read_again(reading: Reading, edited: Sequence[EditedDocument], rows: Collect
 
 
 _MOVING = {"place", "file", "line", "origin_id"}
-"""Columns that say where a memory stands, or that may be a digest of it."""
+"""Columns with the place of a memory, and ``origin_id``, which may be a digest of its text."""
 
 
 def find_misread(
@@ -373,9 +373,9 @@ def find_misread(
     deleted: Collection[int],
     rows: Collector,
 ) -> int | None:
-    """Read what would be written, and return a changed or deleted row because of which it is something else.
+    """Read the edited documents, and return a changed or deleted row that made them read differently than decided.
 
-    None if exactly what was decided has changed.
+    None if they read exactly as decided.
     """
     try:
         again = read_again(reading, edited, rows)
@@ -396,8 +396,8 @@ def find_misread(
     names = [name for name in reading.frame.columns if name not in _MOVING]
     columns = [reading.frame[name].tolist() for name in names]
     others = [found[name].tolist() if name in found else [None] * len(found) for name in names]
-    left = [row for row in range(len(reading.frame)) if row not in deleted]
-    for place, row in enumerate(left):
+    remaining = [row for row in range(len(reading.frame)) if row not in deleted]
+    for place, row in enumerate(remaining):
         at, texts = reading.places[row].columns, changed.get(row, {})
         texts = {name: texts[other] for name in at for other in texts if at[name] == at[other]}
         wanted = [texts.get(name, column[row]) for name, column in zip(names, columns, strict=True)]
@@ -405,13 +405,13 @@ def find_misread(
         reread = [column[place] for column in others] if place < len(found) else None
         if reread is None or [_filled(cell) for cell in wanted] != [_filled(cell) for cell in reread]:
             return _nearest(row, {*changed, *deleted})
-    return _nearest(len(reading.frame), {*changed, *deleted}) if len(found) > len(left) else None
+    return _nearest(len(reading.frame), {*changed, *deleted}) if len(found) > len(remaining) else None
 
 
 def _find_mark(
     reading: Reading, edited: Sequence[EditedDocument], again: Reading, changed: Mapping[int, Texts]
 ) -> int | None:
-    """Return a changed row of a document that other readers would now take for theirs."""
+    """Return a changed row of a document that now matches the shape of another format."""
     new = {document.path: document for document in again.documents}
     for each in edited:
         document, after = each.document, new.get(each.document.path)
@@ -428,6 +428,6 @@ def _filled(cell: Any) -> Any:
 
 
 def _nearest(row: int, rows: Collection[int]) -> int:
-    """Return the row, or the last one before it, or the first one behind it."""
+    """Return the last of ``rows`` up to a row, else the first one after it."""
     before = [each for each in rows if each <= row]
     return max(before) if before else min(rows)

@@ -1,4 +1,4 @@
-"""Read memories that stand as lines of a text: pasted lists, bullets and paragraphs of notes, and sections."""
+"""Read memories from the lines of a text: pasted lists, bullets and paragraphs of notes, and sections."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _LINE = re.compile(
     r"\s*(?:[-*•]\s+|\d{1,6}[.)]\s+)?(?:\*\*)?(?:\[([^\]\[]{0,60})\]|(?=\d{4}-\d\d-\d\d)([\dT:+.Z-]{10,35}))"
     r"(?:\*\*)?(?:\s*[-–—:.]|\s+[-–—])\s*(?:\*\*\s*)?(\S.*)"
 )
-"""``[date] - text``, also with a bullet or a number before, a colon or a full stop behind the date, or bold; a date in
-figures needs no brackets."""
+"""``[date] - text``, also with a bullet or number before it, a colon or full stop after the date, or in bold; a numeric
+date needs no brackets."""
 
 _USER = re.compile(
     r"\s*(?:the |der |die |el |la |l['’]|o |a )?(?:user|nutzer|benutzer|usuari[oa]|usuári[oa]|utilisat(?:eur|rice)|"
@@ -41,7 +41,7 @@ _FENCE = re.compile(r"\s*(?:```|~~~)\w*\s*|\s*#{1,6}\s*")
 
 
 def is_pasted(document: Document) -> bool:
-    """Recognise a list by its lines: at least half of them, headings apart, are entries, and in Markdown have dates."""
+    """Recognise a list by its lines: at least half, not counting headings, are entries; in Markdown, dated ones."""
     is_markdown = document.form == "markdown"
     if document.form != "text" and (not is_markdown or document.value.lstrip().startswith("---")):
         return False
@@ -124,15 +124,15 @@ class _TextLine(NamedTuple):
 
     @property
     def depth(self) -> int:
-        """Blanks before the text."""
+        """Number of blanks before the text."""
         return len(self.text) - len(self.text.lstrip())
 
     def locate(self, original: Original, start: int, end: int) -> Located:
-        """Return a part of the text, which is no memory but belongs to some, such as a heading."""
+        """Return a part of the line that is not a memory but belongs to some, such as a heading."""
         return locate_part(original, (self.start + start, self.start + end), None)
 
     def span(self, first: int) -> Span:
-        """Return the span of the text from one of its characters on, without the blanks at the end."""
+        """Return the span of the text from its character ``first`` on, without blanks at the end."""
         end = len(self.text.rstrip())
         return self.start + min(first, end), self.start + end
 
@@ -221,14 +221,14 @@ class _Block:
         return _common(deeper) if deeper else " " * (self.lines[0].depth + 2)
 
     def spans(self) -> Iterable[Span]:
-        """Return the span of each line, less indented by what all further ones have."""
+        """Return the span of each line, without the indentation that all further lines share."""
         (first, *others), indent = self.lines, self.indent
         yield first.span(first.depth if self.mark is None else self.mark)
         for line in others:
             yield line.span(len(_common([indent, line.text])))
 
     def takes(self, line: _TextLine, *, is_bullet: bool, is_loose: bool) -> bool:
-        """Return True if a line goes on with this block; ``is_loose`` if there are blank lines between."""
+        """Return True if a line continues this block; ``is_loose`` is True if blank lines come before it."""
         if self.mark is None:
             return not is_bullet and not is_loose
         return line.depth > self.lines[0].depth or not (is_bullet or is_loose)
@@ -286,18 +286,19 @@ def _iter_blocks(original: Original) -> Iterator[_Block | str]:
         blank = []
         opened = _FENCED.match(text if mark is None else mark[2])
         is_closed = opened is not None and line.number < ends.get(opened[1][:3], 0)
-        fence = opened[1] if opened and block and is_closed else None  # else all that follows would be code
+        # a fence that is never closed would turn all that follows into code
+        fence = opened[1] if opened and block and is_closed else None
     if block:
         yield block
 
 
 def is_sections(document: Document) -> bool:
-    """Recognise texts that lines of one paragraph sign divide."""
+    """Recognise texts that are divided by lines with a single paragraph sign."""
     return document.form in ("text", "markdown") and _SECTION.search(document.value) is not None
 
 
 def section_items(documents: list[Document]) -> Items:
-    """Yield the text of each section; a delete removes one of the signs beside it."""
+    """Yield the text of each section; a delete removes one of the signs next to it."""
     for document in documents:
         original = document.original or Original(document.value)
         signs = [found.span() for found in _SECTION.finditer(original.text)]
@@ -307,7 +308,7 @@ def section_items(documents: list[Document]) -> Items:
             if start == end:
                 continue
             if number < len(spans):
-                whole = (start, spans[number][0])  # with the sign behind it
+                whole = (start, spans[number][0])  # with the sign after it
             elif number > 1:
                 whole = (spans[number - 2][1], end)  # with the sign before it
             else:
@@ -319,7 +320,7 @@ def section_items(documents: list[Document]) -> Items:
 
 
 def locate_part(original: Original, part: Span, whole: Span | None) -> Located:
-    """Return a part of a text that a memory is, without the blanks around it."""
+    """Return the part of a text that is a memory, without the blanks around it."""
     start, end = _strip(original.text, *part)
     spans = []
     for line in original.text[start:end].split("\n"):
@@ -329,7 +330,7 @@ def locate_part(original: Original, part: Span, whole: Span | None) -> Located:
 
 
 def section_files(given: list[Document]) -> list[Document]:
-    """Return the documents of sections, and the other file of Hermes beside one, which may hold a single section."""
+    """Return the documents with sections, and Hermes' other file next to one, which may hold a single section."""
     found = [document for document in given if is_sections(document)]
     folders = {PurePosixPath(document.name).parent for document in found}
     names = {(folder / name).as_posix() for folder in folders for name in ("MEMORY.md", "USER.md")}

@@ -1,4 +1,4 @@
-"""Recognise each format by its shape, and read it into entries: one table."""
+"""The table of formats: how each is recognised by its shape, and how it is read into entries."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Format(NamedTuple):
     ----------
     name : str
     shape : str
-        In words, for messages.
+        Description of the shape, for messages.
     heads, marks : tuple of str
         Keys, separated by blanks, that identify the file (an object) or one of its entries if all are present.
     absent : str
@@ -48,10 +48,10 @@ class Format(NamedTuple):
         Keys under which the list of entries may stand.
     fields : dict of str to str
         For each column the keys of an entry, of which the first that is filled counts; ``a.b`` steps into objects.
-        Names that are no columns of memories are extra columns, as are all keys that are not named here. Without
-        any, entries are keyed by columns.
+        Other names than those of columns of memories are extra columns, as are all keys that are not named here.
+        Without ``fields``, the keys of entries are names of columns.
     dropped : tuple of (str, object, str)
-        Key and value of entries that are left out, and why.
+        Key and value of entries that are left out, and the reason.
     not_memories : dict of str to str
         Lists that are counted but not read, such as relations, with their noun.
     states : str
@@ -59,7 +59,7 @@ class Format(NamedTuple):
     note : str
         What the format cannot hold; added to the summary of every read.
     is_written_back : bool
-        What writes these files reads them again, so that a changed one is of use.
+        True if the program that writes these files reads them again, so that changing them is of use.
     fits : callable, optional
         Recognises a document if keys alone are not enough.
     items : callable, optional
@@ -96,7 +96,7 @@ class Format(NamedTuple):
         )
 
     def read(self, documents: list[Document]) -> Iterator[tuple[str, Item | Damage]]:
-        """Yield every entry with its place, or why it is left out."""
+        """Yield every entry with its place, or the reason why it is left out."""
         entries = (entry for document in documents for entry in document.items(*self.lists.split()))
         for place, item in self.items(documents) if self.items else entries:
             if isinstance(item, dict):
@@ -119,16 +119,18 @@ class Format(NamedTuple):
         return name_columns(without_paths(item, filter(None, chosen.values())), found)
 
     def read_count(self, document: Document) -> object:
-        """Return the number of entries that a document states, None if it states none."""
+        """Return the number of entries that a document states; None if it states none, else an invalid value."""
         path = first_path(top_object(document), self.states.replace("+", " "))
-        kinds = next((kinds for kinds in self.states.split() if path in kinds.split("+")), "")
-        numbers = [get_path(top_object(document), kind) for kind in kinds.split("+") if kind]
+        if path is None:
+            return None
+        kinds = next(kinds for each in self.states.split() if path in (kinds := each.split("+")))
+        numbers = [get_path(top_object(document), kind) for kind in kinds]
         given = [number for number in numbers if number is not None]
-        return sum(given) if given and all(isinstance(number, int) for number in given) else path and given
+        return sum(given) if all(isinstance(number, int) for number in given) else given
 
 
 def top_object(document: Document) -> Item:
-    """Return the object that a JSON file is, an empty one for anything else."""
+    """Return the object that a JSON file consists of; an empty one for anything else."""
     return document.value if document.form == "json" and isinstance(document.value, dict) else {}
 
 
@@ -169,11 +171,11 @@ def without_paths(item: Item, paths: Iterable[str]) -> Item:
 
 
 def _other_lists(document: Document, form: Format) -> dict[str, str]:
-    """Return the lists of texts beside those that a format knows, and what they are called."""
+    """Return the lists of texts that a format does not know, with their nouns."""
     value, lists = top_object(document), {*form.lists.split()}
     return {
         key: f"entry of {key}"
-        for key, entries in (value.items() if lists & value.keys() else ())  # else it is itself an entry
+        for key, entries in (value.items() if lists & value.keys() else ())  # else the object is an entry
         if key not in {*lists, *form.not_memories}
         and isinstance(entries, list)
         and any(has_text(entry, TEXT_KEYS) for entry in entries)
@@ -189,7 +191,7 @@ def _count_entries(value: Any, keys: list[str]) -> int:
 
 
 def _openmemory_items(documents: list[Document]) -> Items:
-    """Join names of apps and categories; the lines of an archive repeat its tables, and count without them."""
+    """Add the names of apps and categories; the JSON Lines in an archive are read only if it lacks the object."""
     for document in [each for each in documents if "memories" in top_object(each)] or documents:
         value = top_object(document)
         app_names, category_names = (
@@ -214,7 +216,7 @@ def _objects_in(value: Any) -> list[Item]:
 
 
 def _is_graphiti(document: Document) -> bool:
-    """Recognise a dump of a graph by edges with facts, if it has edges; any graph has nodes and edges."""
+    """Recognise a dump of a graph whose edges, if any, have facts, because other graphs have nodes and edges, too."""
     value = top_object(document)
     lists = [value[key] for key in ("facts", "edges") if isinstance(value.get(key), list)]
     edges = [edge for entries in lists for edge in entries if isinstance(edge, dict)]
@@ -223,7 +225,7 @@ def _is_graphiti(document: Document) -> bool:
 
 
 def _observation_items(documents: list[Document]) -> Items:
-    """Make an entry of each observation of an entity, with what the entity says of itself; of a loose text, too."""
+    """Make an entry of each observation of an entity, with the entity's other fields, and of each other object."""
     for document in documents:
         for place, item in document.items("entities"):
             if not isinstance(item, dict):
@@ -248,7 +250,7 @@ def _observations_of(place: str, item: Item) -> Items:
     found = item["observations"]
     for number, each in enumerate(found if isinstance(found, list) else [found], 1):
         at = f"observation {number} in {place}"
-        if isinstance(each, dict):  # its own times go before those of the entity
+        if isinstance(each, dict):  # its own fields take precedence over those of the entity
             own = {
                 name: value for name, value in name_columns(each).items() if name not in ("title", "entity")
             }
@@ -535,7 +537,7 @@ FORMATS = {
         Format("table", "rows or objects with a text under a usual name", fits=is_table, items=table_items),
     ]
 }
-"""The last ones accept what no other format matches."""
+"""Formats by name; the last two accept what no other format matches."""
 
 GENERIC = ("markdown", "table")
 

@@ -1,4 +1,4 @@
-"""Read what people and tools name freely: Markdown with frontmatter, and tables with a column of texts."""
+"""Read files with freely chosen names: Markdown with frontmatter, and tables with a column of texts."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def name_columns(item: Mapping[str, Any], found: Item | None = None) -> Item:
     """Rename the keys of an entry to columns of memories, as far as they are known and not ``found`` yet.
 
     Scores, whose scale is unknown, times that cannot be read, and all other keys become extra columns. Of several
-    times, one in ISO 8601 goes before a number.
+    times, one in ISO 8601 takes precedence over a number.
 
     >>> name_columns({"Text": "Likes tea", "importance": 7, "date": "May"})
     {'content': 'Likes tea', 'origin_importance': 7, 'date': 'May'}
@@ -99,7 +99,7 @@ def is_table(document: Document) -> bool:
         value = [entry for entries in lists.values() for entry in entries]
     if isinstance(value, list):
         return not value or any(isinstance(entry, str) or has_text(entry) for entry in value)
-    return has_text(value, TEXT_KEYS)  # much that is no memory has a note or a summary
+    return has_text(value, TEXT_KEYS)  # many objects that are no memories have a note or a summary
 
 
 def has_text(entry: object, names: Sequence[str] = _NAMES["content"]) -> bool:
@@ -160,14 +160,14 @@ def _are_threads(entries: Any) -> bool:
 
 
 def _is_thread(value: Item) -> bool:
-    """Return True for an object of which each filled list is one of messages, and that has no text of its own."""
+    """Return True for an object with lists of messages, but without lists of memories or a text of its own."""
     lists = [entries for entries in value.values() if isinstance(entries, list) and entries]
     is_of_messages = any(are_messages(entries) or _are_threads(entries) for entries in lists)
     return is_of_messages and not has_text(value, TEXT_KEYS) and not _lists_of(value)
 
 
 def table_items(documents: list[Document]) -> Items:
-    """Yield rows with their columns renamed; of an object with several lists, ``kind`` is the key of the list."""
+    """Yield rows with their columns renamed; if an object has several lists, ``kind`` is the key of the list."""
     for document in documents:
         value = document.value
         lists = _lists_of(value) if isinstance(value, dict) else {}
@@ -203,7 +203,7 @@ def is_mem0_markdown(document: Document) -> bool:
 
 
 def mem0_markdown_items(documents: list[Document]) -> Items:
-    """Yield each block with the text behind it."""
+    """Yield each block with the text after it."""
     for document in documents:
         original = document.original or Original(document.value)
         blocks = [*_BLOCK.finditer(original.text)]
@@ -220,10 +220,10 @@ def is_markdown(document: Document) -> bool:
 
 
 def markdown_items(documents: list[Document]) -> Items:
-    """Yield notes, and what stands in them as a memory of its own.
+    """Yield notes, and the memories inside them.
 
-    In a note without frontmatter these are bullets, dated lines and the paragraphs beside them, if it has any of the
-    first two; in others the observations. Relations are left out, as are links to notes beside.
+    In a note without frontmatter that has bullets or dated lines, these and the paragraphs between them are memories;
+    in other notes the observations are. Relations, and links to other notes, are left out.
     """
     for document in documents:
         if len(documents) > 1 and _is_index(document):
@@ -273,7 +273,7 @@ _OBSERVED = re.compile(r"\[([^\]\[()]{2,60})\]\s+(\S.*)")
 
 
 def _observe(found: re.Match[str], text: Located, note: Item) -> Item:
-    """Return the cells of an observation: its category and hashtags are tags, beside those of the note."""
+    """Return the cells of an observation; its category and hashtags are tags, in addition to those of the note."""
     at, first = cast("Lines", text.at), found[2].rstrip()
     context = _CONTEXT.search(first) if "\n" not in text else None
     of_note = note.get("tags")
@@ -287,7 +287,7 @@ def _observe(found: re.Match[str], text: Located, note: Item) -> Item:
 
 
 def _is_index(document: Document) -> bool:
-    """Recognise the index or log of a folder; a ``MEMORY.md``, which may hold memories, by its links alone."""
+    """Recognise the index or log of a folder; a ``MEMORY.md``, which may hold memories, only if it has just links."""
     name = PurePosixPath(document.name).name
     return name in ("index.md", "log.md") or (
         name == "MEMORY.md" and _LINKS.fullmatch(document.value) is not None

@@ -1,8 +1,8 @@
-"""Places of texts in their file, so that a finding can name the line, and a cleanup change it alone.
+"""Places of texts in their file, so that a finding can name the line, and a cleanup can change only that text.
 
-A reader moves texts from keys to columns, and a `Located` text takes its place along: the lines of a text, or the path
-in JSON. A text that a reader puts together from others has none. Places in JSON are found once all is read, as only
-the rows that came out of it matter.
+A reader moves texts from keys to columns, and a `Located` text keeps its place: the lines of a text, or the path in
+JSON. A text that a reader puts together from others has no place. Spans in JSON are found after everything is read,
+because only those of the resulting rows are needed.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from typing import Any, NamedTuple, Self, cast
 import pyarrow as pa
 
 Span = tuple[int, int]
-"""Characters of the text of a file, up to and without the second."""
+"""Positions in the text of a file: the first character, and the one after the last."""
 
 Path = tuple[str | int, ...]
-"""Keys and positions from the value of a JSON file to one within; of JSON Lines, the first is the number of the line
-from 0, of a table that of the row, without its head and blank lines."""
+"""Keys and positions that lead from the value of a JSON file to one inside. In JSON Lines the first is the number of
+the line, from 0; in a table, that of the row, not counting the header and blank lines."""
 
 
 class Original:
     """The text of a file, without a byte-order mark; ``is_lines`` for JSON Lines.
 
-    CSV has the ``separator`` of its cells. A table of Parquet is no text: ``table`` holds it, and the text is its rows
-    as JSON Lines, without the cells that are no texts.
+    ``separator`` separates the cells of CSV. A Parquet table is not text: ``table`` holds it, and ``text`` has its rows
+    as JSON Lines, with only those cells that are texts.
     """
 
     __slots__ = ("is_lines", "separator", "table", "text")
@@ -42,7 +42,7 @@ class Original:
 class Lines(NamedTuple):
     """Position of a text that is the lines at ``spans``, joined.
 
-    ``whole`` is what a delete removes, None if that cannot be told; ``indent`` begins a further line.
+    ``whole`` is the span that a delete removes, None if it is unknown; ``indent`` begins each further line.
     """
 
     original: Original
@@ -103,7 +103,7 @@ At = Lines | Node | Key
 
 
 class Located(str):
-    """A text that knows where it stands; a part of it, or a changed one, is an ordinary text."""
+    """A text with its place in a file; a part of it, or a changed text, is an ordinary ``str``."""
 
     __slots__ = ("at",)
     at: At
@@ -127,7 +127,7 @@ def locate_lines(original: Original, spans: Iterable[Span], whole: Span | None, 
 
 
 def locate_values(value: Any, root: Node | Original) -> Any:
-    """Give each text of a parsed value its place; lists and objects are filled anew with them.
+    """Replace each text of a parsed value by one with its place, in the same lists and objects.
 
     >>> locate_values([{"memory": "Likes tea"}], Original("..."))[0]["memory"].at.path
     (0, 'memory')
@@ -146,7 +146,7 @@ def locate_values(value: Any, root: Node | Original) -> Any:
 
 
 def find_spans(original: Original, paths: Iterable[Path]) -> dict[Path, Span]:
-    """Find where the values at some paths stand, with all that stands beside them and around them.
+    """Find the spans of the values at some paths, and of the values next to and around them.
 
     >>> find_spans(Original('{"a": ["x", "y"]}'), [("a", 1)])
     {('a',): (6, 16), ('a', 0): (7, 10), ('a', 1): (12, 15)}
@@ -207,7 +207,7 @@ def iter_rows(text: str, separator: str) -> Iterator[tuple[Span, list[Span]]]:
     while start < len(text) or spans:
         found = cell.match(text, spans[-1][1] + 1 if spans else start)
         if found is None:
-            raise ValueError("no CSV")  # never of what `csv` has read before
+            raise ValueError("no CSV")  # cannot happen, because the module `csv` has read the text before
         spans.append(found.span(1))
         if found[2] != separator:
             yield (start, found.end()), spans
@@ -249,24 +249,26 @@ def _skip(text: str, at: int) -> int:
 
 
 class Position(NamedTuple):
-    """Places of the columns of a memory, and the file in which they are; of none, if its text was put together."""
+    """Places of the columns of a memory, and their file; there are none if its text was put together."""
 
     original: Original | None
     columns: Mapping[str, At]
 
     @property
     def at(self) -> At | None:
-        """The place of its content."""
+        """The place of the memory's content."""
         return self.columns.get("content")
 
 
 def position_of(cells: Mapping[str, Any]) -> Position:
-    """Return the places of the texts of one memory; of those in JSON, none that it shares with others."""
+    """Return the places of the texts of one memory; in JSON, only those inside its own entry."""
     found = {name: cell.at for name, cell in cells.items() if isinstance(cell, Located)}
     content = found.get("content")
     if isinstance(content, Node):
-        own = {name: at for name, at in found.items() if isinstance(at, Node) and _has_entry(at, content)}
-        return Position(content.original, own)
+        in_entry = {
+            name: at for name, at in found.items() if isinstance(at, Node) and _has_entry(at, content)
+        }
+        return Position(content.original, in_entry)
     if content is None:
         return Position(None, {})
     return Position(
@@ -279,7 +281,7 @@ def _has_entry(at: Node, content: Node) -> bool:
 
 
 def lines_of(places: Iterable[Position]) -> list[int | None]:
-    """Return the line of each memory in its file, from 1; None where it is not known."""
+    """Return the line of each memory in its file, from 1; None if it is unknown."""
     places = [*places]
     starts: dict[int, list[int]] = {}
     spans: dict[int, dict[Path, Span]] = {}

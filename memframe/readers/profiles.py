@@ -1,4 +1,4 @@
-"""Read profiles: what an assistant keeps of a person as keys and values of one JSON object."""
+"""Read profiles: facts about a person as keys and values of one JSON object."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _DETAILS = (
 """Keys of single values that describe a person."""
 
 _MIN_DETAILS = 3
-"""Package and configuration files, too, have a name and a language."""
+"""Fewest details of a profile; package and configuration files have a name and a language, too."""
 
 
 def is_profile(document: Document) -> bool:
-    """Recognise an object with texts about a person below it, or with several entries under names of their own.
+    """Recognise an object with texts about a person, or with several entries under names of their own.
 
-    Lists of memories beside them are read with them, but an object with a list under a usual name, such as
-    ``memories``, is a table, and one of messages a conversation.
+    Lists of memories in it are read as well. But an object with a list under a usual name, such as ``memories``, is a
+    table, and one with messages is a conversation.
     """
     value = document.value
     if document.form != "json" or not isinstance(value, dict) or has_text(value, TEXT_KEYS):
@@ -49,7 +49,7 @@ def is_profile(document: Document) -> bool:
 
 
 def _holds_text(value: Any) -> bool:
-    """Return True if there is a text that is no time somewhere in a value."""
+    """Return True if a value contains, at any depth, a text that is not a time."""
     inner = [value]
     while inner:
         each = inner.pop()
@@ -82,7 +82,7 @@ def profile_items(documents: list[Document]) -> Items:
 
 
 def _iter_values(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the values of a profile with the keys that lead there; an entry with a text is one value."""
+    """Yield the values of a profile with the keys that lead to them; an entry with a text is one value."""
     inner: list[tuple[str, Any]] = [("", value)]
     while inner:
         name, each = inner.pop()

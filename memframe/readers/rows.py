@@ -1,4 +1,4 @@
-"""Build the frame of what a reader yields: texts, tags and times as `load_memories` has them, and what was left out."""
+"""Build a frame from the entries of a reader, in the columns of `load_memories`, and count what is left out."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from memframe.readers.source import Damage, Input
 from memframe.wire import MAX_TAG_CHARS, MAX_TAGS
 
 MAX_COLUMNS = 200
-"""Columns beside those of a memory."""
+"""Most columns in addition to those of a memory."""
 
 _TEXTS = (
     *(field.name for field in MEMORY_FIELDS if field.is_editable and field.kind == "text"),
@@ -41,11 +41,11 @@ _TEXTS = (
 _SCORES = tuple(field.name for field in MEMORY_FIELDS if field.kind == "number")
 _COLUMNS = (*_TEXTS, *TIME_FIELDS, *_SCORES, "tags")
 _FIRST = (*MEMORY_KINDS, "origin_id", "entity", "place", "file", "outdated")
-"""Columns of every frame; ``entity`` is what a text speaks of without naming it, ``place`` where it stands."""
+"""Columns of every frame; ``entity`` is a subject that the text does not name, ``place`` the place in the file."""
 _OWN = frozenset([*_FIRST, "line"])
 
 _VECTOR_LENGTH = 32
-"""Numbers in a list that is taken for an embedding."""
+"""Fewest numbers in a list that counts as an embedding."""
 
 TIME_NAMES: Mapping[str, Sequence[str]] = {
     "created_at": (
@@ -54,21 +54,21 @@ TIME_NAMES: Mapping[str, Sequence[str]] = {
     ),
     "updated_at": ("updated_at", "updatedat", "updated", "modified", "modified_at", "last_updated", "lastupdated"),
 }  # fmt: skip
-"""Columns of times, and names that people give them, the usual first."""
+"""Columns of times, and names that people give them, the most frequent first."""
 
 Item = dict[str, Any]
 """One memory as a reader yields it: cells of `_COLUMNS`, and further ones, which are kept as text.
 
-Tags are a list of names, or one text of names with commas between; times may be text, of which a day alone is its
-midnight. A memory without a content is left out.
+Tags are a list of names, or one text of names with commas between; times may be text, in which a date alone means its
+midnight. A memory without content is left out.
 """
 
 Items = Iterator[tuple[str, Any]]
-"""Places for messages, and what is there: an `Item`, a `Damage`, or anything else that is no memory."""
+"""Places for messages, each with an `Item`, a `Damage`, or another value, which is not a memory."""
 
 
 def read_zone(zone: str | tzinfo | None) -> tzinfo | None:
-    """Return the zone of times that name none.
+    """Return the zone for times that name none.
 
     >>> read_zone("Europe/Paris")
     zoneinfo.ZoneInfo(key='Europe/Paris')
@@ -84,7 +84,7 @@ def read_zone(zone: str | tzinfo | None) -> tzinfo | None:
 class Collector:
     """Collect entries, and build their frame; without a ``zone``, a time that names none is an error.
 
-    ``now`` decides whether an end that an entry states has come.
+    ``now`` decides whether an end of validity that an entry states has passed.
     """
 
     def __init__(self, zone: tzinfo | None, now: datetime) -> None:
@@ -94,20 +94,20 @@ class Collector:
         """Position of each row."""
         self._n_rows = self._n_days = self._n_unreadable = self.n_tags_cut = 0
         self._chars_left = 0
-        """Characters that further rows may hold."""
+        """Number of characters that further rows may hold."""
         self._units: Counter[str] = Counter()
-        """Times that came as numbers, by their unit."""
+        """Number of times that were numbers, by unit."""
         self._vectors: Counter[str] = Counter()
-        """Vectors, which are not kept, by their key."""
+        """Number of vectors, which are not kept, by key."""
         self.left_out: Counter[str] = Counter()
-        """Entries that are no row, by the reason."""
+        """Number of entries that became no row, by reason."""
         self._first_place: dict[str, str] = {}
         """Place of the first entry with each reason."""
 
     def take(self, items: Iterable[tuple[str, Item | Damage]], n_chars: int) -> int:
         """Collect what a reader yields, with its places, and return the number of entries.
 
-        ``n_chars`` is the size of the files: what a reader repeats in each row must not grow much beyond it.
+        ``n_chars`` is the size of the files; texts that a reader repeats in each row must not grow far beyond it.
         """
         self._chars_left = max(TABLE_BYTES, MAX_RATIO * n_chars)
         n_entries = 0
@@ -200,12 +200,13 @@ class Collector:
     ) -> pd.DataFrame:
         """Build the frame, with the report in ``attrs``.
 
-        ``unread`` names the documents of other formats, ``readable`` those of them that would be read alone.
+        ``unread`` names the documents of other formats, ``readable`` those of them that could be read separately.
         """
         if len(source.documents) == 1:
-            of_it = f" of {source.documents[0].name}"
+            name = source.documents[0].name
             self._columns["place"] = [
-                None if place == of_it[4:] else place.removesuffix(of_it) for place in self._columns["place"]
+                None if place == name else place.removesuffix(f" of {name}")
+                for place in self._columns["place"]
             ]
         else:
             names = {id(document.original): document.name for document in source.documents}
@@ -275,7 +276,7 @@ class Collector:
             ),
             ("Outdated, as their source says", report["outdated"], ("memory", "memories")),
             ("With half a character (a lone surrogate), shown as U+FFFD", n_broken, ("memory", "memories")),
-            ("Changed to what a service takes", self.n_tags_cut, ("tag", "tags")),
+            ("Changed to fit the limits of services", self.n_tags_cut, ("tag", "tags")),
         ):
             if n:
                 yield f"{what}: {number_of(n, *noun)}."
@@ -312,7 +313,7 @@ def undated(n: int, n_rows: int) -> Iterator[str]:
 
 
 def _known_scores(scores: Sequence[Any], given: Sequence[Any]) -> Sequence[Any]:
-    """Return what was given beside a column of scores, if its scale shows: all of it from 0 to 1, and not all whole."""
+    """Fill scores with the values given for them if their scale is clear: all from 0 to 1, and not all whole."""
     values = [read_number(value) for value in given]
     known = [value for value in values if value is not None]
     is_given = any(value is not None for value in given)
@@ -325,7 +326,7 @@ def _known_scores(scores: Sequence[Any], given: Sequence[Any]) -> Sequence[Any]:
 
 
 def read_number(value: Any) -> float | None:
-    """Return a number, also one in text; None for what is none."""
+    """Read a number, also one in text; None for anything else."""
     try:
         number = None if value is None or isinstance(value, bool) else float(value)
     except (TypeError, ValueError):
@@ -342,14 +343,14 @@ def _is_vector(value: Any) -> bool:
 
 
 def is_filled(value: Any) -> bool:
-    """Return False for nothing: None, NaN, blanks, empty lists and objects."""
+    """Return False for None, NaN, blank text, and empty lists and objects."""
     if isinstance(value, str):
         return bool(value) and not value.isspace()
     return value is not None and value == value and value not in ([], {}, ())
 
 
 def as_text(value: Any) -> str | None:
-    """Return a value as text, None for nothing; lists and objects as JSON.
+    """Return a value as text, lists and objects as JSON; None for a missing or empty value.
 
     >>> as_text(" a "), as_text(3), as_text({"a": [1]}), as_text(float("nan")), as_text("")
     (' a ', '3', '{"a": [1]}', None, None)
@@ -364,7 +365,7 @@ def as_text(value: Any) -> str | None:
 
 
 def _names_in(text: str) -> list[Any]:
-    """Return the names of a text that is a list of JSON, as in cells of CSV, or has commas between them."""
+    """Return the names in a text that is a list in JSON, as in cells of CSV, or has commas between the names."""
     try:
         found = json.loads(text) if text.startswith("[") else None
     except (ValueError, RecursionError):
@@ -373,7 +374,7 @@ def _names_in(text: str) -> list[Any]:
 
 
 def read_time(value: Any) -> datetime | None:
-    """Return a time in ISO 8601; None for what is none.
+    """Read a time in ISO 8601; None for anything else.
 
     >>> read_time("2024-05-01T12:00:00.123456789Z"), read_time("yesterday"), read_time(17)
     (datetime.datetime(2024, 5, 1, 12, 0, 0, 123456, tzinfo=datetime.timezone.utc), None, None)

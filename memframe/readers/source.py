@@ -1,7 +1,7 @@
-"""Decode what was given: a file, a folder, an archive or a text, each file as far as its form shows.
+"""Decode the input: a file, a folder, an archive or a text; each file in the form that it shows.
 
 Nothing is extracted to the disk, archives within archives are not opened, links are not followed, and sizes are
-bounded. Damage is an error that names its place; a damaged line of JSON Lines is handed on, to be counted.
+bounded. Damage is an error that names its place; only a damaged line of JSON Lines is passed on, to be counted.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ TEXT_KEYS = ("content", "memory", "text", "data", "fact", "value", "observation"
 
 _MARKDOWN = {".md", ".markdown"}
 _OPENED = {".json", ".jsonl", ".ndjson", ".gz", ".af", ".txt", ".csv", ".tsv", ".parquet"} | _MARKDOWN
-"""Types of files that are opened in folders and archives: exports bring pictures and pages along."""
+"""Types of files that are opened in folders and archives; exports also contain pictures and pages."""
 
 _JSON = ("{", "[", '"{', '"[')
 
@@ -57,7 +57,7 @@ Form = Literal["json", "lines", "table", "markdown", "text"]
 
 
 class Damage(NamedTuple):
-    """Something that becomes no row, and why; ``is_entry`` is False for what is no memory."""
+    """Something that becomes no row, with the reason; ``is_entry`` is False if it never was a memory."""
 
     reason: str
     is_entry: bool = True
@@ -69,21 +69,22 @@ class Document(NamedTuple):
     Attributes
     ----------
     name : str
-        Printable; within a folder or archive, the path there.
-    form : str
-        Of ``value``: the value of a JSON file; the values of JSON Lines, or the rows of a table as dicts, in a list
-        with `Damage` for those that are none; the text of Markdown or of anything else.
+        Printable name; within a folder or archive, the path there.
+    form : {"json", "lines", "table", "markdown", "text"}
+        Form of ``value``.
     value : Any
+        The value of a JSON file; the values of JSON Lines or the rows of a table as dicts, in a list with a `Damage`
+        for each line that is none; the text of Markdown or of anything else.
     numbers : list of int
-        Of the lines, where form is "lines".
+        Numbers of the lines or rows, for "lines" and "table".
     original : Original, optional
         The text of the file, to which the places of its memories refer; None for JSON that was encoded twice.
     begin : bytes
-        A byte-order mark before the text.
+        The byte-order mark before the text, if any.
     path : Path, optional
-        The file whose text it is; None for what is packed, or was no file.
+        The file; None for a packed file, and for a text that was passed as such.
     is_list : bool
-        A note to be read by its entries even if none of them is a bullet.
+        True for a note that is read as a list of entries even if none of them is a bullet.
     """
 
     name: str
@@ -96,7 +97,7 @@ class Document(NamedTuple):
     is_list: bool = False
 
     def items(self, *keys: str) -> Iterator[tuple[str, Any]]:
-        """Yield the entries of a list, lines or rows with their places; of an object the lists under the keys."""
+        """Yield the entries of a list, lines or rows with their places; of an object, those of its lists ``keys``."""
         value = self.value
         if isinstance(value, dict):
             lists = {key: value[key] for key in keys if isinstance(value.get(key), list)}
@@ -112,7 +113,7 @@ class Document(NamedTuple):
 
 
 class Input(NamedTuple):
-    """All that was given; ``unread`` counts files that were not opened: of other types, hidden, links."""
+    """The whole input; ``unread`` counts the files that were not opened: of other types, hidden, or links."""
 
     name: str
     documents: list[Document]
@@ -208,7 +209,7 @@ def _is_link(member: zipfile.ZipInfo) -> bool:
 
 
 def _check_members(members: list[zipfile.ZipInfo], name: str) -> None:
-    """Refuse what cannot be unpacked as the directory of the archive says."""
+    """Refuse members that cannot be unpacked within bounds, and names that occur twice."""
     for member in members:
         place = f"{printable(member.filename)} in {name}"
         if member.flag_bits & 1:
@@ -216,13 +217,13 @@ def _check_members(members: list[zipfile.ZipInfo], name: str) -> None:
         if member.compress_type not in (
             zipfile.ZIP_STORED,
             zipfile.ZIP_DEFLATED,
-        ):  # others unpack in one piece
+        ):  # others are unpacked in one piece, so they cannot be bounded
             raise FrameError(
                 f"{place} is packed with a method that memframe does not support: unpack it yourself."
             )
         check_growth(member.file_size, member.compress_size, name)
     sizes = (sum(member.file_size for member in members), sum(member.compress_size for member in members))
-    check_growth(*sizes, name)  # many small ones are a large one
+    check_growth(*sizes, name)  # many small files add up
     twice = [file for file, number in Counter(member.filename for member in members).items() if number > 1]
     if twice:
         raise FrameError(
@@ -231,7 +232,7 @@ def _check_members(members: list[zipfile.ZipInfo], name: str) -> None:
 
 
 def _unpack_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
-    """Unpack a file piece by piece, so that it takes no more than the directory says, which may be wrong."""
+    """Unpack a file piece by piece, so that it takes no more memory than the directory says, which may be wrong."""
     with archive.open(member) as unpacked:
         return b"".join(iter(lambda: unpacked.read(RATIO_BYTES), b""))
 
@@ -243,7 +244,7 @@ def _is_opened(name: str) -> bool:
 
 
 def decode_document(data: bytes, name: str) -> Document:
-    """Decode the bytes of one file, as far as its form shows."""
+    """Decode the bytes of one file in the form that it shows."""
     if data.startswith(b"PAR1"):
         return _decode_parquet(data, name)
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -280,7 +281,7 @@ _SAMPLE_BYTES = 4096
 
 
 def _unpack_gzip(data: bytes, name: str, limit: int) -> bytes:
-    """Return what a gzip file holds, all its members one after the other; anything else as it is."""
+    """Unpack a gzip file, all its members one after the other; return anything else unchanged."""
     if not data.startswith(b"\x1f\x8b"):
         return data
     pieces: list[bytes] = []
@@ -301,7 +302,7 @@ def _unpack_gzip(data: bytes, name: str, limit: int) -> bytes:
             check_growth(n_bytes, len(data), name)
             check_size(n_bytes + MAX_BYTES - limit, 1, name)
             pieces.append(piece)
-        packed = unpacker.unused_data.lstrip(b"\0")  # tools pad what they write to blocks
+        packed = unpacker.unused_data.lstrip(b"\0")  # some tools pad files to whole blocks
     return b"".join(pieces)
 
 
@@ -374,7 +375,7 @@ class RepeatedKeyError(ValueError):
 
 
 def parse_json(text: str) -> Any:
-    """Parse JSON, also with what Python's own writer adds to it: NaN, lone surrogates, numbers of any length."""
+    """Parse JSON with the extensions of Python's own writer: NaN, lone surrogates, numbers of any length."""
     return json.loads(text, object_pairs_hook=_object_of)
 
 
@@ -399,7 +400,7 @@ _LINE_END = re.compile(r"[\r\n]")
 
 
 def _decode_table(text: str, name: str) -> Document | None:
-    """Decode CSV, which shows by a column of texts in its first row."""
+    """Decode CSV, which is recognised by the name of a text column in its first row; None for anything else."""
     separator = _separator_of(text)
     limit = csv.field_size_limit()
     try:
@@ -426,7 +427,7 @@ def _decode_table(text: str, name: str) -> Document | None:
 
 
 def _separator_of(text: str) -> str:
-    r"""Return the separator that the first line has most of, whichever line ends the text has.
+    r"""Return the separator that is most frequent in the first line, for all kinds of line ends.
 
     >>> _separator_of("content\tname\rTea; cake; jam\tAda\r")
     '\t'

@@ -9,7 +9,7 @@ from memframe.readers.source import Document, parse_json
 
 
 def claude_mem_items(documents: list[Document]) -> Items:
-    """Yield observations, and the summaries of sessions, whose ids begin with S, as claude-mem shows them."""
+    """Yield observations and summaries of sessions; ids of summaries begin with S, as in claude-mem's display."""
     for document in documents:
         for place, item in document.items("observations", "summaries"):
             if not isinstance(item, dict):
@@ -24,7 +24,7 @@ def claude_mem_items(documents: list[Document]) -> Items:
 
 
 def _read_list(value: Any) -> list[Any]:
-    """Return a list that a column of a database holds as JSON; of anything else, one that holds it alone."""
+    """Return the list in a text of JSON, as columns of a database hold it; put any other value into a list."""
     try:
         found = parse_json(value) if isinstance(value, str) and value else value
     except (ValueError, RecursionError):
@@ -38,9 +38,9 @@ def bank_items(documents: list[Document]) -> Items:
     """Yield the facts of each document, and the observations that the bank drew from them."""
     for document in documents:
         is_object = isinstance(document.value, dict)
-        of_it = {"document_id": document.value.get("id")} if is_object else {"fact_type": "observation"}
+        more = {"document_id": document.value.get("id")} if is_object else {"fact_type": "observation"}
         for place, item in document.items("facts") if not is_object or "facts" in document.value else ():
-            yield place, item | of_it if isinstance(item, dict) else item
+            yield place, item | more if isinstance(item, dict) else item
 
 
 _PASSAGES = ("passages", "archival_memory")

@@ -1,4 +1,4 @@
-"""Show what an audit comes to: the verdict, the counts of each check, and what was not looked for."""
+"""Show an audit in short: the verdict, the counts of each check, and what was not looked for."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ class Overview(NamedTuple):
     none_found: str
     """Titles of the checks without findings."""
     figures: Sequence[str]
-    """Sentences about what is counted only."""
+    """Sentences about findings that are only counted."""
     by_judge: Sequence[str]
     not_checked: Sequence[str]
 
 
 def describe_subject(memories: pd.DataFrame, made_at: datetime | None) -> str:
-    """Name the user, the service and the time of an audit, as far as the frame has them.
+    """Name the user, the service and the time of an audit, as far as they are known.
 
     >>> from datetime import UTC
     >>> memories = pd.DataFrame({"id": ["m1"], "user_id": ["4f0c"]})
@@ -64,7 +64,7 @@ def describe_subject(memories: pd.DataFrame, made_at: datetime | None) -> str:
 
 
 def describe_proposals(proposals: Sequence[str], *, is_stored: bool) -> str:
-    """Say what the cleanup would do, and what it needs; nothing where nothing is proposed.
+    """Say what the cleanup would do, and how to apply it to a file; empty if nothing is proposed.
 
     >>> describe_proposals(["delete 1", "review 2"], is_stored=True)
     'Proposed, each memory counted once: delete 1, review 2. Nothing has been changed.'

@@ -1,4 +1,4 @@
-"""Build the report of an audit as one page: no scripts, no links to elsewhere, nothing that is loaded."""
+"""Build the report of an audit as one page without scripts and external links, which loads nothing."""
 
 from __future__ import annotations
 
@@ -20,17 +20,18 @@ from memframe.report.verdict import count_by_worst
 from memframe.report.words import PROPOSAL_WORDS, WORST_FIRST, check_words_of, describe_times, name_kind
 
 MAX_ROWS, MAX_WORST = 20, 10
-"""Rows of a check that are listed, and rows to begin with; the other findings are counted."""
+"""Most rows of a check, and most rows of "To decide first"; the other findings are counted."""
 
 _HALF, _WHOLE = {"width": 5.6, "height": 3.2}, {"width": 11.4, "height": 3.0}
 """Sizes of pictures, in inches of matplotlib, so that all letters are the same size."""
 
 
 class _Names(NamedTuple):
-    """Labels and days of memories, by id."""
+    """Labels and days of memories, by id, and the words around secrets."""
 
     labels: Mapping[str, str]
     days: Mapping[str, str]
+    quotes: Mapping[tuple[str, str, int], str]
 
     def of(self, memory_id: str) -> Markup:
         """Return the day, the title or first words, and the whole id of a memory."""
@@ -42,18 +43,23 @@ class PageFindings(NamedTuple):
     """Findings of an audit as the page shows them, with masked evidence."""
 
     all: pd.DataFrame
-    """One row each, with figures."""
+    """One row for each finding, figures included."""
     listed: pd.DataFrame
-    """Each value once, without figures."""
+    """One row for each value, without figures."""
     worst: pd.DataFrame
-    """The first of ``listed`` about which something is to be decided."""
+    """The first rows of ``listed`` that need a decision."""
     by_source: pd.DataFrame
 
 
 def report_html(
-    overview: Overview, findings: PageFindings, memories: pd.DataFrame, *, labels: Mapping[str, str]
+    overview: Overview,
+    findings: PageFindings,
+    memories: pd.DataFrame,
+    *,
+    labels: Mapping[str, str],
+    quotes: Mapping[tuple[str, str, int], str],
 ) -> str:
-    """Return the report of an audit: first what is to be decided, then all of it by check, figures last.
+    """Return the report of an audit: findings to decide first, then all findings by check, then figures.
 
     Parameters
     ----------
@@ -62,9 +68,11 @@ def report_html(
     memories : DataFrame
         The memories that were audited, for their number and times.
     labels : mapping of str to str
-        Labels of memories, by id; apart from these and the evidence none of their texts is shown.
+        Labels of memories, by id; apart from these, the evidence and quotes none of their texts is shown.
+    quotes : mapping of (str, str, int) to str
+        Words around secrets, with these masked, by id, field and start.
     """
-    names = _Names(labels, _days(memories))
+    names = _Names(labels, _days(memories), quotes)
     listed = findings.listed
     sections = (
         part
@@ -86,7 +94,7 @@ def report_html(
 
 
 def document_html(title: str, body: Sequence[Markup | None]) -> str:
-    """Wrap a body in a report, a page whose policy lets through its own style and nothing else."""
+    """Wrap a body in a page whose content security policy allows its own style and nothing else."""
     rules = files(__package__).joinpath("page.css").read_text("utf-8")
     digest = b64encode(sha256(rules.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
@@ -114,13 +122,13 @@ def _head(overview: Overview, findings: pd.DataFrame, days: Mapping[str, str]) -
     if overview.proposed:
         yield tag("p", overview.proposed, class_="more soft")
     yield tag("p", "Memories by their worst finding", class_="soft tally")
-    worst = count_by_worst(findings)  # without the memories of figures: most memories of most stores have one
+    worst = count_by_worst(findings)  # figures are not counted: most memories of most stores have one
     tiles = (tag("li", tag("b", f"{worst.get(name, 0):,}"), name, class_=name) for name in WORST_FIRST)
     yield tag("ul", *tiles, class_="tiles")
 
 
 def _worst(findings: PageFindings, names: _Names) -> Iterator[Markup]:
-    """Yield the findings to begin with, unless they are all that there is."""
+    """Yield the findings to decide first, unless there are no others."""
     if 0 < len(findings.worst) < len(findings.listed):
         yield tag("h2", "To decide first")
         yield _table(findings.worst, names, title=_title_and_kind)
@@ -165,7 +173,7 @@ _CLUSTERED = ("exact_duplicate", "near_duplicate", "version")
 
 
 def _pictures(findings: pd.DataFrame, memories: pd.DataFrame, days: Mapping[str, str]) -> Markup:
-    """Draw the findings, and the store over time, in the ink of the page; no picture that would show nothing."""
+    """Draw the findings, and the store over time, in the text colour of the page; leave out empty pictures."""
     drawn = [inline_svg(lambda ax: plot.findings(findings, ax=ax), words="Memories by check", **_HALF)]
     if (findings["check"].isin(_CLUSTERED) & findings["group"].notna()).any():
         words = "Clusters of duplicates by size"
@@ -189,10 +197,10 @@ def _section(listed: pd.DataFrame, check: str, names: _Names) -> Iterator[Markup
 
 
 def _figures(sentences: Sequence[str]) -> Iterator[Markup]:
-    """Yield what is counted only."""
+    """Yield the figures, which are only counted."""
     if sentences:
         yield tag("h2", "Counted")
-        about = "Nothing is to be decided about the single memory; the methods of the audit list them."
+        about = "These need no decision about single memories; the methods of the audit list them."
         yield tag("p", about, class_="about")
         yield tag("ul", *(tag("li", sentence) for sentence in sentences))
 
@@ -203,7 +211,7 @@ def _table(listed: pd.DataFrame, names: _Names, *, title: Callable[[dict[Hashabl
 
 
 _MAX_IDS = 3
-"""Memories that a row names; the others it counts."""
+"""Most memories that a row names; the others are counted."""
 
 
 def _row(finding: dict[Hashable, Any], names: _Names, title: str) -> Markup:
@@ -216,13 +224,13 @@ def _row(finding: dict[Hashable, Any], names: _Names, title: str) -> Markup:
     if isinstance(finding["related_id"], str):
         named.append(tag("div", "→ ", names.of(finding["related_id"])))
     times = describe_times(finding["n_times"], len(ids))
+    quote = names.quotes.get((finding["id"], finding["field"], finding["start"]))
+    beneath = [tag("div", words, class_="soft") for words in (quote, times) if words]
     return tag(
         "tr",
         tag("td", severity, class_=severity),
         tag("td", title + where),
         tag("td", *named, class_="id"),
-        tag(
-            "td", finding["evidence"], tag("div", times, class_="soft") if times else None, class_="evidence"
-        ),
+        tag("td", finding["evidence"], *beneath, class_="evidence"),
         tag("td", PROPOSAL_WORDS.get(action, "")),
     )

@@ -1,4 +1,4 @@
-"""Count findings, and sum them up in sentences: how many memories have which, and how bad that is."""
+"""Count findings, and sum them up in sentences: how many memories have them, and how severe they are."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from memframe.report.words import CHECK_WORDS, PROPOSAL_WORDS, WORST_FIRST, chec
 _NAMED = ("high", "medium")
 """Severities that the verdict names; the others are in the table."""
 
-_OF_NOTE = "info"
-"""Severity of what asks for nothing, such as the memory that is kept: a sentence that counts it says nothing by it."""
+_NO_ACTION = "info"
+"""Severity of findings that need no action, such as the kept one of several copies; the verdict does not name it."""
 
 _COUNTED = ("exact_duplicate", "near_duplicate", "version", "stale", "junk")
-"""Checks whose findings weigh by their number, whatever the severity of each."""
+"""Checks whose findings weigh by their number, even if the severity of each is low."""
 
 
 class Count(NamedTuple):
@@ -31,7 +31,7 @@ class Count(NamedTuple):
 
 
 def counts_of(findings: pd.DataFrame, by_memory: pd.DataFrame) -> list[Count]:
-    """Count the memories of each check, those with the worst first; a check that is about none counts 0."""
+    """Count the memories of each check, the worst check first; a check whose findings name no memory counts 0."""
     found = []
     for check, severities in findings.groupby("check")["severity"]:
         by_severity = count_by_worst(by_memory[by_memory["check"] == check])
@@ -75,21 +75,23 @@ def count_by_worst(by_memory: pd.DataFrame) -> dict[str, int]:
 
 
 def verdict_of(counts: Sequence[Count], n_memories: int) -> list[str]:
-    """Return the verdict in sentences: severe findings first, then frequent ones; minor ones alone have none."""
+    """Return the verdict in sentences: severe findings first, then frequent ones; minor checks have no sentence."""
     if not n_memories:
         return ["There are no memories."]
     weighed = []
     for count in counts:
         named = sum(count.by_severity.get(severity, 0) for severity in _NAMED)
-        is_asked = count.check in _COUNTED and count.worst != _OF_NOTE
-        weighed.append((count, count.n_memories if is_asked else named))
+        weighs_by_number = count.check in _COUNTED and count.worst != _NO_ACTION
+        weighed.append((count, count.n_memories if weighs_by_number else named))
     sentences = []
     for count, weight in sorted(weighed, key=lambda pair: (pair[0].worst != _NAMED[0], -pair[1])):
         if weight:
             words, n = check_words_of(count.check), count.n_memories
             part = f" ({format_share(n, n_memories)})" if n_memories > 1 else ""
             graded = [
-                f"{n_of:,} {severity}" for severity, n_of in count.by_severity.items() if severity != _OF_NOTE
+                f"{n_of:,} {severity}"
+                for severity, n_of in count.by_severity.items()
+                if severity != _NO_ACTION
             ]
             detail = f": {', '.join(graded)}" if len(graded) > 1 else ""
             sentences.append(f"{format_memories(n)}{part} {words.one if n == 1 else words.many}{detail}.")
@@ -97,7 +99,7 @@ def verdict_of(counts: Sequence[Count], n_memories: int) -> list[str]:
 
 
 def list_proposals(by_memory: pd.DataFrame) -> list[str]:
-    """Say what the cleanup would do to how many memories; of several things to one memory the first counts.
+    """Count memories by what the cleanup would do to them; each is counted once, for the action that changes most.
 
     >>> list_proposals(pd.DataFrame({"id": ["m1", "m1", "m2"], "action": ["redact", "delete", "review"]}))
     ['delete 1', 'review 1']

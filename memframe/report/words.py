@@ -139,7 +139,7 @@ def name_source(source: object) -> str:
 
 
 def describe_times(n_times: int, n_memories: int) -> str:
-    """Say how often a row that stands for several findings was found; nothing if it was once.
+    """Say how often the findings of a row occur; empty if only once.
 
     >>> describe_times(27, 14), describe_times(2, 1), describe_times(1, 1)
     ('in 14 memories', '2 times', '')
@@ -150,6 +150,6 @@ def describe_times(n_times: int, n_memories: int) -> str:
 
 
 def none_found(findings: pd.DataFrame, checks: Sequence[str]) -> str:
-    """List the checks without findings, which is no proof that there is nothing."""
+    """List the checks without findings, which does not prove that nothing is wrong."""
     found = {*findings["check"]}
     return ", ".join(check_words_of(check).title.lower() for check in checks if check not in found)

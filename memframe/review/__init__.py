@@ -6,6 +6,7 @@ import sys
 from datetime import datetime
 from os import PathLike
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from memframe.audit import Audit
 from memframe.audit.policy import PolicyOption, read_policy
@@ -14,6 +15,9 @@ from memframe.errors import PlanError, check_kind
 from memframe.plan import Plan
 from memframe.review.desk import Review
 from memframe.review.proposals import Point, Proposal
+
+if TYPE_CHECKING:
+    from memframe.review.widget import Desk
 
 __all__ = ["Decision", "Decisions", "Point", "Proposal", "Review", "review"]
 
@@ -64,7 +68,14 @@ def review(
     """
     check_kind("audit_or_plan", audit_or_plan, Audit, Plan, error=PlanError)
     rules = read_policy(policy)
-    return Review(audit_or_plan, Decisions(decisions, make=True), policy=rules, now=now)
+    made = Decisions(decisions, make=True)
+    return Review(audit_or_plan, made, policy=rules, now=now, make_desk=_make_desk)
+
+
+def _make_desk(of: Review) -> Desk:
+    from memframe.review.widget import Desk  # noqa: PLC0415 - a script needs no widgets
+
+    return Desk(of)
 
 
 class _CallableModule(ModuleType):

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 from typing import Any
 
 import pandas as pd
+from msgspec import Struct
 from msgspec.structs import replace
 
 from memframe.access import Access
 from memframe.errors import PlanError, find_nearest
 from memframe.plan import Plan, plan_changes, plan_of
 from memframe.plan.cells import normalize_field, read_cell
-from memframe.plan.change import FIELDS, Change, Value
+from memframe.plan.change import FIELDS, Change, Value, in_order
 from memframe.plan.current import current_of
 from memframe.plan.edited_frame import label_of
 
 EDITED_IN_REVIEW = "edited in the review"
+
+
+class Edited(Struct, frozen=True):
+    """Fields that a person wrote in place of a proposal."""
+
+    id: str
+    fields: dict[str, Value]
 
 
 def check_fields(fields: Mapping[str, Any]) -> dict[str, Value]:
@@ -42,46 +51,72 @@ def check_fields(fields: Mapping[str, Any]) -> dict[str, Value]:
     return values
 
 
-def correct_plan(
-    plan: Plan, access: Access | None, memories: pd.DataFrame, memory_id: str, fields: Mapping[str, Value]
-) -> Plan:
-    """Return the plan with fields of one memory as they were edited, whatever else it does to them.
+def correct_plan(plan: Plan, access: Access | None, memories: pd.DataFrame, edits: Iterable[Edited]) -> Plan:
+    """Return the plan with fields of memories as they were edited, whatever else it does to them; a later edit counts.
 
     Without an access, the memories are those of a file.
 
-    Raises `PlanError` if the plan deletes the memory.
+    Raises `PlanError` if the plan deletes such a memory.
     """
-    known = next((change for change in plan.records if change.id == memory_id), None)
-    if known is not None and known.action == "delete":
-        raise PlanError(
-            f"memory {memory_id} was edited in one proposal, and its delete was accepted in another: reset one of them"
+    known = {change.id: change for change in plan.records if change.id is not None}
+    fields_of: dict[str, dict[str, Value]] = {}
+    for edit in edits:
+        change = known.get(edit.id)
+        if change is not None and change.action == "delete":
+            raise PlanError(
+                f"memory {edit.id} was edited in one proposal, and its delete was accepted in another: reset one of "
+                "them"
+            )
+        if any(edit.id in one.depends_on for one in plan.records):
+            plan = plan.edit(edit.id, **edit.fields)
+        else:
+            own = {} if change is None else change.after
+            fields_of[edit.id] = {**fields_of.get(edit.id, own), **edit.fields}
+    if not fields_of:
+        return plan
+    if replaced := [memory_id for memory_id in fields_of if memory_id in known]:
+        # nothing depends on them, so that they go alone; what else holds their values is counted again
+        plan = replace(plan.leave_out(replaced), left_out=plan.left_out, notes=plan.notes)
+    for patch in _plan_patches(access, memories, fields_of, plan.created_at):
+        plan += replace(
+            patch, records=tuple(_explain(change, known.get(str(change.id))) for change in patch.records)
         )
-    if any(memory_id in change.depends_on for change in plan.records):
-        return plan.edit(memory_id, **fields)
-    own = {} if known is None else {name: value for name, value in known.after.items() if name not in fields}
-    row = memories[memories["id"] == memory_id].head(1)
-    if access is None:
-        patch = plan_of(memories, _patches_of(row, {**own, **fields}), created_at=plan.created_at)
-    else:
-        cells = {
-            name: pd.Series([value], index=row.index, dtype=object)
-            for name, value in {**own, **fields}.items()
-        }
-        patch = plan_changes(access, row[["id"]].assign(**cells), on_null="null")
+    return plan
+
+
+def _explain(change: Change, known: Change | None) -> Change:
+    """Add to a change that it was edited, and what the one that it replaces says and hides."""
     reason = "; ".join(filter(None, [known.reason if known else None, EDITED_IN_REVIEW]))
-    hidden = () if known is None else known.hidden
-    edited = replace(
-        patch, records=tuple(replace(change, reason=reason, hidden=hidden) for change in patch.records)
-    )
-    if known is None:
-        return plan + edited
-    # nothing depends on it, so that it goes alone; what else holds its values is counted again
-    return replace(plan.leave_out(memory_id), left_out=plan.left_out, notes=plan.notes) + edited
+    return replace(change, reason=reason, hidden=() if known is None else known.hidden)
 
 
-def _patches_of(row: pd.DataFrame, fields: Mapping[str, Value]) -> Iterator[Change]:
-    """Yield the patch that sets fields of a memory of a file, if one of them is another now."""
-    for label, (memory_id, current) in zip(row.index, current_of(row).items(), strict=True):
+def _plan_patches(
+    access: Access | None,
+    memories: pd.DataFrame,
+    fields_of: Mapping[str, Mapping[str, Value]],
+    created_at: datetime,
+) -> Iterator[Plan]:
+    """Plan to set fields of memories: one plan for all with the same fields, as each plan looks at the service."""
+    rows = memories[memories["id"].isin(fields_of)].drop_duplicates("id")
+    if access is None:
+        yield plan_of(memories, _patches_of(rows, fields_of), created_at=created_at)
+        return
+    ids_of: dict[tuple[str, ...], list[str]] = {}
+    for memory_id, fields in fields_of.items():
+        ids_of.setdefault(tuple(in_order(fields)), []).append(memory_id)
+    for names, ids in ids_of.items():
+        same = rows[rows["id"].isin(ids)]
+        cells = {
+            name: pd.Series([fields_of[one][name] for one in same["id"]], same.index, dtype=object)
+            for name in names
+        }
+        yield plan_changes(access, same[["id"]].assign(**cells), on_null="null")
+
+
+def _patches_of(rows: pd.DataFrame, fields_of: Mapping[str, Mapping[str, Value]]) -> Iterator[Change]:
+    """Yield the patches that set fields of memories of a file, where one of them is another now."""
+    for label, (memory_id, current) in zip(rows.index, current_of(rows).items(), strict=True):
+        fields = fields_of[memory_id]
         if names := current.find_differences(fields):
             yield Change(
                 action="patch",

@@ -28,8 +28,8 @@ from memframe.frames import gc_paused
 from memframe.plan import Plan
 from memframe.plan.change import list_some
 from memframe.plan.permitted import keep_policy
-from memframe.review.corrections import check_fields
-from memframe.review.effects import AuditEffects, Edited, Effects, Taken, complete_plan, merged_ids
+from memframe.review.corrections import Edited, check_fields
+from memframe.review.effects import AuditEffects, Effects, Taken, complete_plan, merged_ids
 from memframe.review.page import review_html
 from memframe.review.progress import ALONE, N_ALONE, THRESHOLD, bound_wrong_share, share_right
 from memframe.review.proposals import (
@@ -106,6 +106,7 @@ class Review:
         *,
         policy: Policy | None = None,
         now: datetime | None = None,
+        make_desk: Callable[[Review], Any],
     ) -> None:
         self.origin = origin
         self.decisions = decisions
@@ -113,7 +114,7 @@ class Review:
         self._now = now
         self._apart: set[str] = set()
         self._calls: list[dict[str, tuple[Decision | None, Decision]]] = []
-        self._desk: Any = None
+        self._make_desk = make_desk
         self._opened: dict[str, Edited] = {}
         self._followers: list[Callable[[], None]] = []
         is_plan = isinstance(origin, Plan)
@@ -136,17 +137,17 @@ class Review:
         """Show the desk where a notebook can; what else is shown, the card, IPython adds."""
         if not has_kernel():
             return {}
-        bundle = self._display_()._repr_mimebundle_() or {}
+        bundle = self._desk._repr_mimebundle_() or {}
         data = bundle[0] if isinstance(bundle, tuple) else bundle
         return {name: shown for name, shown in data.items() if name != "text/plain"}
 
     def _display_(self) -> Any:
         """Return the desk as a widget, for marimo."""
-        if self._desk is None:
-            from memframe.review.widget import Desk  # noqa: PLC0415 - a script needs no widgets
-
-            self._desk = Desk(self)
         return self._desk
+
+    @cached_property
+    def _desk(self) -> Any:
+        return self._make_desk(self)
 
     def on_change(self, follow: Callable[[], None]) -> None:
         """Call a function after each decision, and after proposals were grouped anew."""

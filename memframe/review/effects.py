@@ -9,7 +9,6 @@ from itertools import chain
 from typing import NamedTuple
 
 import pandas as pd
-from msgspec import Struct
 
 from memframe.access import Access
 from memframe.audit import Audit
@@ -19,19 +18,12 @@ from memframe.audit.text import MemoryTexts
 from memframe.cleanup import change_accepted
 from memframe.cleanup.plan import AuditedMemories
 from memframe.plan import Plan, plan_of
-from memframe.plan.change import Change, Value
+from memframe.plan.change import Change
 from memframe.plan.losses import Loss, find_losses
 from memframe.plan.permitted import leave_out_protected
-from memframe.review.corrections import correct_plan
+from memframe.review.corrections import Edited, correct_plan
 from memframe.review.proposals import LAST_EFFECTS, Point
 from memframe.review.texts import ReviewTexts
-
-
-class Edited(Struct, frozen=True):
-    """Fields that a person wrote in place of a proposal."""
-
-    id: str
-    fields: dict[str, Value]
 
 
 class Taken(NamedTuple):
@@ -89,9 +81,7 @@ def complete_plan(plan: Plan, taken: Taken, access: Access | None, memories: pd.
     not_accepted = [str(one.id) for one in plan.records if one.action == "delete" and one.id not in gone]
     if not_accepted:
         plan = plan.leave_out(not_accepted, reason="would delete a memory whose delete was not accepted")
-    for edited in taken.edits:
-        plan = correct_plan(plan, access, memories, edited.id, edited.fields)
-    return plan
+    return correct_plan(plan, access, memories, taken.edits)
 
 
 class AuditEffects:

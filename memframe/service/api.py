@@ -1,10 +1,9 @@
-"""The API of the specification, one function an endpoint: tokens, access requests, memories and tags.
+"""The API of the specification, one function per endpoint: tokens, access requests, memories and tags.
 
-Searches run in threads of their own, writes in those of the group commit; short reads run on the event loop only with
-SQLite, which answers at once.
+Searches run in their own threads, and writes in those of the group commit (`memframe.service.store.batching`). Short
+reads run on the event loop with SQLite, which answers at once, and otherwise in threads.
 
-Memories are behind a live grant. Content is stored sealed: see `Memories.seal`. Writes are committed in groups: see
-`memframe.service.store.batching`.
+Every call for memories or tags needs a live grant. Content is stored sealed: see `Memories.seal`.
 
 An ``Idempotency-Key`` is stored in the transaction that creates the memory. For 24 hours the same key with the same
 body gets the first answer again, and with another body 422. While the first request is being processed, a second one
@@ -58,9 +57,10 @@ def route_of(endpoint: wire.Endpoint) -> str:
 
 
 class Call:
-    """A call of the API by a developer: its bearer token is checked when it is made, else `AuthError`.
+    """A call of the API by a developer; `AuthError` without a valid bearer token.
 
-    The query for a grant checks that the account is enabled, and the token's epoch; `check_account` where none is made.
+    The query for a grant also checks the token's epoch, and that the account is enabled. Calls that need no grant use
+    `check_account`.
     """
 
     def __init__(self, request: ApiRequest) -> None:
@@ -125,7 +125,7 @@ def decode_body(kind: type[Body], request: ApiRequest, body: bytes) -> Body:
 
 
 async def read(request: ApiRequest, do: Callable[[], Result]) -> Result:
-    """Read little: on the event loop with SQLite, else in a thread."""
+    """Run a short read: on the event loop with SQLite, otherwise in a thread."""
     threads = deployment_of(request).store.reading_threads
     if threads is None:
         return do()
@@ -133,7 +133,7 @@ async def read(request: ApiRequest, do: Callable[[], Result]) -> Result:
 
 
 def quick_read(handler: Callable[..., Response[bytes]]) -> Callable[..., Awaitable[Response[bytes]]]:
-    """Make a handler of one that reads little."""
+    """Wrap a handler that reads little, so that `read` runs it."""
 
     @wraps(handler)
     async def run(**given: Any) -> Response[bytes]:
@@ -190,7 +190,7 @@ def create_request(request: ApiRequest, body: RawBody) -> Response[bytes]:
 def list_requests(request: ApiRequest) -> Response[bytes]:
     """List the access requests of this developer.
 
-    The specification gives this list no parameters; ``limit`` (by default the maximum) and ``cursor`` are those of the
+    The specification has no parameters for this list; ``limit`` (by default the maximum) and ``cursor`` work as for
     memories.
     """
     call = Call(request)
@@ -292,7 +292,7 @@ async def get_memory(request: ApiRequest, memory_id: FromPath[str]) -> Response[
     found = None
     if store.lookups:
         found = await call.wait(store.lookups.submit(memory_id, **bearer._asdict(), user_id=user_id))
-    if found is None:  # it is read from SQLite; or from PostgreSQL, to find out why there was none
+    if found is None:  # the database is SQLite; or PostgreSQL found none, and this raises the reason
         found = await read(request, partial(store.memory, memory_id, bearer, user_id))
     call.count(user_id, "reads")
     return answer(found)
@@ -302,7 +302,7 @@ async def get_memory(request: ApiRequest, memory_id: FromPath[str]) -> Response[
 async def create_memory(request: ApiRequest, body: RawBody) -> Response[bytes]:
     """Write a new memory.
 
-    With ``Restores`` it is a deleted one, with its id and times where its tombstone is kept.
+    With the header ``Restores`` it restores a deleted one, under its id and times if its tombstone still exists.
     """
     call = Call(request)
     new = decode_body(wire.MemoryCreate, request, body)
@@ -385,7 +385,7 @@ def _idempotent_request(call: Call, body: bytes) -> IdempotentRequest | None:
         message = f"Idempotency-Key must have 1 to {validation.MAX_IDEMPOTENCY_KEY_CHARS} characters"
         raise invalid(message, "invalid_idempotency_key")
     restores = call.request.headers.get(wire.RESTORES)
-    asked = body if restores is None else b"\0".join((body, restores.encode()))  # no JSON has a NUL
+    asked = body if restores is None else b"\0".join((body, restores.encode()))  # JSON has no NUL
     digest = partial(call.store.master_key.digest, "idempotency")
     return IdempotentRequest(digest(key.encode()), digest(asked))
 

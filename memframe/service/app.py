@@ -1,8 +1,8 @@
 """Assemble the ASGI application of the service.
 
-`RequestGuard` stands before the routes. A browser that was told that ``evil.example`` is 127.0.0.1 (DNS rebinding)
-sends that name as ``Host``, so the host is checked first. A percent-encoded slash or backslash in a path would be
-decoded into another route, past what a proxy in front allows.
+`RequestGuard` checks requests before they are routed. It checks the host because of DNS rebinding: a browser that has
+resolved ``evil.example`` to 127.0.0.1 sends ``evil.example`` as ``Host``. It refuses a percent-encoded slash or
+backslash in a path, because decoding it could lead to a route that a proxy in front does not allow.
 """
 
 from __future__ import annotations
@@ -46,16 +46,16 @@ from memframe.service.throttle import SEARCH_THREADS, SEARCHES_PER_DEVELOPER, Bo
 
 MAX_BODY_BYTES = 1_000_000
 MAX_HOSTS = 100
-"""Host headers whose check is remembered."""
+"""Number of Host headers whose check is cached."""
 
 HEALTH, READINESS = "/healthz", "/readyz"
-"""Answered under any host name: a monitor may know only the machine's address."""
+"""Paths that are answered under any host name, because a monitor may know only the machine's address."""
 
 UNAVAILABLE = (OperationalError, InterfaceError, InternalError)
-"""Errors of a database that is away, busy, full or, as a replica, read-only."""
+"""Errors of a database that is unreachable, busy, full or a read-only replica."""
 
 _SERVED_AS = {"HEAD": "GET", "OPTIONS": "TRACE"}
-"""Methods that are handled as others; the server leaves the body of an answer to HEAD out."""
+"""Methods that are handled as another one; uvicorn omits the body of an answer to HEAD."""
 
 _ENCODED_SLASH = re.compile(rb"%(2f|5c)", re.IGNORECASE)
 
@@ -110,13 +110,13 @@ def create_app(deployment: Deployment, addresses: Addresses) -> ASGIApp:
 
 @get(HEALTH, sync_to_thread=False)
 def check_health() -> dict[str, str]:
-    """Answer while this process runs."""
+    """Answer 200 while this process runs."""
     return {"status": "ok"}
 
 
 @get(READINESS, sync_to_thread=True)
 def check_readiness(request: ApiRequest) -> dict[str, str]:
-    """Answer while the database does, else 503."""
+    """Answer 200 if the database answers, else 503."""
     is_bound(deployment_of(request).store.engine)
     return {"status": "ready"}
 
@@ -126,17 +126,17 @@ def _answer_http_error(request: Request[Any, Any, Any], error: HTTPException) ->
 
 
 class RequestGuard:
-    """ASGI middleware that checks host and path, protects every answer by headers, and serves HEAD as GET.
-
-    OPTIONS is refused like TRACE, by a 405 that lists the methods: Litestar's own answer lists only some.
+    """ASGI middleware that checks host and path, adds protective headers to every answer, and serves HEAD as GET.
 
     Requests must name the host of the public address, or a loopback address.
+
+    OPTIONS gets the same 405 as TRACE, which lists all methods: Litestar's own answer to OPTIONS lists only some.
     """
 
     def __init__(self, app: ASGIApp, *, public_url: str) -> None:
         self._app = app
         self._public_host = urlsplit(public_url).hostname
-        self._is_own = lru_cache(MAX_HOSTS)(self._check_host)  # parsing it costs more than the rest of this
+        self._is_own = lru_cache(MAX_HOSTS)(self._check_host)  # parsing costs more than the rest of the guard
         self._headers = protective_headers(public_url)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -1,10 +1,10 @@
 """Bound what a client may send, hold and delay on its connections.
 
-Uvicorn bounds neither the headers of a request, nor the time in which it must arrive, nor the connections of one
-address, and a middleware sees a request only after its last header: with uvicorn's own protocol 16 of the 19 tests of
-``tests/service/test_server.py`` fail, 14 with its protocol on h11; the clients that are silent, slow or endless get
-through. `BoundedProtocol` takes up to 4 % of the processor's time for a request to SQLite (``benchmarks/service.py``),
-h11 20 to 70 % more.
+Uvicorn limits neither the size of a request's headers, nor the time in which a request must arrive, nor the
+connections of one address. A middleware cannot limit them, because it sees a request only after its last header. Of
+the 19 tests of ``tests/service/test_server.py``, 16 fail with uvicorn's protocol on httptools and 14 with its protocol
+on h11: silent, slow and endless clients get through. `BoundedProtocol` takes up to 4 % of the processor time of a
+request to SQLite (``benchmarks/service.py``); h11 would add 20 to 70 %.
 
 Its refusals (400, 408, 431, 503) are problems like those of the application, with the same protective headers.
 """
@@ -33,27 +33,27 @@ REFUSAL_CODES = {
 }
 
 MAX_PIPELINED = 16
-"""Requests of a connection that wait for the answer to the one before them."""
+"""Most pipelined requests that wait on one connection."""
 
 KEEP_ALIVE_S = 5
-"""From an answer to the next request."""
+"""Time from an answer to the next request."""
 
 HEAD_TIMEOUT_S = 20
-"""From the connection, or the end of the time that it is kept alive, to the last header."""
+"""Time from the connection, or from the end of `KEEP_ALIVE_S`, to the last header."""
 
 REQUEST_TIMEOUT_S = 60
-"""From the last header to the last byte of the body: a megabyte at 17 KB a second."""
+"""Time from the last header to the last byte of the body: a megabyte at 17 KB per second."""
 
 ANSWER_TIMEOUT_S = 30
 MIN_ANSWER_BYTES_PER_S = 1000
-"""A client that takes less than that for so long is disconnected."""
+"""A client that reads an answer more slowly than this for `ANSWER_TIMEOUT_S` is disconnected."""
 
 CHECK_EVERY_S = 5
-"""Between two looks at a connection: one timer for each request would cost more."""
+"""Time between two checks of a connection; a timer for each request would cost more."""
 
 
 def _affordable_connections() -> int:
-    """Return half the file descriptors of this process: the rest is for the database, and the like."""
+    """Return half the file descriptors of this process, at most 10,000; the rest is for files such as the database."""
     try:
         import resource  # noqa: PLC0415 - Windows has none
     except ImportError:
@@ -63,16 +63,16 @@ def _affordable_connections() -> int:
 
 
 MAX_CONNECTIONS = _affordable_connections()
-"""Open connections of each process that serves."""
+"""Most open connections of each process that serves."""
 
 CONNECTIONS_PER_ADDRESS = max(32, MAX_CONNECTIONS // 4)
-"""Open connections of one network address, for each process that serves; of IPv6 of a /64."""
+"""Most open connections of one network address (IPv6: of one /64), in each process that serves."""
 
 
 class ConnectionBounds:
     """Connections of a process by network address, and the headers of refusals.
 
-    Those of `trusted_proxies` (addresses and networks) are not counted: theirs are the connections of many clients.
+    `trusted_proxies` (addresses and networks) have no limit, because they connect on behalf of many clients.
     """
 
     def __init__(self, public_url: str, per_address: int, trusted_proxies: Sequence[str]) -> None:
@@ -99,26 +99,26 @@ class ConnectionBounds:
     def _is_trusted(self, address: str) -> bool:
         try:
             return any(ip_address(address) in network for network in self._trusted)
-        except ValueError:  # of a Unix socket
+        except ValueError:  # a Unix socket has no address
             return True
 
 
 class StallWatch:
-    """Time in which a client has taken hardly anything of an answer."""
+    """Time for which a client has read hardly anything of an answer."""
 
     def __init__(self) -> None:
         self.unsent_bytes = 0
         self._stalled_s = 0.0
 
     def has_stalled(self, unsent_bytes: int) -> bool:
-        """Compare with the bytes that were unsent `CHECK_EVERY_S` ago; True after `ANSWER_TIMEOUT_S` of hardly any.
+        """Compare with the last check, `CHECK_EVERY_S` ago; True once the client has stalled for `ANSWER_TIMEOUT_S`.
 
-        More unsent bytes than before are a sign of a client that takes them, too: a streamed answer is written only
-        after most of what was written before has been sent.
+        More unsent bytes than before also show that the client reads, because the next part of a streamed answer is
+        written only after most of the part before has been sent.
         """
         change, self.unsent_bytes = abs(self.unsent_bytes - unsent_bytes), unsent_bytes
-        is_taking = unsent_bytes == 0 or change >= MIN_ANSWER_BYTES_PER_S * CHECK_EVERY_S
-        self._stalled_s = 0.0 if is_taking else self._stalled_s + CHECK_EVERY_S
+        is_reading = unsent_bytes == 0 or change >= MIN_ANSWER_BYTES_PER_S * CHECK_EVERY_S
+        self._stalled_s = 0.0 if is_reading else self._stalled_s + CHECK_EVERY_S
         return self._stalled_s > ANSWER_TIMEOUT_S
 
 
@@ -130,13 +130,13 @@ class BoundedProtocol(HttpToolsProtocol):
     ========  ==============================  ===========================================  ==================
     waiting   the connection, or an answer    `HEAD_TIMEOUT_S`, after an answer with       is closed
                                               `KEEP_ALIVE_S` on top
-    head      the first byte of a request     the same moment: the time of waiting counts  is refused with 408
+    head      the first byte of a request     the deadline of the waiting phase            is refused with 408
     body      the last header                 `REQUEST_TIMEOUT_S`                          is refused with 408
     waiting   the last byte of the body       no deadline until the answer is complete     see `StallWatch`
     ========  ==============================  ===========================================  ==================
 
-    Bytes are counted until the headers are complete, and again between the chunks of a body. The methods that uvicorn
-    and httptools call are overridden, and no private ones but `_unsupported_upgrade_warning`.
+    Bytes are counted until the headers are complete, and again between the chunks of a body. Only methods that uvicorn
+    and httptools call are overridden; the only private one is `_unsupported_upgrade_warning`.
     """
 
     def __init__(self, *args: Any, bounds: ConnectionBounds, **options: Any) -> None:
@@ -152,7 +152,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._uncounted_bytes = 0  # received since a header, chunk or body was last complete
         self._stall_watch = StallWatch()
         self._deadline: float | None = self.loop.time() + HEAD_TIMEOUT_S
-        self._timer = self.loop.call_later(CHECK_EVERY_S, self._look)
+        self._timer = self.loop.call_later(CHECK_EVERY_S, self._check)
         self._address = self.client[0] if self.client else ""
         if not self._bounds.open(self._address):
             self._refuse(503, "Your address has too many connections; close some.", b"retry-after: 5\r\n")
@@ -178,7 +178,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_message_begin()
         self._phase = "head"
         self._head_bytes = 0
-        if self._deadline is None:  # sent before the last answer was there
+        if self._deadline is None:  # it came before the answer to the last request was complete
             self._deadline = self.loop.time() + HEAD_TIMEOUT_S
 
     def on_url(self, url: bytes) -> None:
@@ -211,7 +211,7 @@ class BoundedProtocol(HttpToolsProtocol):
         """End the deadline of this request."""
         self._uncounted_bytes = 0
         self._phase = "waiting"
-        if self.cycle.response_complete:  # it was refused before its body was there
+        if self.cycle.response_complete:  # it was refused before its body had arrived
             self._await_next()
         else:
             self._deadline = None
@@ -250,7 +250,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def _refuse(self, status: int, message: str, header: bytes = b"") -> None:
         """Answer once, unless an earlier answer is being sent, and close.
 
-        The connection is closed by the timer: one that is closed at once, with bytes unread, may lose the answer.
+        The timer closes the connection: closing at once, with bytes unread, could lose the answer.
         """
         if self._refused:
             return
@@ -269,14 +269,14 @@ class BoundedProtocol(HttpToolsProtocol):
         self.flow.pause_reading()
         self.transport.write_eof()
 
-    def _look(self) -> None:
-        """Close the connection after its deadline."""
-        self._timer = self.loop.call_later(CHECK_EVERY_S, self._look)
+    def _check(self) -> None:
+        """Close the connection after its deadline, after a refusal was sent, or if the client has stalled."""
+        self._timer = self.loop.call_later(CHECK_EVERY_S, self._check)
         has_stalled = self._stall_watch.has_stalled(self.transport.get_write_buffer_size())
         if has_stalled or (self._refused and not self._stall_watch.unsent_bytes):
             self.transport.abort()
         elif self._deadline is not None and self.loop.time() > self._deadline and not self._refused:
-            if self.flow.read_paused:  # it is the service that is slow
+            if self.flow.read_paused:  # the service is slow, not the client
                 self._deadline = self.loop.time() + REQUEST_TIMEOUT_S
             elif self._phase == "waiting":
                 self.transport.close()

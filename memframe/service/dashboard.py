@@ -1,7 +1,7 @@
 """Handlers of the user's pages and of the OAuth endpoints.
 
-Pages: sign in and out, decide on requests, disconnect applications, change the password, consent. A decision obeys the
-same rules as one by a program. GET changes nothing; every form is answered by a redirect.
+Pages: sign in and out, decide on requests, disconnect applications, change the password, consent. A decision follows
+the same rules as one made by a program. GET changes nothing; every accepted form is answered with a redirect.
 
 ``POST /oauth/token`` is for programs: its answers and errors are the JSON of RFC 6749 section 5.
 """

@@ -1,13 +1,14 @@
 """One service: its database, keys and addresses, and the management of its accounts.
 
 The data folder holds the database (unless that is elsewhere) and the master key file. Both are made at the first
-start, closed to other users; data without its key, or of another key, is refused.
+start, closed to other users. The service refuses a database whose master key is missing, and one that belongs to
+another key.
 
-Keys are rotated and backups made while the service runs (the master key: while it is stopped). Rotating a user's key is
-one transaction: until it commits everybody reads content and credentials of the old version. Meanwhile reads go on;
-writes wait, in SQLite all of them, in PostgreSQL those of the user. Content that clients have sealed in a layout that
-we know keeps that layout and spelling. What the old key does not open stays as it is and is counted. ``updated_at``
-does not change.
+Users' keys are rotated and backups made while the service runs; the master key is rotated while it is stopped. Rotating
+a user's key is one transaction: until it commits, everybody reads content and credentials of the old version. Meanwhile
+reads continue and writes wait: in SQLite all of them, in PostgreSQL those of the user. Content that a client has sealed
+in one of `KNOWN_LAYOUTS` keeps its layout and spelling. Content that the old key does not open stays unchanged and is
+counted. ``updated_at`` does not change.
 """
 
 from __future__ import annotations
@@ -89,9 +90,9 @@ class NewDeveloper(Struct, frozen=True):
 
 
 class Receipt(Struct, frozen=True):
-    """Receipt of an erased account: when, and how much of what.
+    """Receipt of an erased account: the time, and the numbers of what was deleted.
 
-    `receipt` is a keyed digest of the user id: all that the service keeps.
+    `receipt` is a keyed digest of the user id, and all that the service keeps.
     """
 
     receipt: str
@@ -107,7 +108,7 @@ class Receipt(Struct, frozen=True):
 class KeyRotation(Struct, frozen=True):
     """Result of the rotation of a user's key, with its new version.
 
-    The numbers are of the memories whose content was sealed again, and of those whose content the old key did not open.
+    The content of `n_sealed` memories was sealed again; that of `n_unreadable` did not open with the old key.
     """
 
     user_id: str
@@ -119,8 +120,8 @@ class KeyRotation(Struct, frozen=True):
 class Deployment:
     """A database, the master key over it, and the accounts in it.
 
-    Tests pass cheap Argon2 parameters as `password_hasher`. `token_calls_per_minute` is of calls from one address for
-    one account; for all accounts together it is ten times as many.
+    Tests pass cheap Argon2 parameters as `password_hasher`. `token_calls_per_minute` limits the calls from one address
+    for one account; for all accounts together, ten times as many are allowed.
     """
 
     def __init__(
@@ -139,7 +140,7 @@ class Deployment:
         self._token_calls = token_calls_per_minute
 
     def bearer_tokens(self, addresses: Addresses) -> BearerTokens:
-        """Return what issues and checks tokens of the API at these addresses."""
+        """Return the issuer of the tokens of the API at these addresses."""
         return BearerTokens(
             self.master_key.derive("bearer tokens"),
             issuer=addresses.auth_url,
@@ -149,15 +150,15 @@ class Deployment:
 
     def count_token_call(self, address: str, account: str) -> None:
         """Count a call for a token; `TooManyCallsError` beyond the limits of the account and the address."""
-        of_account, of_address = Limit(self._token_calls), Limit(ACCOUNTS_PER_ADDRESS * self._token_calls)
-        limits = {("token call", address, account): of_account, ("token calls", address): of_address}
+        per_account, per_address = Limit(self._token_calls), Limit(ACCOUNTS_PER_ADDRESS * self._token_calls)
+        limits = {("token call", address, account): per_account, ("token calls", address): per_address}
         self.throttle.count(limits)
 
     def add_developer(self, name: str, *redirect_uris: str, only_first: bool = False) -> NewDeveloper:
         """Add an application; return its secrets, which are stored only as hashes.
 
-        Without redirect addresses users are sent to a program on their own machine. With `only_first` it is
-        `ConflictError` if there is an application already: of processes that start at once, one adds the first.
+        Without redirect addresses, users are redirected to a program on their own machine. `only_first` raises
+        `ConflictError` if there is an application, so that of several processes that start at once only one adds it.
         """
         addresses = dict.fromkeys(redirect_uris or [DEFAULT_REDIRECT_URI])
         api_key, client_secret = new_secret(API_KEY_PREFIX), new_secret(CLIENT_SECRET_PREFIX)
@@ -184,8 +185,8 @@ class Deployment:
     def add_user(self, email: str, password: Secret, *, must_change_password: bool = False) -> str:
         """Add a person; return the id.
 
-        `must_change_password` is for a password that somebody else has chosen: the first sign-in leads to changing it,
-        and to nothing else before.
+        `must_change_password` is for a password that somebody else has chosen: after the first sign-in, the person must
+        change it before anything else.
         """
         user_id = str(uuid4())
         self.store.accounts.add_user(
@@ -216,17 +217,17 @@ class Deployment:
         return self.store.accounts.developer(id=name) or self.store.accounts.developer(client_id=name)
 
     def reset_password(self, user_id: str, password: Secret) -> None:
-        """Replace a person's password, which the next sign-in leads to changing; end all sessions."""
+        """Replace a person's password, which must be changed after the next sign-in; end all sessions."""
         new = validation.check_new_password(password.reveal())
         self.store.accounts.set_password(user_id, self.passwords.hash(Secret(new)), must_change=True)
         log_event("password reset", user_id=user_id)
 
     def erase_user(self, user_id: str, *, expected: int | None = None) -> Receipt:
-        """Delete a person's account with everything in it; return what remains of it.
+        """Delete a person's account with everything in it; return the receipt.
 
-        The service keeps a keyed digest of the id, which reveals nothing without the master key. With the receipt the
-        operator finds out, after restoring a backup, that this account has to be erased again. `ConflictError`,
-        with nothing deleted, where there are not as many memories as `expected`.
+        The service keeps a keyed digest of the id, which reveals nothing without the master key. After restoring a
+        backup, the operator learns from the receipt that this account must be erased again. `ConflictError`, with
+        nothing deleted, if the number of memories is not `expected`.
         """
         user = _require(self.store.accounts.user(user_id), "user", user_id)
         digest = self.master_key.digest("erasures", user_id.encode())
@@ -265,8 +266,8 @@ class Deployment:
         """Replace the master key, and wrap the keys of all users with the new one; return the number of keys.
 
         The new key is written beside the old one before the transaction commits, and replaces the file afterwards. A
-        rotation that is interrupted between the two is completed when the service is opened next. The deployment can
-        only be closed afterwards. `ConfigError` while the service runs, or where the key file cannot be replaced.
+        rotation that is interrupted between the two is completed when the service is opened next. Afterwards this
+        deployment can only be closed. `ConfigError` while the service runs, or if the key file cannot be replaced.
         """
         new = MasterKey.generate()
         try:
@@ -281,16 +282,15 @@ class Deployment:
     def back_up(self, folder: Path, *, with_key: bool = True) -> list[Path]:
         """Copy the service into a new folder, from which `memframe serve` could start; return the files in it.
 
-        SQLite itself makes the copy (``VACUUM INTO``) in one read transaction, so that it is of one moment. The folder
+        SQLite itself makes the copy (``VACUUM INTO``) in one read transaction, so that it shows one moment. The folder
         is closed to other users, and made as a whole or not at all; without the master key (`with_key`) it can be kept
-        in a less safe place. `ConfigError` if the folder exists, the database is not SQLite's, or the copy is
-        damaged.
+        in a less safe place. `ConfigError` if the folder exists, the database is not SQLite, or the copy is damaged.
         """
         source = self.store.engine.url.database
         if self.store.engine.dialect.name != "sqlite" or not source:
             raise ConfigError(
-                "the database is not SQLite's; back it up with its own tools, such as pg_dump, and the master key "
-                "file, without which it cannot be read"
+                "the database is not SQLite; back it up with its own tools, such as pg_dump, and also copy the master "
+                "key file, without which it cannot be read"
             )
         if folder.exists():
             raise ConfigError(f"{folder} already exists; name a new folder")
@@ -378,12 +378,12 @@ def _make_private(folder: Path) -> None:
 
 
 def _load_master_key(path: Path, engine: Engine) -> MasterKey:
-    # asked first: the key file of another first start is there before its database
+    # read before the key file: another process at its first start writes its key file before it binds the database
     was_bound = is_bound(engine)
     if path.exists():
         master_key, following = MasterKey.load(path), load_next_key(path)
         if following is not None and is_bound(engine, following.fingerprint()):
-            following.complete_rotation(path)  # it was interrupted before the file was replaced
+            following.complete_rotation(path)  # the rotation was interrupted before it replaced the file
             return following
         return master_key
     if was_bound:

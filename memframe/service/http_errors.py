@@ -31,7 +31,7 @@ _CODES = {404: "no_such_path", 405: "method_not_allowed", 413: "body_too_large"}
 
 
 def protective_headers(public_url: str) -> list[tuple[bytes, bytes]]:
-    """Return the headers of every answer, the content security policy apart, which pages have of their own."""
+    """Return the headers of every answer, except the content security policy, for which pages have their own."""
     headers = [(b"x-content-type-options", b"nosniff")]
     if public_url.startswith("https:"):
         headers.append((b"strict-transport-security", b"max-age=31536000"))
@@ -71,22 +71,22 @@ def answer_http_error(_: Request[Any, Any, Any], error: HTTPException) -> Respon
 
 
 def answer_database_error(request: Request[Any, Any, Any], error: DBAPIError) -> Response[bytes]:
-    """Answer 503: the database is locked, full or away. A commit that was interrupted may have happened."""
+    """Answer 503: the database is locked, full or unreachable. An interrupted commit may have taken effect."""
     errors: DatabaseErrorLog = request.app.state.database_errors
     errors.log(error)
-    detail = "the database is not answering at the moment; try again, a create under the same Idempotency-Key"
+    detail = "the database does not answer at the moment; try again, a create with the same Idempotency-Key"
     return problem_response(503, "database_unavailable", detail, {"Retry-After": "1"})
 
 
 def answer_failure(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
-    """Answer 500, and log the type and the place; the message could quote what was to be stored."""
+    """Answer 500; log the type and the place of the error, but not its message, which could quote a memory."""
     place = "".join(traceback.format_tb(error.__traceback__))
     _log.error("%s in %s %s\n%s", type(error).__name__, request.method, request.scope["path"], place)
     return problem_response(500, "internal_error", "the service has failed; its log says where")
 
 
 class DatabaseErrorLog:
-    """Log errors of the database every few seconds: a line for each refused call would fill the disk."""
+    """Log errors of the database every few seconds, because a line for each refused call would fill the disk."""
 
     def __init__(self, database: str, *, now: Clock) -> None:
         self._database = database
@@ -108,7 +108,7 @@ class DatabaseErrorLog:
 
 
 def complete_allow(headers: Mapping[str, str] | None) -> dict[str, str]:
-    """Return the headers of a refusal; `RequestGuard` answers HEAD where GET is allowed, and refuses OPTIONS.
+    """Return the headers of a refusal, with the methods that `RequestGuard` allows: HEAD if GET is, and no OPTIONS.
 
     >>> complete_allow({"Allow": "GET, OPTIONS"})
     {'allow': 'GET, HEAD'}

@@ -1,9 +1,9 @@
 """Import memories and tags from elsewhere, with their times; content is plain text.
 
-`import_memories` imports records in one transaction, again at every call. `run_import` imports the rows of a file in
-batches while the service continues: each row once, however often the file is imported, and under the id of a run, which
-`undo_import` reverts in batches. A row is recognised by a keyed digest of its origin and text, which is stored in the
-transaction that creates the memory.
+`import_memories` imports records in one transaction; a second call imports them again. `run_import` imports the rows of
+a file in batches while the service continues to run. It imports each row once, however often the file is imported,
+because it stores a keyed digest of origin and text in the transaction that creates the memory. `undo_import` reverts
+a run by its id, also in batches.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from memframe.service.store.schema import imported_memories, imports
 from memframe.wire import MAX_SCORES
 
 IMPORT_BATCH = 500
-"""Rows of a transaction, after which other writers have their turn."""
+"""Rows per transaction; other writers have their turn between two transactions."""
 
 ZonedTime = Annotated[datetime, Meta(tz=True)]
 """A time with a zone."""
 
 
 class ForeignRecord(Struct, frozen=True, kw_only=True):
-    """Imported fields of a memory that are not stored as they are; it gets a new id."""
+    """Imported fields of a memory that are not stored unchanged; the memory gets a new id."""
 
     content: str
     origin_id: str | None = None
@@ -78,8 +78,8 @@ def import_memories(
 ) -> None:
     """Import memories and tags of a user, all or none: see `LocalService.import_memories`.
 
-    Fields that `ForeignMemory` and `ForeignTag` have not are ignored, as are ``id`` and ``user_id``. A time that is
-    missing is now; what is missing in a frame (None, NaN, NaT, NA) is missing.
+    Fields that `ForeignMemory` and `ForeignTag` do not have, such as ``id`` and ``user_id``, are ignored. A missing
+    time is replaced by the present one. In a frame, None, NaN, NaT and NA count as missing.
     """
     with deployment.store.transaction_of(user_id) as user_store:
         for name, record in _iter_records(tags, "tag"):
@@ -179,7 +179,7 @@ class ImportRun(Struct, frozen=True, kw_only=True):
     n_repeated: int
     n_outdated: int
     n_undated: int
-    """New rows without a time of creation, which is the time of the import then."""
+    """New rows without a time of creation; they get the time of the import."""
     not_stored: dict[str, int]
     """Columns for which a memory has no field, and the number of new rows that fill them."""
 
@@ -194,8 +194,8 @@ def run_import(
 ) -> ImportRun:
     """Create the memories of a file that were not imported before, or only count them unless it `applies`.
 
-    Rows whose column ``outdated`` says why their source no longer holds them true are left out unless asked for. All
-    rows are checked before the first is written. An interrupted run continues under its id when the same file is
+    Rows whose column ``outdated`` says why their source considers them outdated are left out unless `with_outdated`.
+    All rows are checked before the first is written. An interrupted run continues under its id when the same file is
     imported again.
     """
     given = list(_iter_records(memories, "memory"))
@@ -205,6 +205,7 @@ def run_import(
     file_digest = deployment.master_key.digest("imports", digests.encode())
     with deployment.store.transaction_of(user_id) as user_store:
         known = {digest for (digest,) in user_store.queries.rows(_DIGESTS, user_id=user_store.user_id)}
+        # reversed, so that the first of equal rows remains
         first_of = {row.digest: number for number, row in reversed([*enumerate(rows)])}
         chosen = sorted(number for digest, number in first_of.items() if digest not in known)
         new = [rows[number] for number in chosen]
@@ -238,7 +239,7 @@ def run_import(
 
 
 _OURS = {*ForeignMemory.__struct_fields__, "id", "user_id", "tag_ids", "place", "file", "line", "outdated"}
-"""Columns that a memory has a field for, or that say where it stood."""
+"""Columns for which a memory has a field, or that say where the row is in its file."""
 
 
 def _cell(record: object, name: str) -> object:
@@ -250,7 +251,7 @@ def _is_outdated(record: object) -> bool:
 
 
 def _count_not_stored(records: Iterable[object]) -> dict[str, int]:
-    """Count the cells that no field of a memory holds, by column; what a field repeats is not lost."""
+    """Count the cells whose value is in no field of a memory, by column."""
     counts: Counter[str] = Counter()
     for record in records:
         if isinstance(record, Mapping):
@@ -263,7 +264,7 @@ def _count_not_stored(records: Iterable[object]) -> dict[str, int]:
 
 
 def _import_batch(user_store: Memories, import_id: str, batch: Iterable[CheckedMemory]) -> int:
-    """Create memories; return the number of those that no other process has imported meanwhile."""
+    """Create the memories that no other process has imported meanwhile; return their number."""
     number = 0
     for row in batch:
         this = {"user_id": user_store.user_id, "digest": row.digest}
@@ -280,7 +281,7 @@ def _import_batch(user_store: Memories, import_id: str, batch: Iterable[CheckedM
 class UndoneImport(Struct, frozen=True):
     """Numbers of the memories that an undone import had created.
 
-    They were deleted now; changed since, and so kept; or gone before.
+    They were deleted by the undo, kept because they had been changed, or already gone.
     """
 
     id: str
@@ -292,8 +293,8 @@ class UndoneImport(Struct, frozen=True):
 def undo_import(deployment: Deployment, run: StoredImport) -> UndoneImport:
     """Delete the memories of an import that nobody has changed since, in batches while the service continues.
 
-    A memory and what is known of its import go in one transaction: where it is broken off, `list_imports` counts
-    those that are left, and calling it again deletes them.
+    A memory and the record of its import are deleted in one transaction. After an interruption, `list_imports` counts
+    the memories that are left, and a second call deletes them.
     """
     this = {"user_id": run.user_id, "import_id": run.id}
     with deployment.store.snapshot_of(run.user_id) as user_store:
@@ -328,9 +329,9 @@ def _undo_row(user_store: Memories, digest: str, memory_id: str, imported_at: st
 
 
 def _iter_records(given: Any, kind: str) -> Iterator[tuple[str, object]]:
-    """Yield each record with its name for messages: rows of a frame go by their labels."""
+    """Yield each record with its name for messages; rows of a frame are named by their labels."""
     if hasattr(given, "to_pandas"):
-        raise validation.invalid(f"a {_type_of(given)} is not a pandas frame: pass it on with .to_pandas()")
+        raise validation.invalid(f"a {_type_of(given)} is not a pandas frame: convert it with .to_pandas()")
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
         raise validation.invalid(
             f"a {_type_of(given)} is not a list of records: pass a DataFrame, or its to_dict('records')"

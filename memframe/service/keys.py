@@ -1,8 +1,8 @@
 """The master key and the users' encryption keys.
 
 The master key wraps the users' keys, and HKDF (RFC 5869) derives all other keys from it: those of bearer tokens, of
-page cursors and the memory keys. It has 256 bits and is kept apart from the database. After a rotation, what
-applications hold (memory keys) and stored digests still derive from the first master key, which the database keeps
+page cursors and the memory keys. It has 256 bits and is kept apart from the database. After a rotation, memory keys
+(which applications hold) and stored digests still derive from the first master key. The database stores that key,
 wrapped by the current one.
 """
 
@@ -34,24 +34,24 @@ from memframe.service.tokens import CURSOR_KEY_BYTES, CursorCipher
 MASTER_KEY_FILE = "master.key"
 
 SEALED_SPELLING = re.compile(r"[A-Za-z0-9+/=_:.-]+", re.ASCII)
-"""Characters of `KNOWN_LAYOUTS`: a text with any other, such as a blank, is plain for certain."""
+"""Characters of content in `KNOWN_LAYOUTS`: a text with any other character, such as a blank, is plain."""
 
 KNOWN_LAYOUTS = ("memframe", "gcm-iv-ct-tag", "gcm-iv:tag:ct")
-"""Layouts of sealed content that a write may bring; such content is stored as it came."""
+"""Layouts in which clients may send sealed content; it is stored unchanged."""
 
 MAX_UNWRAPPED, MAX_DERIVED = 1000, 1000
-"""Users' keys, and keys that are derived from the master key, that stay in memory."""
+"""Numbers of users' keys, and of keys derived from the master key, that are cached."""
 
 _KEY_BYTES = 32
 _NONCE_BYTES = 12
-_FIRST = "the first master key"  # instead of a user id, which never looks like that
+_FIRST = "the first master key"  # takes the place of a user id; no user id looks like this
 _HEX_KEY = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 
 class MasterKey:
-    """Wrap user keys and derive purpose keys; made of 64 hexadecimal characters.
+    """Wrap users' keys, and derive a key for each purpose; made from 64 hexadecimal characters.
 
-    `first` is the first master key of the service: this one until a rotation.
+    `first` is the first master key of the service. Until a rotation, it is this one.
 
     >>> master = MasterKey.generate()
     >>> wrapped = master.wrap(bytes(32), user_id="u-1", version=1)
@@ -93,7 +93,7 @@ class MasterKey:
             raise ConfigError(f"the master key file {path} cannot be read: {reason}") from None
 
     def save(self, path: Path, *, may_replace: bool = False) -> None:
-        """Write a key file of mode 0600 atomically; `FileExistsError` if there is one."""
+        """Write a key file of mode 0600 atomically; `FileExistsError` if it exists."""
         with atomic_file(path, may_replace=may_replace) as file:
             file.write(self._text.reveal().encode() + b"\n")
 
@@ -118,7 +118,7 @@ class MasterKey:
         return self._derive(purpose, n_bytes)
 
     def digest(self, purpose: str, value: bytes) -> str:
-        """Make a keyed digest, by which the database alone reveals nothing of a value; it outlives rotations."""
+        """Make a keyed digest of a value, which reveals nothing without the key; rotations do not change it."""
         return hmac.digest(self.first.derive(purpose), value, "sha256").hex()
 
     def fingerprint(self) -> str:
@@ -126,12 +126,12 @@ class MasterKey:
         return self.derive("fingerprint", n_bytes=16).hex()
 
     def memory_key(self, *, user_id: str, developer_id: str, generation: int = 1) -> Secret:
-        """Derive the memory key of a user and a developer; `generation` counts their disconnections."""
+        """Derive the memory key of a user and a developer; `generation` counts their connections, from 1."""
         later = [str(generation)] if generation > 1 else []
         return Secret("mk_" + self.first.derive("memory key", user_id, developer_id, *later).hex())
 
     def wrap_first(self, former: MasterKey) -> str:
-        """Take over the first master key from the former one, and wrap it for the database."""
+        """Take over the first master key from the former master key, and wrap it for the database."""
         self.first = former.first
         raw = bytes.fromhex(self.first._text.reveal())  # noqa: SLF001 - of the same class
         return self.wrap(raw, user_id=_FIRST, version=0).hex()
@@ -148,7 +148,7 @@ class MasterKey:
         return self.open_user_key(user_id, version, load(version))
 
     def open_user_key(self, user_id: str, version: int, wrapped: bytes) -> UserKey:
-        """Unwrap a user's key without keeping it, as `user_key` does: its transaction may be rolled back."""
+        """Unwrap a user's key, but do not cache it as `user_key` does: its transaction may be rolled back."""
         return UserKey(version, Secret(self.unwrap(wrapped, user_id=user_id, version=version).hex()), user_id)
 
     def wrap(self, key: bytes, *, user_id: str, version: int) -> bytes:

@@ -43,9 +43,9 @@ class LocalService:
     Attributes
     ----------
     base_url, auth_url, dashboard_url : str
-        Of the API, the authorization server and the user's pages.
+        Addresses of the API, the authorization server and the user's pages.
     api_key, client_id, client_secret, redirect_uri : str
-        What a developer needs; made for this run.
+        Credentials of a developer, made for this run.
     """
 
     def __init__(self, deployment: Deployment, addresses: Addresses, developer: NewDeveloper) -> None:
@@ -80,12 +80,12 @@ class LocalService:
         Parameters
         ----------
         user_id : str
-            As `add_user` gave it.
+            Id that `add_user` returned.
 
         Raises
         ------
         NotFoundError
-            There is no such user.
+            If there is no such user.
 
         Examples
         --------
@@ -102,7 +102,7 @@ class LocalService:
         Parameters
         ----------
         user_id : str
-            Their new owner.
+            Id of the user who will own them.
         memories, tags : DataFrame, or iterable of object
             Frames such as `memframe.load_memories` and `memframe.load_tags` give, their ``to_dict("records")``, or
             objects with attributes. Content is plain text and times have a zone. All get new ids; columns that no
@@ -111,7 +111,7 @@ class LocalService:
         Raises
         ------
         InvalidError
-            A record is not of that form: the message names it, in a frame by its label. Nothing was imported.
+            If a record is not of that form; the message names it, in a frame by its label. Nothing is imported.
 
         Examples
         --------
@@ -128,7 +128,7 @@ class LocalService:
         return self._deployment.rotate_key(user_id).key_version
 
     def decide(self, request_id: str, status: RequestStatus) -> RequestStatus:
-        """Decide on an access request in the user's stead: approved, rejected or revoked."""
+        """Decide on an access request for the user: approved, rejected or revoked."""
         return self._deployment.store.requests.decide(request_id, status).status
 
 
@@ -147,19 +147,18 @@ def run_local(
     Parameters
     ----------
     data : str or Path, optional
-        Data folder; it is made if it is not there. None takes a temporary one, removed at the end.
-        An earlier run's secrets cannot be shown again, so that every run has a developer of its own;
-        users and their memories stay.
+        Data folder, created if it is missing; users and their memories stay in it. None uses a temporary one,
+        removed at the end. Each run adds a new developer, because an earlier one's secrets cannot be shown again.
     port : int, default 0
-        0 takes a free one.
+        Port of the service; 0 chooses a free one.
     database : str, optional
-        Another database than the SQLite file in the data folder, as a SQLAlchemy address.
+        SQLAlchemy address of a database to use instead of the SQLite file in the data folder.
     now : Clock, optional
-        Returns the current time.
+        Function that returns the current time.
     password_hasher : PasswordHasher, optional
         Argon2 parameters for users' passwords.
     token_calls_per_minute : int, default 60
-        Token calls that may be made from one address for one account, and ten times as many for all.
+        Most token calls per minute from one address for one account, and ten times as many for all accounts.
 
     Yields
     ------
@@ -216,20 +215,20 @@ def serving_in_thread(server: uvicorn.Server, listening: socket.socket) -> Itera
     def run() -> None:
         try:
             server.run([listening])
-        except BaseException as error:  # for the thread that waits; a SystemExit of uvicorn's, too
+        except BaseException as error:  # uvicorn's SystemExit, too; the waiting thread raises it below
             ended.set_exception(error)
         else:
             ended.set_result(None)
 
     thread = Thread(target=run, name="memframe-service", daemon=True)
     thread.start()
-    what = "did not start"
+    failure = "did not start"
     try:
         for _ in range(int(START_TIMEOUT_S / _LOOK_EVERY_S)):
             if server.started or wait([ended], _LOOK_EVERY_S).done:
                 break
         if server.started:
-            what = "has stopped unexpectedly"
+            failure = "has stopped unexpectedly"
             yield
         elif not (ended.done() and ended.exception()):
             raise ConfigError(f"the service did not start within {START_TIMEOUT_S} seconds; its log says why")
@@ -237,4 +236,4 @@ def serving_in_thread(server: uvicorn.Server, listening: socket.socket) -> Itera
         server.should_exit = True
         thread.join()
     if error := ended.exception():
-        raise ConfigError(f"the service {what}: {type(error).__name__}: {error}") from error
+        raise ConfigError(f"the service {failure}: {type(error).__name__}: {error}") from error

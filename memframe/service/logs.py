@@ -1,7 +1,7 @@
 """Log requests, security events and faults as lines of JSON.
 
 A request is logged with method, path template, status, duration and network address. Queries, ids, headers and bodies
-are not: they hold what people search for, and keys.
+are not logged, because they contain search texts and keys.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _security_log = logging.getLogger("memframe.service.security")
 
 
 def log_event(event: str, **fields: str | None) -> None:
-    """Log a sign-in, a decision, or keys that were made, given out or ended.
+    """Log a security event, such as a sign-in, a decision, or a key that was made, given out or ended.
 
     Fields are ids and network addresses only: no content, name, e-mail address, key or token.
     """

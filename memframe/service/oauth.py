@@ -1,10 +1,10 @@
 """The OAuth 2.0 authorization server, on oauthlib: the code grant without its web pages.
 
-Beside RFC 6749: redirect addresses match exactly, but for the port of a loopback address (RFC 9700, RFC 8252 section
-7.3); PKCE is S256 or absent (RFC 7636); answers name the issuer (RFC 9207); codes live 60 seconds and work once; each
-use replaces a refresh token (RFC 9700 section 4.14.2). A code or refresh token that is used twice revokes everything
-that was issued for the same consent. Scopes do not exist and are ignored: what an application may read is decided in
-the dashboard. A client authenticates by the form or by HTTP Basic.
+In addition to RFC 6749: redirect addresses match exactly, except for the port of a loopback address (RFC 9700, RFC 8252
+section 7.3); PKCE is S256 or absent (RFC 7636); answers name the issuer (RFC 9207); codes live 60 seconds and work
+once; each use of a refresh token replaces it (RFC 9700 section 4.14.2). Using a code or refresh token twice revokes
+everything that was issued for the same consent. Scopes are ignored: the user decides in the dashboard what an
+application may read. A client authenticates by the form or by HTTP Basic.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ CODE_LIFETIME = timedelta(seconds=60)
 ACCESS_LIFETIME = timedelta(hours=1)
 REFRESH_LIFETIME = timedelta(days=30)
 CONSENT_LIFETIME = timedelta(days=180)
-"""After it tokens are not refreshed any more: the application asks for consent again."""
+"""Time after which tokens are no longer refreshed: the application must ask for consent again."""
 
 MAX_CLIENT_ID_CHARS = 64
 FORM_TYPE = "application/x-www-form-urlencoded"
 
 _VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}", re.ASCII)
 _NO_SECRET_HASH = secret_hash(Secret(""))
-"""Compared with an unknown client's secret, so that it takes as long as a known one's."""
+"""Hash that an unknown client's secret is compared with, so that it takes as long as for a known client."""
 
 _CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
 
@@ -82,7 +82,7 @@ class InvalidClientLink(Exception):  # noqa: N818 - a page for the user, not an 
 
 
 class RedirectInstead(Exception):  # noqa: N818 - control flow, not an error of the program
-    """Redirect to ``address``: a client's with an error, or that of a page which has to come first."""
+    """Redirect to ``address``: that of the client, with an error, or that of a page that must come first."""
 
     def __init__(self, address: str) -> None:
         super().__init__("the request is answered at another address")
@@ -101,15 +101,15 @@ class TokenAnswer(NamedTuple):
 
 
 def _always(value: object) -> Callable[..., Any]:
-    """Make a callback that has one answer."""
+    """Make a callback that always returns a value."""
     return lambda *_: value
 
 
 class AuthorizationServer(RequestValidator):  # type: ignore[misc]  # oauthlib has no types
     """Check authorization requests, record consents, exchange codes and refresh tokens.
 
-    `issuer` is the public address of the authorization server. It answers the callbacks of oauthlib from the database;
-    the code or refresh token that a request redeems is stored on it as ``request.redeems``.
+    `issuer` is the public address of the authorization server. The callbacks of oauthlib read the database; they store
+    the code or refresh token that a request redeems as ``request.redeems``.
     """
 
     def __init__(self, deployment: Deployment, *, issuer: str) -> None:
@@ -205,7 +205,7 @@ class AuthorizationServer(RequestValidator):  # type: ignore[misc]  # oauthlib h
     client_authentication_required = _always(True)
     get_code_challenge_method = _always("S256")
     confirm_redirect_uri = _always(True)  # `validate_code` refuses with invalid_grant (RFC 6749 section 5.2)
-    invalidate_authorization_code = _always(None)  # `save_token` does it, with storing the tokens
+    invalidate_authorization_code = _always(None)  # `save_token` does it, together with storing the tokens
 
     # The authorization endpoint
 
@@ -256,14 +256,14 @@ class AuthorizationServer(RequestValidator):  # type: ignore[misc]  # oauthlib h
         return grant_type in {"authorization_code", "refresh_token"}
 
     def validate_code(self, _: str, code: str, client: Developer, request: Request) -> bool:
-        """Return True if the code may be exchanged; one that was used revokes what was issued for it."""
+        """Return True if the code may be exchanged; a second use revokes what was issued for it."""
         found = self._authorizations.code(code_hash=secret_hash(Secret(code)))
         if found is None or found.developer_id != client.id:
             return False
         if found.used_at is not None:
             self._revoke(found.id, found)
             return False
-        request.redeems, verifier = found, request.code_verifier  # a missing one oauthlib refuses itself
+        request.redeems, verifier = found, request.code_verifier  # oauthlib itself refuses a missing one
         return (
             found.expires_at > self._now()
             and _repeats_redirect(found, request.redirect_uri, client)
@@ -276,7 +276,7 @@ class AuthorizationServer(RequestValidator):  # type: ignore[misc]  # oauthlib h
         return challenge
 
     def validate_refresh_token(self, refresh_token: str, client: Developer, request: Request) -> bool:
-        """Return True if the token may be exchanged; one that was exchanged revokes its family."""
+        """Return True if the token may be exchanged; a second use revokes its whole family."""
         found = self._authorizations.token(secret_hash(Secret(refresh_token)))
         if found is None or (found.kind, found.developer_id) != ("refresh", client.id):
             return False
@@ -372,7 +372,7 @@ def _refuse(code: str, description: str = "", headers: dict[str, str] | None = N
 
 
 def _add_basic_credentials(fields: dict[str, str], authorization: str | None) -> None:
-    """Add the client's id and secret from an ``Authorization`` header to the form, which must not have the secret."""
+    """Add the client's id and secret of an ``Authorization`` header to the form, which must not hold a secret."""
     if authorization is None or authorization[:6].lower() != "basic ":
         return
     if "client_secret" in fields:
@@ -382,7 +382,7 @@ def _add_basic_credentials(fields: dict[str, str], authorization: str | None) ->
     except ValueError:
         raise InvalidClientError("The Basic credentials are malformed.") from None
     client_id, _, client_secret = map(unquote_plus, text.partition(":"))
-    if "\0" in client_id:  # which PostgreSQL cannot look for
+    if "\0" in client_id:  # PostgreSQL cannot look for it
         raise InvalidClientError("The Basic credentials have the character NUL.")
     if fields.get("client_id", client_id) != client_id:
         raise InvalidClientError("The client_id of the form is not that of the header.")
@@ -390,7 +390,7 @@ def _add_basic_credentials(fields: dict[str, str], authorization: str | None) ->
 
 
 def _repeats_redirect(code: AuthorizationCode, sent: str | None, client: Developer) -> bool:
-    if code.redirect_uri is None:  # the authorization request had left it out, and so may the exchange
+    if code.redirect_uri is None:  # the authorization request omitted it, so the exchange may omit it, too
         return sent is None or (sent,) == client.redirect_uris
     return sent == code.redirect_uri
 
@@ -403,7 +403,7 @@ _LOOPBACK = re.compile(
 
 
 def redirect_matches(registered: str, sent: str) -> bool:
-    """Return True if a redirect address is the registered one.
+    """Return True if a redirect address is the registered one; the port of a loopback address may differ.
 
     >>> redirect_matches("http://127.0.0.1/callback", "http://127.0.0.1:51004/callback")
     True
@@ -445,8 +445,8 @@ MAX_FIELDS = 64
 def read_form(encoded: bytes) -> dict[str, str]:
     """Parse a query or a form body (``application/x-www-form-urlencoded``).
 
-    A field without a value counts as not sent (RFC 6749 section 3.1). A malformed one, or one that comes twice, is an
-    `InvalidError`.
+    A field without a value counts as not sent (RFC 6749 section 3.1). `InvalidError` if a field is malformed or comes
+    twice.
 
     >>> read_form(b"state=a%20b&scope=&response_type=code")
     {'state': 'a b', 'response_type': 'code'}
@@ -456,7 +456,7 @@ def read_form(encoded: bytes) -> dict[str, str]:
             encoded.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS
         )
     except ValueError:
-        raise _malformed("it cannot be read; percent-encode UTF-8, and send few fields") from None
+        raise _malformed(f"it cannot be read; percent-encode UTF-8, at most {MAX_FIELDS} fields") from None
     for name, times in Counter(name for name, _ in pairs).items():
         if times > 1:
             raise _malformed(f"the field {name[:64]!a} comes more than once")

@@ -1,10 +1,10 @@
 """The OpenAPI document at ``/schema/openapi.json``, made from the endpoints, their handlers and the structs of `wire`.
 
-The path is the host's, and also the API's.
+The document is served at this path of the host, and also below the API's path.
 
-Summaries are the first lines of the handlers' docstrings. `OPERATIONS` has what
-a handler does not tell, and the tables below it what a struct does not tell: the bounds of bodies and parameters, and
-what answers always have (the structs allow more, as they also read other services' answers).
+Summaries are the first lines of the handlers' docstrings. `OPERATIONS` has what the handlers do not tell. The tables
+below it have what the structs do not tell: the bounds of bodies and parameters, and the fields that answers always have
+(the structs allow more, because they also read other services' answers).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _parameter(name: str, description: str, *, place: str = "query", **schema: A
 
 
 def _limit(records: str, default: str) -> dict[str, Any]:
-    description = f"Most {records} on the page, 1 to {validation.MAX_LIMIT}{default}"
+    description = f"Largest number of {records} on the page, 1 to {validation.MAX_LIMIT}{default}"
     return _parameter("limit", description, type="integer", minimum=1)
 
 
@@ -63,11 +63,11 @@ LISTING_PARAMETERS = (
     USER_ID,
     _parameter("tags", "Tag names separated by commas; a memory with any of them is listed.", **_TEXT),
     _parameter("searchQuery", f"Text to find in {_SEARCHED}, ignoring case.", **_TEXT),
-    _parameter("importance", "Least importance, 0.0 to 1.0.", **_SCORES),
-    _limit("records", "; 10 where it is absent."),
+    _parameter("importance", "Lowest importance, 0.0 to 1.0.", **_SCORES),
+    _limit("records", "; 10 by default."),
     CURSOR,
 )
-REQUEST_LISTING = (_limit("requests", ", which is the default."), CURSOR)
+REQUEST_LISTING = (_limit("requests", "; the maximum by default."), CURSOR)
 CREATE_HEADERS = (
     _parameter(
         "Idempotency-Key",
@@ -80,16 +80,16 @@ CREATE_HEADERS = (
     ),
     _parameter(
         wire.RESTORES,
-        f"Id of a memory that this developer has deleted less than {RESTORABLE.days} days ago: the new one has its id "
-        "and created_at and, where it holds the same, its updated_at. 409 where that memory is there; without a memory "
-        "to restore it is a create like any other. Not part of the specification.",
+        f"Id of a memory that this developer has deleted less than {RESTORABLE.days} days ago: the new one gets its id "
+        "and created_at and, if its fields are the same, its updated_at. 409 if that memory exists. If there is no "
+        "memory to restore, this is a normal create. Not part of the specification.",
         place="header",
         type="string",
     ),
 )
 RESTORE_DAYS_HEADER = {
     wire.RESTORE_DAYS: {
-        "description": f"For how many days a deleted memory can be restored, by {wire.RESTORES}. "
+        "description": f"Days for which a deleted memory can be restored, with {wire.RESTORES}. "
         "Not part of the specification.",
         "schema": {"type": "integer"},
     }
@@ -139,7 +139,7 @@ BODY_BOUNDS: dict[str, dict[str, Any]] = {
         "items": {"pattern": r"^[^,\u0000]*[^,\s\u0000][^,\u0000]*$", "maxLength": wire.MAX_TAG_CHARS},
     },
 }
-"""Bounds of the fields of bodies. A keyword binds only values of its type: null stays allowed beside ``anyOf``."""
+"""Bounds of the fields of bodies. A keyword applies only to values of its type, so that null stays allowed."""
 
 NULLABLE = {"next_cursor", *(field.name for field in MEMORY_FIELDS if field.is_optional)}
 """Fields of answers that may be null."""
@@ -236,7 +236,7 @@ def _schemas() -> dict[str, Any]:
             continue
         for field, described in fields.items():
             described.pop("default", None)
-            if field not in NULLABLE:
+            if field not in NULLABLE:  # of "anyOf", the alternative before null
                 described.update(next(iter(described.pop("anyOf", [{}]))))
             described.update(STRING_FORMATS.get(field, {}))
         schema["required"] = [field for field in fields if field not in NEVER_SENT]

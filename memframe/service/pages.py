@@ -3,12 +3,12 @@
 No page has a script, loads anything from elsewhere, or may be framed or cached. Templates escape all text; names and
 reasons come from strangers, so `harmless` also replaces characters that reorder or hide the text around them.
 
-A browser has a session cookie, a random name. The sign-in replaces it, and stores the hash of the new one with the
-user. The token in every form is derived from it, so that only a page served to this browser can send a form, that of
-the sign-in included; ``Origin`` and ``Sec-Fetch-Site`` are checked on top of that.
+Every browser has a session cookie with a random value. Signing in replaces it, and stores the hash of the new value
+with the user. The token in every form, also that of the sign-in, is derived from the cookie, so that only a page served
+to this browser can send the form. ``Origin`` and ``Sec-Fetch-Site`` are checked as well.
 
-A second cookie marks a browser in which a person has signed in before. Failed sign-ins elsewhere do not count for it,
-so that a stranger cannot lock the person out by guessing.
+A second cookie marks a browser in which a person has signed in before. Failed sign-ins in other browsers do not count
+for it, so that a stranger cannot lock the person out by guessing.
 """
 
 from __future__ import annotations
@@ -80,13 +80,13 @@ _HEADINGS = {
 }
 
 _JOINERS = "\u200c\u200d"
-"""Persian, the scripts of India and family emoji need them; they move no other letter."""
+"""Joiners, which Persian, the scripts of India and family emoji need; they do not reorder text."""
 
 _HIDDEN = {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"}
 
 
 def harmless(text: str) -> str:
-    """Replace control characters, bidirectional overrides and other invisible characters by a mark.
+    """Replace control characters, bidirectional overrides and other invisible characters with U+FFFD.
 
     >>> harmless("invoice\u202egpj.exe")
     'invoice�gpj.exe'
@@ -98,7 +98,7 @@ def harmless(text: str) -> str:
 
 
 def time_html(at: datetime | str) -> Markup:
-    """Format a time, or the text of one as it is stored, for people and programs, in UTC.
+    """Format a time, or its stored text, as HTML for people and programs, in UTC.
 
     >>> print(time_html(datetime(2026, 3, 9, 14, 5, tzinfo=UTC)))
     <time datetime="2026-03-09T14:05:00Z">9 March 2026, 14:05 UTC</time>
@@ -121,8 +121,8 @@ _templates.filters |= {"harmless": harmless, "moment": time_html}
 def page_headers(*, form_target: str | None = None) -> dict[str, str]:
     """Return the protective headers of a page.
 
-    `form_target` is an origin to which the answer to the page's form redirects: browsers apply ``form-action`` to that
-    redirect.
+    `form_target` is an origin to which the answer to the page's form redirects, because browsers apply ``form-action``
+    to that redirect, too.
     """
     targets = "'self'" if form_target is None else f"'self' {form_target}"
     return {
@@ -161,9 +161,9 @@ class Site:
 
 
 class Visit:
-    """A request to a page: its browser, who is signed in there, its form, and the answers to it.
+    """A request to a page: its browser, the signed-in user, the form, and the answers.
 
-    `address` is the network address that the request is counted for, `asked` are the query parameters.
+    `address` is the network address for which the request counts; `asked` holds the query parameters.
     """
 
     def __init__(self, request: WebRequest) -> None:
@@ -179,7 +179,7 @@ class Visit:
             self.user = self.store.accounts.session_user(secret_hash(self._token))
 
     def require_user(self, *, then: str = DASHBOARD, changes_password: bool = False) -> User:
-        """Return the signed-in user; `RedirectInstead` without one, or where the password has to be changed first."""
+        """Return the signed-in user; `RedirectInstead` if there is none, or the password must be changed first."""
         if self.user is None:
             raise RedirectInstead(f"/login?next={quote(then, safe='')}")
         if self.user.must_change_password and not changes_password:
@@ -215,9 +215,9 @@ class Visit:
         return form
 
     def check_password(self, email: str, password: str, stored_hash: str | None) -> bool:
-        """Compare a password, and count the attempt beforehand; success takes it back.
+        """Count an attempt, then compare the password; success takes the attempt back.
 
-        A browser in which the person has signed in before counts for itself alone.
+        A browser in which the person has signed in before has its own count.
         """
         email = email.casefold()
         limits: Keys = {
@@ -258,11 +258,11 @@ class Visit:
         )
 
     def form_page(self, template: str, refusal: str | None = None, **values: Any) -> Response[str]:
-        """Render a page with a form, and why it was refused, if it was."""
+        """Render a page with a form and, if it was refused, the reason."""
         return self.page(template, status=403 if refusal else 200, refusal=refusal, **values)
 
     def redirect(self, address: str) -> Response[str]:
-        """Redirect by 303, with which no form travels along."""
+        """Redirect with 303: the browser follows with GET, and does not send the form again."""
         headers = page_headers() | {"Location": address}
         return Response(
             "", status_code=303, media_type=MediaType.TEXT, headers=headers, cookies=self._cookies()
@@ -284,12 +284,12 @@ class Visit:
 
 
 def own_address(address: str | None) -> str:
-    """Return the page after the sign-in: an address of this service, whatever the link says."""
+    """Return the address to show after the sign-in if it is a page of this service, else the dashboard."""
     return address if address and _OWN_ADDRESS.fullmatch(address) else DASHBOARD
 
 
 def checks_password(handler: Callable[..., Response[Any]]) -> Callable[..., Awaitable[Response[Any]]]:
-    """Make a handler of one that checks a password: few run at once."""
+    """Wrap a handler that checks a password, so that only few run at once."""
 
     @wraps(handler)
     async def run(visit: Visit, **given: Any) -> Response[Any]:
@@ -308,12 +308,12 @@ def is_own_origin(headers: Headers, public_url: str) -> bool:
     if site is not None:
         return site in {"same-origin", "none"}
     origin = headers.get("origin", "null")
-    _, _, host = origin.partition("://")  # it may be no address at all, which `urlsplit` would refuse
+    _, _, host = origin.partition("://")  # `urlsplit` would raise an error if it is not an address
     return origin == "null" or host in {headers.get("host"), urlsplit(public_url).netloc}
 
 
 def is_for_people(request: WebRequest) -> bool:
-    """Return True if an error is answered by a page: below the pages' paths, or where a browser asks."""
+    """Return True if an error is answered with a page: below the pages' paths, or if a browser asks."""
     path = request.scope["path"]
     if path.startswith(_PROGRAM_PATHS):
         return False

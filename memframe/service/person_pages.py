@@ -1,12 +1,12 @@
 """Pages on which people browse, download and delete their memories, and see who used them.
 
-None of it needs a grant: it is for the signed-in user, and for the operator on the user's behalf (`EXPORTS`). Each
-deletion has a page of its own that says what will go: of all memories it asks for their number, which has to be right
-still, and of the account for the password. What the user deletes leaves no tombstone, so that no application restores
-it under its id.
+The pages need no grant: they are for the signed-in user, and `EXPORTS` also for the operator on the user's behalf. Each
+deletion has its own page, which says what will be deleted. To delete all memories, the user types their number, which
+must still be right; to delete the account, the password. A memory that the user deletes leaves no tombstone, so that no
+application can restore it under its id.
 
-A download is made while it is taken, some memories at a time: what is created meanwhile may be missing. Text is given
-as it is stored; in Markdown it stands in fences that are longer than any within it, so that it cannot break out.
+A download is made while it is sent, some memories at a time, so that memories created meanwhile may be missing. Texts
+are exported unchanged; in Markdown they are in fences longer than any within them, so that they cannot break out.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ DAYS_PER_PAGE = 50
 
 EXPORT_BATCH = 100
 EXPORT_BYTES = 2**18
-"""A page of a download is read once the one before was taken: it ends with the memory that makes it this large."""
+"""A page of a download ends with the memory that makes it this large; the next is read once the client took it."""
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$-])")
 
@@ -74,7 +74,7 @@ class OwnMemory(MemoryBlob, frozen=True):
 
     @property
     def details(self) -> list[tuple[str, str]]:
-        """Names and values of the fields that have no place of their own on a page."""
+        """Names and values of the fields for which the page has no special place."""
         return [(name, str(value)) for name, value in _label(self, _DETAILS) if value not in (None, "", ())]
 
 
@@ -291,7 +291,7 @@ MEDIA_TYPES = {".json": "application/json", ".md": "text/markdown; charset=utf-8
 
 
 def _pages_of_all(deployment: Deployment, user_id: str) -> Iterator[list[OwnMemory]]:
-    cursor: str | None = ""  # of the first page
+    cursor: str | None = ""  # the first page
     while cursor is not None:
         with deployment.store.snapshot_of(user_id) as user_store:
             page = user_store.page(

@@ -1,4 +1,4 @@
-"""Serve the application with uvicorn: sockets, processes and options; `bounds` has what a connection may do."""
+"""Serve the application with uvicorn: sockets, processes and options. `bounds` limits the connections."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def listen(host: str, port: int) -> socket.socket:
     """Open a listening socket; port 0 takes a free one."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        # named TCP outright: only of such sockets does asyncio switch Nagle's delay of 40 ms off
+        # names TCP, because asyncio disables Nagle's algorithm, a delay of 40 ms, only for such sockets
         listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         try:
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -59,8 +59,8 @@ def make_server(
 ) -> uvicorn.Server:
     """Make a server of the application; `options` are uvicorn's.
 
-    The ``X-Forwarded-For`` of `trusted_proxies` (addresses and networks) is believed, and their connections are not
-    counted.
+    The server trusts the header ``X-Forwarded-For`` of `trusted_proxies` (addresses and networks), and does not limit
+    their connections.
     """
     bounds = ConnectionBounds(public_url, connections_per_address, trusted_proxies)
     protocol: Any = partial(BoundedProtocol, bounds=bounds)
@@ -69,7 +69,7 @@ def make_server(
         http=protocol,
         ws="none",
         timeout_keep_alive=KEEP_ALIVE_S,
-        access_log=False,  # addresses hold what people search for
+        access_log=False,  # request addresses contain search texts
         log_config=None,
         server_header=False,
         proxy_headers=bool(trusted_proxies),
@@ -88,10 +88,10 @@ def serve_with(
     workers: int = 1,
     **options: Any,
 ) -> None:
-    """Serve at a socket until a signal; requests that are being processed are finished.
+    """Serve at a socket until a signal; finish the requests in progress.
 
-    `make_app` makes the application, once in each process; other processes must be able to import it. One of `workers`
-    is this process itself; with more, it supervises and restarts them. `options` are those of `make_server`.
+    `make_app` makes the application in each process, which must be able to import it. With one worker, this process
+    serves; with more, it supervises the workers and restarts them. `options` are those of `make_server`.
     """
     server = make_server(make_app, public_url, factory=True, workers=workers, **options)
     if workers == 1:
@@ -101,7 +101,7 @@ def serve_with(
 
 
 def end_with_parent() -> None:
-    """Stop this process when the one that started it has ended; else it would keep the port."""
+    """Stop this process when its parent has ended; otherwise it would keep the port."""
     parent = multiprocessing.parent_process()
     if parent is None:
         return
@@ -114,6 +114,6 @@ def end_with_parent() -> None:
 
 
 def freeze_objects() -> None:
-    """Exempt all present objects from garbage collection: a full collection would walk them and delay requests."""
+    """Exempt all present objects from garbage collection: a full collection would visit them and delay requests."""
     gc.collect()
     gc.freeze()

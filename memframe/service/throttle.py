@@ -1,10 +1,10 @@
 """Limit how often, and how many at once, callers may do something.
 
 Sign-ins and token calls are counted in the database, for all workers together, under keyed hashes of e-mail and
-network address. Counts are of the wall clock, because workers on several machines share them; a count from the future,
-after a clock was set back, starts again, so that it locks nobody out.
+network address. Counts use the wall clock, because workers on several machines share them. If a clock was set back, a
+count from the future starts again, so that it locks nobody out.
 
-Searches, downloads and password checks are limited for each process: what they use up is its threads and memory.
+Searches, downloads and password checks are limited per process, because they use its threads and memory.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ MAX_ADDRESS_CHARS = 64
 
 SEARCH_THREADS = 2
 SEARCHES_PER_DEVELOPER = 8
-"""Searches of one developer that run or wait at the same moment."""
+"""Most searches of one developer that run or wait at a time."""
 
 DOWNLOAD_THREADS = 2
 DOWNLOADS_PER_USER = 2
-"""Downloads of one person that are under way at the same moment."""
+"""Most downloads of one person at a time."""
 
 PASSWORD_THREADS = 2
 PASSWORD_CHECKS = 52
-"""Password checks that run or wait. Each takes the memory and the time that argon2id is meant to take."""
+"""Most password checks that run or wait at a time; argon2id takes much memory and time by design."""
 
 MAX_WAIT = timedelta(minutes=15)
 KEPT = timedelta(days=1)
 """Time for which a count without new attempts is kept."""
 
 CLOCK_LEEWAY = timedelta(minutes=1)
-"""Most that the clocks of workers may differ."""
+"""Largest difference between the clocks of workers."""
 
 Result = TypeVar("Result")
 
@@ -61,10 +61,10 @@ class Limit(NamedTuple):
     n : int
         Attempts that pass.
     window : timedelta
-        From the first attempt on; then counting starts again.
+        Time from the first attempt after which counting starts again.
     wait : timedelta, optional
-        Pause after the last attempt, where the limit is exceeded: it doubles with each further attempt, up to
-        `MAX_WAIT`. Without it further attempts wait for the end of the window.
+        Pause after the last attempt once the limit is reached. It doubles with each further attempt, up to
+        `MAX_WAIT`. Without it, further attempts wait for the end of the window.
     """
 
     n: int
@@ -75,10 +75,10 @@ class Limit(NamedTuple):
 PER_ADDRESS_AND_EMAIL = Limit(20, timedelta(hours=1), wait=timedelta(minutes=1))
 PER_ADDRESS = Limit(100, timedelta(hours=1), wait=timedelta(minutes=1))
 PER_EMAIL = Limit(1000, timedelta(hours=1), wait=timedelta(minutes=1))
-"""From all addresses. Browsers in which the person has signed in before are exempt: strangers lock nobody out."""
+"""Limit for all addresses. Browsers in which the person has signed in are exempt, so that strangers lock nobody out."""
 
 ACCOUNTS_PER_ADDRESS = 10
-"""Factor between the limits of token calls from one address, and for one account."""
+"""Ratio of the limits of token calls: from one address for all accounts, and for one account."""
 
 
 class AttemptCount(Struct, frozen=True):
@@ -90,13 +90,13 @@ class AttemptCount(Struct, frozen=True):
     last_at: datetime
 
     def is_over(self, limit: Limit, now: datetime) -> bool:
-        """Return True where counting starts again: after the window and the wait, and after the clock was set back."""
+        """Return True if counting starts again: after the window and the wait, or after the clock was set back."""
         return now < self.last_at - CLOCK_LEEWAY or (
             now >= self.began_at + limit.window and not self._wait_s(limit, now)
         )
 
     def seconds_to_wait(self, limit: Limit, now: datetime) -> int:
-        """Return 0 if another attempt may be made, else after how many seconds.
+        """Return the seconds until another attempt is allowed, 0 if it is allowed now.
 
         >>> noon = datetime(2026, 3, 1, 12)
         >>> AttemptCount("", 60, noon, noon).seconds_to_wait(Limit(60), noon + timedelta(seconds=20))
@@ -118,7 +118,7 @@ class AttemptCount(Struct, frozen=True):
 
 
 Keys = dict[tuple[str, ...], Limit]
-"""Counts that an attempt adds to, as kind and name, each with its limit."""
+"""Counts to which an attempt is added, by kind and name, each with its limit."""
 
 
 _ADD = text(
@@ -140,15 +140,15 @@ class Throttle:
         Counting before the attempt, in one transaction, enforces the limit also for concurrent attempts.
         """
         limits = self._hash(keys)
-        with self._engine.connect() as connection:  # what is refused takes no write lock
+        with self._engine.connect() as connection:  # a refusal needs no write lock
             self._check(_read(connection, limits), limits)
         with writing(self._engine) as connection:
             now = self._now()
-            # those that another process is deleting are skipped: the two could deadlock
+            # rows that another process is deleting are skipped, because the two could deadlock
             old = select(attempts.c.key_hash).where(attempts.c.last_at <= now - KEPT)
             unlocked = old.with_for_update(skip_locked=True)
             connection.execute(delete(attempts).where(attempts.c.key_hash.in_(unlocked)))
-            # so that there are rows to lock
+            # missing rows are added first, so that there are rows to lock
             connection.execute(_ADD, [{"key": key, "now": format_instant(now)} for key in limits])
             counts = _read(connection, limits, lock=True)
             self._check(counts, limits)
@@ -183,12 +183,12 @@ def _read(connection: Connection, key_hashes: Iterable[str], *, lock: bool = Fal
 
 
 def address_of(request: Request[Any, Any, Any]) -> str:
-    """Return the network address that a request is counted for; of IPv6 the /64, which one site has."""
+    """Return the network address for which a request counts; for IPv6 the /64, which belongs to one site."""
     return group_address(request.client.host if request.client else "")
 
 
 def group_address(host: str) -> str:
-    """Return an address as it is counted.
+    """Return the address under which a host is counted, for IPv6 its /64.
 
     >>> group_address("2001:db8::7"), group_address("192.0.2.7")
     ('2001:db8::/64', '192.0.2.7')
@@ -201,9 +201,9 @@ def group_address(host: str) -> str:
 
 
 class BoundedPool:
-    """Run what takes long in threads of its own, and refuse callers that have too much running or waiting.
+    """Run long tasks in separate threads, and refuse callers that have too many running or waiting.
 
-    In the threads that sign people in, revoke and answer readiness, some dozens of searches would delay all of that.
+    In the shared threads, some dozens of searches would delay sign-ins, revocations and the readiness check.
     """
 
     def __init__(
@@ -215,28 +215,28 @@ class BoundedPool:
 
     @contextmanager
     def admit(self, caller: str) -> Iterator[None]:
-        """Count something of a caller's for the length of a block; `TooManyCallsError` if it is one too many."""
+        """Count a task of a caller while the block runs; `TooManyCallsError` if it is one too many."""
         if self._running[caller] >= self._per_caller:
             raise TooManyCallsError(1, self._refusal)
         self._running[caller] += 1
         try:
             yield
         finally:
-            self._running -= Counter([caller])  # which drops those at zero
+            self._running -= Counter([caller])  # -= also drops callers at zero
 
     async def run(self, caller: str, do: Callable[[], Result]) -> Result:
-        """Return the result of `do`; `TooManyCallsError` if too much of the caller's is running or waiting."""
+        """Return the result of `do`; `TooManyCallsError` if too many tasks of the caller are running or waiting."""
         with self.admit(caller):
             return await asyncio.get_running_loop().run_in_executor(self._threads, do)
 
     async def iterate(self, pieces: Iterator[Result]) -> AsyncIterator[Result]:
-        """Yield the pieces of an iterator, each made when it is asked for."""
+        """Yield the items of an iterator, each made in a thread when it is needed."""
         make = partial(next, pieces, None)
         while (piece := await asyncio.get_running_loop().run_in_executor(self._threads, make)) is not None:
             yield piece
 
     def close(self) -> None:
-        """Wait for what is running, and drop what is waiting."""
+        """Wait for running tasks, and drop waiting ones."""
         self._threads.shutdown(cancel_futures=True)
 
 

@@ -41,10 +41,10 @@ _ALGORITHM = "HS256"
 _TYPE = "at+jwt"
 _MAX_TOKEN_CHARS = 4096
 _LEEWAY_S = 30
-"""A token may come from so far in the future: the clock of the machine that made it may be ahead."""
+"""Seconds by which a token may come from the future: the clock of the machine that issued it may be ahead."""
 
 MAX_CHECKED = 10_000
-"""Checked tokens that are kept in memory, some hundred bytes each."""
+"""Number of checked tokens that are cached, some hundred bytes each."""
 
 _BAD_TOKEN = "the bearer token is not valid or has expired; ask POST /auth/token for a new one"
 
@@ -83,7 +83,7 @@ class Passwords:
         return self._hasher.hash(password.reveal())
 
     def matches(self, password: Secret, stored_hash: str | None) -> bool:
-        """Compare a password with a stored hash; without one (an unknown user) it takes as long, and is False."""
+        """Compare a password with a stored hash; without one (an unknown user), return False after the same time."""
         try:
             self._hasher.verify(stored_hash or self._no_password, password.reveal())
         except (VerificationError, UnicodeEncodeError):
@@ -92,7 +92,7 @@ class Passwords:
 
 
 class Bearer(NamedTuple):
-    """The developer of a bearer token, and the epoch in which it was issued, which the database compares."""
+    """Developer of a bearer token, and the epoch of its issue, which a query compares with the developer's."""
 
     developer_id: str
     epoch: int
@@ -101,8 +101,8 @@ class Bearer(NamedTuple):
 class BearerTokens:
     """Issue and check developers' short-lived tokens: JWTs (RFC 7519, 9068) of one fixed algorithm.
 
-    A token must name the addresses `issuer` and `audience`. One that was checked is known by its hash: checking the
-    signature costs as much as reading a memory.
+    A token must name the addresses `issuer` and `audience`. Checked tokens are cached by their hash, because checking
+    a signature costs as much as reading a memory.
     """
 
     def __init__(self, key: bytes, *, issuer: str, audience: str, now: Clock) -> None:
@@ -143,13 +143,13 @@ class BearerTokens:
             needed: dict[str, Any] = {name: {"essential": True} for name in ("sub", "iat", "exp", "jti")}
             registry = jwt.JWTClaimsRegistry(
                 now=int(self._now().timestamp()),
-                leeway=_LEEWAY_S,  # of the expiry, too, which `check` compares without any
+                leeway=_LEEWAY_S,  # also for the expiry, which `check` compares without leeway
                 iss={"essential": True, "value": self._issuer},
                 aud={"essential": True, "value": self._audience},
                 **needed,
             )
             registry.validate(decoded.claims)
-            epoch = int(decoded.claims.get("epoch", 0))  # tokens from before there were epochs have none
+            epoch = int(decoded.claims.get("epoch", 0))  # earlier versions issued tokens without an epoch
         except (JoseError, ValueError, RecursionError):
             raise bad_token() from None
         if decoded.header.get("typ") != _TYPE:
@@ -158,16 +158,16 @@ class BearerTokens:
 
 
 def bad_token() -> AuthError:
-    """Make the one refusal of every bearer token that is not valid."""
+    """Make the error for a bearer token that is not valid, the same for every reason."""
     return AuthError(_BAD_TOKEN, status=401, code="invalid_token")
 
 
 class CursorCipher:
     """Seal and open cursors: the place of the last record of a page, for one user and one filter.
 
-    They are sealed with AES-SIV (RFC 5297) and a key of `CURSOR_KEY_BYTES`: a cursor reveals nothing about how many
-    records the service holds; altered ones, and those of another user or filter, do not open. AES-SIV needs no nonce,
-    so that the same place always gives the same cursor.
+    They are sealed with AES-SIV (RFC 5297) and a key of `CURSOR_KEY_BYTES`, so that a cursor does not reveal how many
+    records the service holds. Altered cursors, and those of another user or filter, do not open. AES-SIV needs no
+    nonce, so that the same place always gives the same cursor.
 
     >>> cursors = CursorCipher(bytes(range(64)))
     >>> cursors.open(cursors.seal(4711, ["u-1"]), ["u-1"])
@@ -187,7 +187,7 @@ class CursorCipher:
         with suppress(ValueError, InvalidTag):
             sealed = base64.b64decode(cursor, altchars=b"-_", validate=True)
             place = int.from_bytes(self._cipher.decrypt(sealed, [msgspec.json.encode(chosen)]))
-            if self.seal(place, chosen) == cursor:  # not another spelling of the same bytes
+            if self.seal(place, chosen) == cursor:  # refuses another spelling of the same bytes
                 return place
         raise invalid(
             "the cursor was not made for this user and these filters; repeat the call that gave it "

@@ -1,9 +1,9 @@
 """Validate input: pure functions that return the accepted value or raise an error with the reason.
 
 - Access requests move pending -> approved or rejected, and approved -> revoked; nothing else.
-- Types are strict: ``"60"`` and ``true`` are no integers, NaN and infinity are no scores.
-- Tag names keep order and case; surrounding blanks are removed, repeats collapse. Blank names, and names with a
-  comma (which the filter ``tags`` could not express), are refused.
+- Types are strict: ``"60"`` and ``true`` are not integers, NaN and infinity are not scores.
+- Tag names keep order and case; surrounding blanks and repetitions are removed. Blank names, and names with a comma
+  (for which the filter ``tags`` has no spelling), are refused.
 - NUL is refused everywhere, because PostgreSQL cannot store it.
 """
 
@@ -40,7 +40,7 @@ MAX_LIMIT = 1000
 MAX_IMPORTANCE_FILTER = 1.0
 
 MAX_PENDING = 100
-"""Pending access requests of one developer to one user."""
+"""Most pending access requests of one developer to one user."""
 
 MAX_REASON_CHARS = 2000
 MAX_NAME_CHARS = 200
@@ -48,7 +48,7 @@ MAX_EMAIL_CHARS = 320
 MIN_PASSWORD_CHARS = 8
 MAX_PASSWORD_CHARS = 1024
 MAX_USER_TAGS = 10_000
-"""Tags of one user, over all memories."""
+"""Most tags of one user, over all memories."""
 
 MAX_IDEMPOTENCY_KEY_CHARS = 255
 
@@ -57,9 +57,9 @@ PLAIN_TEXTS = tuple(
     for field in MEMORY_FIELDS
     if field.is_editable and field.kind == "text" and field.name != "content"
 )
-"""Texts of a memory that are stored as they are; content is sealed."""
+"""Texts of a memory that are stored unsealed; content is sealed."""
 
-_DIGITS = re.compile(r"[0-9]{1,4000}", re.ASCII)  # Python parses no longer integers
+_DIGITS = re.compile(r"[0-9]{1,4000}", re.ASCII)  # int() refuses more than 4,300 digits
 _EMAIL = re.compile(r"[^@\s\x00-\x1f]+@[^@\s\x00-\x1f]+")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
 
@@ -79,8 +79,8 @@ def states_before(status: RequestStatus) -> tuple[RequestStatus, ...]:
 
 def wrong_state(current: RequestStatus, wanted: str) -> ConflictError:
     """Make the 409 of a decision that the current state does not allow."""
-    possible = " or ".join(TRANSITIONS[current]) or "nothing else"
-    message = f"the access request is {current}, it cannot become {wanted}; from here: {possible}"
+    possible = " or ".join(TRANSITIONS[current]) or "nothing"
+    message = f"the access request is {current} and cannot become {wanted}; allowed from here: {possible}"
     return ConflictError(message, status=409, code="wrong_state")
 
 
@@ -153,7 +153,7 @@ def check_columns(record: object) -> dict[str, Any]:
 
 
 def check_text(value: str, name: str, *, max_chars: int | None = None) -> str:
-    """Check that every database can store a text, and its length."""
+    """Check a text: every database must be able to store it, and it must not be too long."""
     if "\0" in value:
         raise invalid(f"{name} must not contain the character NUL", "invalid_text")
     try:

@@ -8,13 +8,13 @@
                                                                  v               v
         loaded <──load── ready <──open── approved <────check──── pending, rejected, revoked
 
-    rejected, revoked ──ask──> pending, with the memory key that is known already
+    rejected, revoked ──ask──> pending, with the same memory key
 
 Panels, scripts and tests take the same steps. A step that fails raises its error and leaves the state as it was,
 so that it can be repeated; `SignIn.failure` has the error in words for people. A step out of turn is refused, and
 the message names the one that is due.
 
-Any thread may take a step. Of two at a time the later one counts, and the result of the earlier one is dropped.
+Any thread may take a step. If two run at a time, the later one counts, and the result of the earlier one is dropped.
 `SignIn.check` and `SignIn.refresh` only read a status: they give way to any other step.
 """
 
@@ -63,9 +63,9 @@ class SignIn:
     Parameters
     ----------
     client : Client, optional
-        Of a developer who is signed in already; else `sign_in` makes one.
+        Client of a developer who is already signed in; otherwise `sign_in` makes one.
     flow : OAuthFlow, optional
-        The application's OAuth flow; else one is made from the settings when it is needed.
+        The application's OAuth flow; otherwise one is made from the settings when it is needed.
     content_format : str, list of str or codec
         As in `open_access`.
 
@@ -246,7 +246,7 @@ class SignIn:
         auth_url: str | None = None,
         redirect_uri: str | None = None,
     ) -> None:
-        """Start a user's authorization, and receive the redirect by a listener on this machine.
+        """Start a user's authorization, and receive the redirect with a listener on this machine.
 
         During this time, ``snapshot.address`` is the address for the user to open. See `OAuthFlow.run_local`;
         the other parameters are those of `authorize`.
@@ -343,9 +343,9 @@ class SignIn:
         after = before
         try:
             after = work(before)
-        except Exception as error:  # whatever it is, the state shows it and the caller gets it
+        except Exception as error:  # any error: the state shows it, and the caller gets it
             if before.step_number == self.snapshot.step_number:
-                known = replace(before, flow=self.snapshot.flow)  # which a listener has published already
+                known = replace(before, flow=self.snapshot.flow)  # a listener has already published the flow
                 after = _recover(step, known, error)
             raise
         finally:
@@ -427,7 +427,7 @@ def _choose_flow(
     auth_url: str | None,
     redirect_uri: str | None,
 ) -> OAuthFlow:
-    """Return the flow that was made before, or one of the arguments and the settings."""
+    """Return the earlier flow, or make one from the arguments and the settings."""
     if before.flow and not any((client_id, client_secret, auth_url, redirect_uri)):
         return before.flow
     server = auth_url or _require(before.client).auth_url
@@ -453,7 +453,7 @@ def _recover(step: SignInStep, before: SignInState, error: Exception) -> SignInS
     accepted has to be connected again.
     """
     if step in {"open", "load"} and isinstance(error, AccessError):
-        with suppress(MemframeError):  # then the first error is all that is known
+        with suppress(MemframeError):  # the first error is then the one to show
             checked = _check(before)
             if checked.state != before.state:
                 return checked

@@ -1,6 +1,6 @@
 """Run the steps of a sign-in in a background thread, and poll for changes.
 
-There is one thread at a time, which never prints and blocks no cell. A new task replaces the one before: the old
+There is one thread at a time, which never prints and blocks no cell. A new task replaces the current one: the old
 thread ends when its HTTP request does, and its result is dropped.
 """
 
@@ -23,7 +23,7 @@ from memframe.signin.state import POLLING_STEPS, Failure, State
 GROWTH = 1.5
 MAX_WAIT_S = 30.0
 SLOW_DOWN_S = 5.0
-"""Added after a 429 without Retry-After."""
+"""Seconds added to the wait after a 429 without Retry-After."""
 
 JITTER = 0.1
 """Relative jitter of waits, so that many panels do not poll in step."""
@@ -59,7 +59,7 @@ _POLLS: Mapping[State, Callable[[SignIn], None]] = {
 """The poll of each state that may change without a step."""
 
 _IDLE_FACTOR = 6
-"""Factor between polls where no decision is pending."""
+"""Factor by which polls are rarer while no decision is pending."""
 
 
 class Poller:

@@ -1,4 +1,4 @@
-"""The state of a sign-in: its steps and what they have brought, and failures in words for people."""
+"""The state of a sign-in: its steps and their results, and failures in words for people."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ DUE: Mapping[State, str] = {
     "rejected": "ask() again with another reason, or choose() another request",
     "revoked": "ask() again with another reason, or choose() another request",
     "ready": "load() the memories; `access` is open",
-    "loaded": "nothing more: `memories` and `tags` are there",
+    "loaded": "nothing more: `memories` and `tags` are loaded",
 }
 
 _SIGNED_IN = frozenset(DUE) - {"signed_out"}
@@ -191,7 +191,7 @@ class Failure(Struct, frozen=True):
 
 
 def describe_failure(step: SignInStep, error: BaseException, *, memory_key_is_old: bool = False) -> Failure:
-    """Classify the error of a step; an old memory key is one of an earlier connection.
+    """Describe the error of a step; an old memory key is one of an earlier connection.
 
     >>> describe_failure("finish", OAuthError("...", code="access_denied")).text
     'The user chose not to allow the connection. Nothing was shared.'
@@ -223,7 +223,7 @@ def _kind_of(step: SignInStep, error: BaseException) -> FailureKind:
 def _message_of(error: BaseException) -> tuple[str, str]:
     if isinstance(error, MemframeError):
         words = str(error).rstrip(". ")
-        is_name = "_" in words.partition(" ")[0]  # of a setting, which stays as it is written
+        is_name = "_" in words.partition(" ")[0]  # a setting keeps its spelling
         return f"{words if is_name else words[:1].upper() + words[1:]}.", ""
     text = f"An unexpected error occurred ({type(error).__name__})."
     return text, "Try again; logging at level DEBUG shows more."
@@ -233,22 +233,22 @@ def _message_of(error: BaseException) -> tuple[str, str]:
 
 
 class SignInState(Struct, frozen=True, eq=False, kw_only=True):
-    """A sign-in at one moment: its state, and what the steps have brought.
+    """A sign-in at one moment: its state, and the results of the steps.
 
     Attributes
     ----------
     step_number : int
         Number of the step that led here.
     doing : str or None
-        The step that is under way.
+        The step that is running.
     client, polling_client : Client or None
-        The developer's; the second one does not retry, so that a busy service is reported at once.
+        The developer's clients; the second one does not retry, so that a busy service is reported at once.
     requests : tuple of AccessRequest
         All requests of this developer, the newest first.
     address : str or None
         The address that the user opens for the current attempt.
     is_listening : bool
-        A listener on this machine waits for the redirect.
+        True while a listener on this machine waits for the redirect.
     checked_at : datetime or None
         When the status of the request, or of all requests, was last read.
     """
@@ -278,4 +278,4 @@ class SignInState(Struct, frozen=True, eq=False, kw_only=True):
         return None if self.request is None else self.request.memory_key
 
     def __repr__(self) -> str:
-        return f"<SignInState {self.state}>"  # its fields hold what must not print
+        return f"<SignInState {self.state}>"  # some fields must not be printed

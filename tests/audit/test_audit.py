@@ -315,6 +315,26 @@ def test_a_page_says_whose_memories_which_service_and_when_and_names_each(tmp_pa
     assert set(targets) == set(re.findall(r'<h2 id="(\w+)"', page))
 
 
+def test_a_page_shows_the_words_around_a_secret_and_masks_all_that_is_secret_or_personal_among_them():
+    long = "all of the cats and the piano go first, " * 3
+    audit = mf.audit_memories(
+        rows(
+            "In the old flat, VM password: Xk%9wQe!mvSG42 and mail to ada@lovelace.name, says Ada",
+            f"{long}then the door opens with the code 77801# at night",
+            "The PIN of the card is 2580,\nand the wifi password is Hunter2!xy",
+        )
+    )
+    page = audit.html()
+    for quote in (
+        "In the old flat, VM password: Xk… (14 characters) and mail to ad… (17 characters), says Ada",
+        "… and the piano go first, then the door opens with the code (6 characters) at night",
+        "The PIN of the card is (4 characters), and the wifi password is (10 characters)",
+    ):
+        assert f'<div class="soft">{quote}</div>' in page
+    for secret in ("wQe", "lovelace", "2580", "Hunter2", "778"):
+        assert secret not in page
+
+
 def test_a_text_that_speaks_of_a_secret_that_was_not_found_is_no_name(tmp_path):
     audit = mf.audit_memories(
         rows("the combination is the year of the wedding, tomorrow", created_at="2025-03-04")
@@ -324,6 +344,15 @@ def test_a_text_that_speaks_of_a_secret_that_was_not_found_is_no_name(tmp_path):
     page = (tmp_path / "audit.html").read_text()
     assert "wedding" not in page
     assert "not shown, as it speaks of a secret" in page
+
+
+def test_findings_of_a_file_join_with_the_memories_of_the_audit(tmp_path):
+    (tmp_path / "notes.md").write_text("- Likes tea\n- Lives in Lyon\n- Likes tea\n")
+    memories = mf.read_memories(tmp_path / "notes.md")
+    audit = mf.audit_memories(memories, checks=["exact_duplicate"])
+    joined = audit.findings.merge(audit.memories, on="id")
+    assert sorted(joined["line"]) == [1, 3]
+    assert audit.memories.index.equals(memories.index)
 
 
 def test_findings_beyond_those_on_the_page_are_where_the_page_says(audit, files, tmp_path):
@@ -366,7 +395,9 @@ def test_a_comparison_says_what_came_and_went():
     assert comparison.gone["id"].tolist() == ["m0"]
 
 
-@pytest.mark.parametrize("text", [b"", b"{}", b'{"format": "memframe-audit/9"}', b"\xff\xfe"])
+@pytest.mark.parametrize(
+    "text", [b"", b"{}", b'{"format": "memframe-audit/9"}', b"\xff\xfe", b'{"a":' * 100_000]
+)
 def test_another_file_is_no_audit(audit, tmp_path, text):
     (tmp_path / "other").write_bytes(text)
     with pytest.raises(FrameError):

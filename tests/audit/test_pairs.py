@@ -151,6 +151,13 @@ def test_another_value_is_named_and_never_merged(kind, one, other):
     assert related(found) == {frozenset({"m0", "m2"})}
 
 
+def test_words_that_do_not_stand_together_are_not_quoted_as_if_they_did():
+    texts = "Bram likes the soup, put it on everything.", "Bram does not like the soup, put it on nothing."
+    found = find_versions(frame_of([texts[0], "The boiler is serviced by a company from Graz", texts[1]]))
+    (evidence,) = found["evidence"][found["kind"] == "value"]
+    assert evidence == "one says the opposite of the other (everything → does not … nothing)"
+
+
 @pytest.mark.parametrize(("one", "other"), rows_of(TWO_FACTS))
 def test_two_facts_are_neither_merged_nor_a_change(one, other):
     frame = frame_of([one, other])

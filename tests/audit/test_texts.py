@@ -169,7 +169,7 @@ security question |what is your first pet |curl -u a:|user: a, pass: |1.1.1.1 |0
 @pytest.mark.parametrize("find", [find_secrets, find_personal_data, find_junk])
 def test_twice_as_long_a_text_takes_twice_as_long(find):
     for piece in (*PIECES.split("|"), "the pin is " + " " * 60):
-        short, long = (frame_of([(piece * n)[:n]]) for n in (5_000, 10_000))
+        short, long = (frame_of([(piece * n)[:n]]) for n in (3_000, 6_000))
         assert grows_with(find, short, long, most=2.8, floor_s=0.01), piece
 
 
@@ -181,12 +181,12 @@ def test_of_a_long_text_the_beginning_is_read_and_the_rest_is_said_to_be_unread(
         "b " * 60_000,
         "b " * 60_000 + "c",
     ]
-    audit = mf.audit_memories(frame_of(texts))
+    audit = mf.audit_memories(frame_of(texts), checks=["secret", "junk", "near_duplicate"])
     assert set(audit.rows("secret")["id"]) == {"0"}
     assert audit.rows("junk").empty, "the fact at the end would go with the rest"
     assert audit.rows("near_duplicate").empty
-    copies = mf.audit_memories(frame_of([texts[2], texts[2], texts[3]])).rows("exact_duplicate")
-    assert copies["id"].tolist() == ["0", "1"]
+    copies = mf.audit_memories(frame_of([*texts[2:], texts[2]]), checks=["exact_duplicate"])
+    assert copies.rows("exact_duplicate")["id"].tolist() == ["0", "2"]
     assert "Text beyond the first 100,000 characters of a field, in 4 memories." in audit.not_checked
     assert any(
         words.startswith("Contents longer than 100,000 characters, in 4") for words in audit.not_checked

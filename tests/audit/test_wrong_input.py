@@ -56,6 +56,8 @@ WORKS = {
     "ids twice": frame(id=["m1", "m1"]),
     "some ids": frame(id=["m1", None]),
     "labels twice": frame().set_axis([0, 0]),
+    "days as times": frame(created_at=pd.period_range("2024-01-01", periods=2)),
+    "no times as numbers": frame(created_at=[np.nan, np.nan]),
     "two zones": frame(created_at=["2024-01-01", "2024-01-01T00:00:00+02:00"]),
     "infinite scores": frame(importance=[np.inf, -np.inf]),
     "categories": frame(title=pd.Categorical(["a", "b"]), source=pd.Categorical(["a", "b"])),
@@ -88,6 +90,8 @@ REFUSED = {
     "lists as users": (frame(user_id=[["a"], ["b"]]), "column 'user_id' holds lists"),
     "lists as sources": (frame(source=[["a"], 3]), "column 'source' holds lists"),
     "words as times": (frame(created_at=["yesterday", None]), "column 'created_at' does not hold times"),
+    "numbers as times": (frame(created_at=[1714557600000000, 0]), "column 'created_at' does not hold times"),
+    "complex scores": (frame(importance=[1j, 0]), "column 'importance' does not hold numbers"),
     "words as scores": (frame(importance=["high", None]), "column 'importance' does not hold numbers"),
     "lists as scores": (frame(confidence=[[1], 2]), "column 'confidence' does not hold numbers"),
     "columns of two levels": (

@@ -80,7 +80,7 @@ AROUND = st.sampled_from(
 
 
 @given(STRONG, LABELLED, st.lists(st.tuples(AROUND, AROUND, AROUND, AROUND), min_size=1, max_size=4))
-@settings(max_examples=60)
+@settings(max_examples=25)
 def test_what_is_redacted_somewhere_is_shown_nowhere_or_named_for_review(secret, label, others):
     contents = [label.format(secret), *(other[0].format(secret, secret) for other in others)]
     titles, sources, tags = (
@@ -348,15 +348,39 @@ Ada's house number is 5² in the game | Ada's house number is 52 in the game
 Ada has 1,500 litres of milk | Ada has 1.500 litres of milk
 Ada meets Tom on 10/11/2026 | Ada meets Tom on 10-11-2026
 The flag is -v for Ada | The flag is --v for Ada
+The score for Ada was 3-4 on Sunday | The score for Ada was 3 4 on Sunday
+Ada reads pages 10-12 for the exam | Ada reads pages 10, 12 for the exam
+Ada lives in flat 5a of the house | Ada lives in flat 5 a of the house
+Ada now lives in flat 5a of the house | Ada lives in flat 5 a of the house
+Ada hat den 3. Sohn geboren | Ada hat den 3 Sohn geboren
+Ada eats nuts (not), fish and eggs | Ada eats nuts, fish and eggs
+Ada is (probably) coming to the wedding | Ada is coming to the wedding
+Ada's guide for the museum (rewritten for May) | Ada's guide for the museum (to be rewritten for May)
+Ada still lives in the house in Graz | Ada lives in the house in Graz
+Ada booked a loss of (1,200) in March | Ada booked a loss of 1,200 in March
+Ada's range is [0, 10] in the test | Ada's range is (0, 10) in the test
+Ada's dogs' bed is in the hall | Ada's dog's bed is in the hall
+Ada thinks it's ill since Monday | Ada thinks its ill since Monday
+Ada's "friend" stayed all summer | Ada's friend stayed all summer
+Ada loves him so much... | Ada loves him so much
+Ada said: let's eat, grandma | Ada said: let's eat grandma
+Ada cleans the Polish desk | Ada cleans the polish desk
+TODO: renew the passport of Ada | Renew the passport of Ada
 """
 
 
-@pytest.mark.parametrize(("one", "other"), rows_of(WRITTEN_OTHERWISE))
-def test_what_a_sign_an_accent_or_a_capital_may_change_is_never_deleted_by_itself(one, other):
-    for contents in ([one, other], [other, one]):
-        memories = memories_of([{"id": f"m{n}", "content": text} for n, text in enumerate(contents)])
-        findings = audit_memories(memories, checks=["near_duplicate"]).findings
-        assert not {"merge", "delete"} & {*findings["action"]}, findings[["kind", "id", "evidence"]]
+@pytest.mark.parametrize("order", [1, -1])
+def test_what_a_sign_an_accent_or_a_capital_may_change_is_never_deleted_by_itself(order):
+    memories = memories_of(
+        [
+            {"id": f"m{n}-{place}", "user_id": f"u{n}", "content": text}
+            for n, pair in enumerate(rows_of(WRITTEN_OTHERWISE))
+            for place, text in enumerate(pair[::order])
+        ]
+    )
+    found = audit_memories(memories, checks=["near_duplicate"]).findings
+    gone = found[found["action"].isin(["merge", "delete"])]
+    assert gone[["id", "evidence"]].to_numpy().tolist() == []
 
 
 @pytest.mark.parametrize(
@@ -364,9 +388,12 @@ def test_what_a_sign_an_accent_or_a_capital_may_change_is_never_deleted_by_itsel
     [
         ("- Ada likes **green** tea!", "Ada likes green tea."),
         ("ADA LIKES GREEN TEA IN THE US", "Ada likes green tea in the US"),
-        ("Ada’s café isn't open – yet…", "Ada's café isnt open - yet"),
+        ("Ada’s café isn't open – yet…", "Ada's café isn't open - yet..."),
         ("The rent of Ada is $1,250 a month", "the rent of Ada is 1250 dollars a month"),
-        ("| Ada likes «green» tea |", '> "Ada likes green tea"'),
+        ("| Ada likes «green» tea |", '> Ada likes "green" tea'),
+        ("## `Ada` likes _green_ tea\n\n---", "«Ada likes **green** tea.»"),
+        ("Ada\uff0c 32\uff0c likes tea\u3002", "Ada, 32, likes tea."),
+        ("User said: Ada rents (cheaply) a flat, in Graz", "Ada rents (cheaply) a flat, in Graz!"),
     ],
 )
 def test_ornaments_around_words_keep_no_copy(one, other):

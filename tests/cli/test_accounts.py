@@ -28,9 +28,10 @@ def served(tmp_path_factory):
 
 
 @pytest.fixture
-def run(served):
+def run(served, monkeypatch):
     """Runs `memframe service` on the data of the running service."""
     _, data = served
+    monkeypatch.setattr("memframe.service.tokens.PasswordHasher", lambda: CHEAP_HASHER)
     return lambda *arguments, **given: invoke("service", *arguments, "--data", data, **given)
 
 

@@ -273,16 +273,9 @@ def test_sources_are_listed_where_there_are_several(call, folder):
     assert "by source" not in "".join(lines_of("tidy"))
 
 
-def test_a_cleanup_needs_a_service(call, export, access, tmp_path):
-    memories = mf.read_memories("[2024-05-01] - Likes tea\n[2024-05-02] - Likes tea\n")
-    audit = mf.audit_memories(memories)
-    assert memories["id"].isna().all()
-    assert set(audit.findings["id"].dropna()) <= {"row 0", "row 1"}
-    with pytest.raises(mf.PlanError, match=r"not of memories in a service.*plan_cleanup\(audit\)"):
-        mf.plan_cleanup(access, audit)
+def test_an_audit_of_a_file_is_not_planned_at_a_service(call, export, access):
     call("audit", *export, "--out", "audit.json")
     planned = call("plan", "--from-audit", "audit.json", "--request", access.request_id, code=1)
     assert "not of memories in a service" in planned.stderr
-    mf.push_memories(access, memories, progress=False)
-    stored = mf.audit_memories(mf.load_memories(access, progress=False))
-    assert mf.plan_cleanup(access, stored).counts == {"delete": 1}
+    with pytest.raises(mf.PlanError, match=r"not of memories in a service.*plan_cleanup\(audit\)"):
+        mf.plan_cleanup(access, "audit.json")

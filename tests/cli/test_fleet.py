@@ -11,18 +11,15 @@ from memframe import wire
 from memframe.audit.findings import SEVERITIES
 from memframe.fleet import FleetFolder
 from tests.cli.conftest import invoke
-from tests.faults import FaultProxy, answered, changed, refused
-from tests.test_fleet import N_ROWS, village
-
-__all__ = ["village"]
+from tests.faults import answered, changed, refused
+from tests.test_fleet import N_ROWS
 
 
 @pytest.fixture
-def proxy(village, monkeypatch):
-    with FaultProxy(village.base_url) as proxy:
-        monkeypatch.setenv("MEMFRAME_BASE_URL", proxy.base_url)
-        monkeypatch.setenv("MEMFRAME_API_KEY", village.api_key)
-        yield proxy
+def proxy(proxy, village, monkeypatch):
+    monkeypatch.setenv("MEMFRAME_BASE_URL", proxy.base_url)
+    monkeypatch.setenv("MEMFRAME_API_KEY", village.api_key)
+    return proxy
 
 
 def call(*arguments, **given):

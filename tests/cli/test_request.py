@@ -2,6 +2,7 @@
 
 import functools
 import json
+import os
 import select
 import subprocess
 import sys
@@ -167,6 +168,33 @@ def test_requests_are_listed_newest_first_and_fit_to_print(service, user, call, 
     assert call("request", "list", "--json").stdout == "[]\n"
 
 
+def test_ctrl_c_while_the_command_is_still_loading_ends_it_quietly(tmp_path):
+    (tmp_path / "click.py").write_text("raise KeyboardInterrupt")
+    path = os.pathsep.join([str(tmp_path), os.environ["PYTHONPATH"]])
+    command = [sys.executable, "-m", "memframe", "runs"]
+    done = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (1, b"", b"Aborted!\n")
+
+
+def test_a_name_of_a_file_does_not_steer_the_terminal(call):
+    refused = call("apply", "\x1b]0;x\x07.plan", "--request", "7c9e", code=1)
+    assert "the plan \\x1b]0;x\\x07.plan cannot be read" in refused.stderr
+
+
+def test_a_refresh_exports_on_the_first_night(user, call, tmp_path):
+    access = user.access()
+    (tmp_path / "made-before").mkdir()
+    for name in ("nights", "made-before"):
+        line = ("export", tmp_path / name, "--sealed", "--refresh", "--keep", "--request", access.request_id)
+        assert "0 memories in" in call(*line).stdout
+        assert "0 added, 0 changed, 0 gone in" in call(*line).stdout
+    mf.export_memories(access, tmp_path / "plain")
+    refused = call(
+        "export", tmp_path / "plain", "--sealed", "--refresh", "--request", access.request_id, code=1
+    )
+    assert "is not sealed, and would stay so" in refused.stderr
+
+
 def test_an_archive_is_exported_and_refreshed(user, call, tmp_path):
     access, path = user.access(), tmp_path / "mine"
     arguments = ("export", path, "--request", access.request_id)
@@ -177,6 +205,10 @@ def test_an_archive_is_exported_and_refreshed(user, call, tmp_path):
     assert list(mf.load_archive(path, key=access).content) == ["Likes tea"]
     assert "0 added, 0 changed, 0 gone in" in call(*arguments, "--refresh").stdout
     plain = tmp_path / "mine.jsonl"
+    refused = call("export", tmp_path / "notes.md", "--refresh", "--request", access.request_id, code=1)
+    assert "contains notes, which cannot be refreshed" in refused.stderr
+    refused = call("export", plain, "--refresh", "--keep", "--request", access.request_id, code=1)
+    assert "states of the past are kept in a folder" in refused.stderr
     done = call("export", plain, "--request", access.request_id)
     assert done.stdout == f"1 memory in {plain}, readable only by you\n"
     plain.write_text(plain.read_text().replace("tea", "juice"))

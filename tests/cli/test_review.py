@@ -146,23 +146,9 @@ def test_editing_opening_a_group_and_putting_off_by_keys_in_a_narrow_terminal(fo
     editor = folder / "editor"
     editor.write_text("#!/bin/sh\necho Corrected > $1\n")
     editor.chmod(0o700)
-    command = ["-m", "memframe", "review", "--file", str(path), "--decisions", "ilka.decisions"]
-    env = {
-        "TERM": "xterm",
-        "HOME": str(folder),
-        "XDG_STATE_HOME": str(folder / "state"),
-        "EDITOR": str(editor),
-    }
-    env["PATH"] = "/usr/bin:/bin"
-    size = {"encoding": "utf-8", "timeout": 60, "env": env, "dimensions": (60, 50)}
-    with pexpect.spawn(sys.executable, command, **size) as terminal:
-        seen = ""
-        for key in ("g", "l", "e", "u", "e", "q"):
-            terminal.expect(r"\?\]\x1b\[0m ")
-            seen += terminal.before
-            terminal.sendline(key)
-        terminal.expect(pexpect.EOF)
-        seen += terminal.before
+    command = ("review", "--file", path, "--decisions", "ilka.decisions")
+    env = {"COLUMNS": "50", "EDITOR": str(editor)}
+    seen = invoke(*command, input="g\nl\ne\nu\ne\nq\n", env=env, color=True).output
     plain = re.sub(r"\x1b\[[\d;]*m", "", seen)
     assert "\x1b" not in plain  # colours alone
     assert r"\x1b[2J" in plain

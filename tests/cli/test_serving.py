@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import ExitStack, closing
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -17,6 +17,7 @@ import pytest
 import requests
 from sqlalchemy import create_engine, text
 
+from memframe.errors import ConflictError
 from memframe.secret import Secret
 from memframe.service.deployment import Addresses, NewDeveloper, open_deployment
 from memframe.service.local import LocalService
@@ -273,22 +274,20 @@ def test_two_first_starts_at_once_make_one_developer(postgres, tmp_path):
     waiting = text(
         "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
     )
-    command = [*COMMAND, "serve", "--json", "--data", tmp_path, "--database", database, *AT_ANY_PORT]
-    with ExitStack() as stack:
-        with engine.connect().execution_options(isolation_level="READ COMMITTED") as holding, holding.begin():
+
+    def start():
+        with closing(open_deployment(tmp_path, database_url=database)) as deployment:
+            deployment.add_developer("My application", only_first=True)
+
+    with ThreadPoolExecutor(2) as pool, engine.connect() as holding, engine.connect() as looking:
+        with holding.execution_options(isolation_level="READ COMMITTED").begin():
             holding.execute(text("LOCK TABLE developers IN SHARE MODE"))  # nobody adds one, all may look
-            starts = [
-                stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
-                for _ in range(2)
-            ]
-            for process in starts:
-                stack.callback(process.kill)
-            with engine.connect() as connection:
-                while connection.scalar(waiting) < 2:
-                    assert all(process.poll() is None for process in starts)
-        shown = [json.loads(process.stdout.readline()) for process in starts]
+            starts = [pool.submit(start) for _ in range(2)]
+            while looking.scalar(waiting) < 2:
+                assert not any(one.done() for one in starts)
+        failures = [one.exception() for one in starts]
     engine.dispose()
-    assert sorted("api_key" in told for told in shown) == [False, True]
+    assert {type(failure) for failure in failures} == {ConflictError, type(None)}
     with closing(open_deployment(tmp_path, database_url=database)) as deployment:
         assert len(deployment.store.accounts.developers()) == 1
 

@@ -11,7 +11,7 @@ import pytest
 
 import memframe as mf
 from memframe.wire import CREATE_MEMORY, LIST_MEMORIES
-from tests.faults import FaultProxy, answered, lost, passed
+from tests.faults import answered, lost, passed
 
 
 @pytest.fixture
@@ -51,6 +51,11 @@ def test_edits_are_planned_applied_and_taken_back(on_request, access, edited):
     undone = on_request("undo", "edits.journal", "--out", "undo.plan", "--json")
     assert json.loads(undone.stdout)["counts"] == {"patch": 1}
     on_request("apply", "undo.plan")
+    assert contents(access) == {"tea", "coffee", "water"}
+
+    resumed = on_request("resume", "edits.journal", "--settle", 0, code=3)
+    assert "1 reverted since" in resumed.stdout
+    assert resumed.stderr == "The run was undone since. To repeat it, make a new plan.\n"
     assert contents(access) == {"tea", "coffee", "water"}
 
 
@@ -153,9 +158,9 @@ def test_deletes_need_their_number_and_say_what_an_undo_brings_back(on_request, 
     on_request("apply", "deletes.plan", "--confirm", "2", "--journal", "deletes.journal")
     assert contents(access) == {"water"}
     undone = on_request("undo", "deletes.journal", "--out", "undo.plan")
-    created = f"{memories.created_at[0]:%Y-%m-%d %H:%M} UTC"
-    first = deleted.id.iloc[0]
-    assert f"# restores memory {first}, created {created}, with its id and dates" in undone.stdout
+    first = deleted.iloc[0]
+    created = f"{first.created_at:%Y-%m-%d %H:%M} UTC"
+    assert f"# restores memory {first.id}, created {created}, with its id and dates" in undone.stdout
     assert "2 restored with their ids and dates" in on_request("apply", "undo.plan").stdout
     again = mf.load_memories(access, progress=False).set_index("id").sort_index()
     pd.testing.assert_frame_equal(again, memories.set_index("id").sort_index())
@@ -326,16 +331,9 @@ def test_a_plan_whose_journal_is_missing_is_refused_until_the_run_is_forgotten(c
 
 
 @pytest.fixture
-def proxy(service, folder, memories, monkeypatch):
-    """Breaks what a test tells it to break."""
-    with FaultProxy(service.base_url) as proxy:
-        monkeypatch.setenv("MEMFRAME_BASE_URL", proxy.base_url)
-        yield proxy
-
-
-@pytest.fixture
-def notes(proxy, on_request):
-    """A plan of twelve new memories."""
+def notes(on_request, proxy, memories, monkeypatch):
+    """A plan of twelve new memories, beside three, for commands that go through the proxy."""
+    monkeypatch.setenv("MEMFRAME_BASE_URL", proxy.base_url)
     pd.DataFrame({"content": [f"note {n}" for n in range(12)]}).to_csv("notes.csv", index=False)
     on_request("plan", "notes.csv", "--out", "notes.plan")
     return "notes.plan"

@@ -165,7 +165,7 @@ class TestWriting:
     @pytest.mark.parametrize("name", ["plain", *UNAUTHENTICATED])
     def test_what_shows_no_changes_is_never_written(self, name, envelope):
         assert envelope(name).write_layout == "memframe"
-        with pytest.raises(ConfigError, match="read only"):
+        with pytest.raises(ConfigError, match="can only be read"):
             envelope(write_format=name)
 
     def test_reading_plain_text_does_not_turn_writing_into_it(self, envelope):

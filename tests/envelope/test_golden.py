@@ -106,6 +106,7 @@ def test_every_change_is_refused(row):
     opened = envelope_for(GOLDEN, row["content_format"]).open_many(texts)
     assert opened.plain == [None] * len(texts)
     assert opened.errors.keys() == set(range(len(texts)))
+    bits, texts = bits[::5], texts[::5]  # each of the eight bits in turn
     opened = envelope_for(GOLDEN).open_many([row["sealed"], *texts])
     assert (opened.plain, opened.n_plain) == ([b"a"] + [None] * len(texts), 0)
     assert envelope_for(GOLDEN).open_many(bits).plain == [None] * len(bits)

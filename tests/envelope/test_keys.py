@@ -65,5 +65,5 @@ def test_what_the_old_key_sealed_opens_with_the_new_one_alone(layout, plain):
 
 
 def test_layouts_that_show_no_changes_are_refused_by_name():
-    with pytest.raises(ConfigError, match="'cbc-iv:ct' cannot be carried"):
+    with pytest.raises(ConfigError, match="'cbc-iv:ct' cannot be sealed with another key"):
         Rekeying(OLD, NEW, user_id="4f0c", layouts=["cbc-iv:ct"])

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 import memframe as mf
 from memframe.wire import CREATE_REQUEST, GET_REQUEST, ISSUE_TOKEN, LIST_MEMORIES
-from tests.faults import answered, cut
+from tests.faults import answered
 from tests.panel.conftest import SOON_S, answer, approve, ask, fill_in
 from tests.signin.conftest import held
 
@@ -48,14 +48,6 @@ def test_what_is_missing_or_unsafe_is_named_as_on_the_screen(bare, show, base_ur
     seen = signing_in(show, base_url, key)
     assert says in seen.text
     assert "base_url" not in seen.text
-
-
-def test_a_service_that_cannot_be_reached_is_tried_again(bare, user, show, proxy):
-    proxy.script(ISSUE_TOKEN, cut, cut, cut)
-    seen = signing_in(show, proxy.base_url, user.service.api_key)
-    assert "closed the connection" in seen.text
-    seen.click("Sign in")
-    assert "Step 2 of 5" in seen.text
 
 
 def test_a_wrong_answer_is_named_and_the_right_one_goes_on(connected, user):

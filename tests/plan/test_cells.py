@@ -156,7 +156,7 @@ INVALID = {
     "NUL in a tag": ({"tags": ["a\0b"]}, "tags contains the character NUL"),
     "half a character": ({"title": "\ud83d"}, "title contains half of a surrogate pair"),
     "half a character in a tag": ({"tags": ["\ud83d"]}, "tags contains half of a surrogate pair"),
-    "another user": ({"user_id": "somebody else"}, "it is of another user"),
+    "another user": ({"user_id": "somebody else"}, "it belongs to another user"),
     "another time of creation": (
         {"created_at": pd.Timestamp("2020-01-01", tz="UTC")},
         "created_at is read-only",
@@ -210,6 +210,14 @@ def test_times_are_read_only(writers, moment, name, was_loaded):
         mf.plan_changes(access, edited)
 
 
+@pytest.mark.parametrize("dtype", ["int64", "period[D]"])
+def test_times_of_another_dtype_are_compared_as_their_texts(writers, dtype):
+    moments = writers.memories["created_at"].dt.tz_localize(None)
+    edited = writers.memories.assign(created_at=moments.astype(dtype))
+    with pytest.raises(PlanError, match="created_at is read-only"):
+        mf.plan_changes(writers.access, edited)
+
+
 @pytest.mark.parametrize("moment", ["2020-01-01T00:00:00Z", "2050-01-01T00:00:00Z"])
 @pytest.mark.parametrize("was_loaded", [True, False])
 def test_a_row_of_any_other_time_than_the_service_has_conflicts_where_it_differs(writers, moment, was_loaded):
@@ -217,7 +225,7 @@ def test_a_row_of_any_other_time_than_the_service_has_conflicts_where_it_differs
     access = writers.access if was_loaded else writers.stranger()
     plan = mf.plan_changes(access, edited, on_conflict="mark")
     assert plan.changes[["row", "action"]].to_numpy().tolist() == [["a", "conflict"]]
-    assert "which side changed it cannot be told" in plan.changes.reason[0]
+    assert "it is not known which side changed it" in plan.changes.reason[0]
 
 
 @pytest.mark.parametrize("was_loaded", [True, False])

@@ -64,6 +64,7 @@ def test_nothing_to_delete_is_an_empty_plan(access, nothing):
         (pd.DataFrame({"id": ["nobody", None]}, index=["r", "s"]), "row s: it has no id"),
         (pd.DataFrame({"ID": ["t"]}), "'ID' and no 'id'"),
         ([1, 2], "id is text, not int"),
+        (pd.DataFrame({"id": ["t"]}).groupby("id"), "id is text, not tuple"),
         (pd.Series([True, False]), r"a mask does not identify .*: pass the rows, memories\[mask\]"),
         (np.array([True, False]), "a mask does not identify"),
         ([{"id": "x"}], r"is a list, not a pandas DataFrame: pd\.DataFrame\(records\)"),
@@ -76,7 +77,7 @@ def test_what_is_no_memory_is_refused(access, given, cause):
 
 
 def test_rows_of_somebody_else_are_refused(writers):
-    with pytest.raises(PlanError, match="row b: it is of another user"):
+    with pytest.raises(PlanError, match="row b: it belongs to another user"):
         mf.plan_deletes(
             writers.access, writers.memories.assign(user_id=[writers.access.user_id, "x", *"yz"])[:2]
         )

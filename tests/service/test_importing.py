@@ -215,34 +215,42 @@ from memframe.service import importing
 from memframe.service.deployment import open_deployment
 
 importing.IMPORT_BATCH = 2
-deployment = open_deployment(Path(sys.argv[1]))
-(run,) = importing.list_imports(deployment)
-left = [int(sys.argv[2])]
 
-@event.listens_for(deployment.store.engine, "commit")
-def kill_before_a_commit(connection):
-    if connection.get_execution_options().get("writes"):
-        if not left[0]:
-            os._exit(9)
-        left[0] -= 1
+def undo(n_commits):
+    deployment = open_deployment(Path(sys.argv[1]))
+    run = importing.list_imports(deployment)[0]
 
-importing.undo_import(deployment, run)
+    @event.listens_for(deployment.store.engine, "commit")
+    def kill_before_a_commit(connection):
+        nonlocal n_commits
+        if connection.get_execution_options().get("writes"):
+            if not n_commits:
+                os._exit(9)
+            n_commits -= 1
+
+    importing.undo_import(deployment, run)
+
+for line in sys.stdin:  # a process for each undo, of one that has imported all
+    child = os.fork()
+    if not child:
+        undo(int(line))
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
 
 
-@pytest.mark.parametrize("n_commits", range(5))
-def test_an_undo_that_is_killed_has_deleted_what_it_forgot_and_goes_on(imported, pasted, tmp_path, n_commits):
+def test_an_undo_that_is_killed_has_deleted_what_it_forgot_and_goes_on(imported, pasted, tmp_path):
     grant, run = imported
-    import_id = run("import", pasted, "--user", grant.email, "--apply")["id"]
-    killed = subprocess.run(
-        [sys.executable, "-c", KILLED, tmp_path / "data", str(n_commits)], check=False, timeout=60
-    )
-    assert killed.returncode == 9
-    (left,) = run("imports")
-    assert left["n_memories"] == len(grant.ids()) == max(0, 7 - 2 * n_commits)
-    undone = run("undo-import", import_id, "--confirm", left["n_memories"])
-    assert {**undone, "id": ""} == {"id": "", "n_deleted": left["n_memories"], "n_changed": 0, "n_gone": 0}
-    assert (grant.ids(), run("imports")) == ([], [])
+    command = [sys.executable, "-c", KILLED, tmp_path / "data"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as killing:
+        for n_commits in range(5):
+            import_id = run("import", pasted, "--user", grant.email, "--apply")["id"]
+            print(n_commits, file=killing.stdin, flush=True)
+            assert killing.stdout.readline() == "9\n"
+            (left,) = run("imports")
+            assert left["n_memories"] == len(grant.ids()) == max(0, 7 - 2 * n_commits)
+            undone = run("undo-import", import_id, "--confirm", left["n_memories"])
+            assert (undone["n_deleted"], undone["n_changed"], undone["n_gone"]) == (left["n_memories"], 0, 0)
+            assert (grant.ids(), run("imports")) == ([], [])
 
 
 def test_a_file_with_a_row_that_cannot_be_stored_changes_nothing(imported, tmp_path):

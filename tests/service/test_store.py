@@ -229,9 +229,9 @@ def test_of_processes_that_upgrade_at_the_same_moment_one_does(backend, tmp_path
     [
         (
             "UPDATE alembic_version SET version_num = '0099'",
-            rf"version 99, this memframe reads 2, 5(, \d)* and {int(REVISION)};",
+            rf"version 99; this memframe reads 2, 5(, \d)* and {int(REVISION)};",
         ),
-        ("DROP TABLE alembic_version; UPDATE meta SET value = '1'", "version 1,"),
+        ("DROP TABLE alembic_version; UPDATE meta SET value = '1'", "version 1;"),
     ],
     ids=["newer", "oldest"],
 )

@@ -66,13 +66,6 @@ def test_it_holds_for_services_of_other_kinds(world):
     assert wrong_ones(islice(catalogue.single_faults(), 0, None, 2 * EVERY), **world) == {}
 
 
-def test_what_is_delivered_twice_is_reported_every_time():
-    for place in ((), ("ok",)):
-        for plan in ("creates", "twins"):
-            ending = Scenario(plan, (*place, "twice")).ending()
-            assert len(ending.run.verification.duplicates) == 1
-
-
 # The oracle itself
 
 

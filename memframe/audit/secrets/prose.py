@@ -46,6 +46,8 @@ _RULES = load_rules("secret_prose")
 KEYWORDS = {rule.group: rule for rule in _RULES.rules if "read" in rule.options}
 _WITHIN = {name for name, rule in KEYWORDS.items() if rule.options.get("within")}
 """Groups of keywords that may begin within a word."""
+_READ = {name: read for name, rule in KEYWORDS.items() if (read := READERS.get(str(rule.options["read"])))}
+"""Readers of the value by the group of its keyword; a group without one counts as evidence only."""
 
 
 def _any_of(rules: Mapping[str, Rule]) -> re.Pattern[str]:
@@ -77,8 +79,10 @@ _SMALL = {
 _MAX_SENTENCE_CHARS = 320
 """A longer sentence is read up to here: it is a table, or code."""
 _MAX_KEYWORDS = 12
+"""Keywords that are read of one sentence: of 3,883 sentences with one, 3 have more, and 6 find the same as all; hostile
+texts take a sixth longer without a bound."""
 _MAX_VALUES = 12
-"""Keywords and values that are read of one sentence; one with more is a table."""
+"""Values that are read of one sentence; one with more is a table."""
 
 
 class Keyword(NamedTuple):
@@ -134,8 +138,9 @@ _REVERSIBLE = frozenset({"password", "pin", "code", "lock_code"})
 
 def _find_linked(text: str, small: str, keyword: Keyword) -> Iterator[tuple[Link, Span]]:
     """Find the values that a link ties to a keyword, after or before it, each with the link."""
-    yield from _find_after(text, small, keyword)
-    yield from _find_before(text, small, keyword)
+    if keyword.group in _READ:
+        yield from _find_after(text, small, keyword)
+        yield from _find_before(text, small, keyword)
 
 
 def _find_after(text: str, small: str, keyword: Keyword) -> Iterator[tuple[Link, Span]]:
@@ -226,8 +231,7 @@ def _read(text: str, small: str, keyword: Keyword, begin: int, link: Link, purpo
         purpose=purpose,
         before=small[max(0, keyword.start - _CHARS_BEFORE) : keyword.start],
     )
-    read = READERS.get(str(rule.options["read"]))  # some keywords count as evidence only
-    found = read(candidate) if read else None
+    found = _READ[keyword.group](candidate)
     if found is None or is_elided(candidate.rest, found.end):
         return None
     start, end = begin + found.start, begin + found.end

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -105,6 +106,16 @@ class SimilarPairs:
     repeats: dict[int, Pair]
     """Pair of each text that repeats a fuller one (``left``), where that is for a person to decide."""
     comparer: Comparer
+
+    @cached_property
+    def near(self) -> dict[tuple[int, int], Difference]:
+        """Difference of each pair that says the same, in the order of the pairs."""
+        return {(left, right): difference for left, right, difference in self.pairs.that_are("near").each()}
+
+    def compare(self, row: int, other: int) -> Difference:
+        """Decide what two texts are to each other; of those that say the same it is known."""
+        two = min(row, other), max(row, other)
+        return self.near.get(two) or self.comparer.compare(*two)
 
     def is_repeated(self, row: int, other: int) -> bool:
         """Return True if two texts are copies, or the one repeats the other: what says nothing new is no version."""

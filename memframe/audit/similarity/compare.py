@@ -202,7 +202,7 @@ class _Rest:
 # ---- the steps: align, take away what says nothing, decide
 
 
-def _align(a: str, b: str, words: Sequence[str], others: Sequence[str]) -> _Aligned:
+def _align(a: str, b: str, words: list[str], others: list[str]) -> _Aligned:
     """Lay two texts side by side, given as classes and as words.
 
     >>> tea, two = "ada likes green tea".split(), "ada drinks green tea".split()
@@ -210,7 +210,7 @@ def _align(a: str, b: str, words: Sequence[str], others: Sequence[str]) -> _Alig
     [(['likes'], ['drinks'])]
     """
     runs = _runs(a, b)
-    places = [([*words[i:j]], [*others[k:m]]) for i, j, k, m in runs]
+    places = [(words[i:j], others[k:m]) for i, j, k, m in runs]
     if len(runs) == 1:
         (before, after), (i, j, k, m) = places[0], runs[0]
         left, right = a[i:j], b[k:m]

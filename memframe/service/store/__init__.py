@@ -44,8 +44,8 @@ Result = TypeVar("Result")
 class Store:
     """The database of one service (`open_engine` opens it), and the master key over it.
 
-    `lookups` are for reads of single memories from a database server, and `reading_threads` for other short reads; both
-    are None for SQLite, which answers in this process at once.
+    For a database server, `lookups` batches the reads of single memories, and `reading_threads` run other short reads.
+    Both are None for SQLite, which answers in this process at once.
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
@@ -61,7 +61,7 @@ class Store:
         self.engine = engine
         self.master_key = master_key
         self._now = now
-        self._snapshots = self.engine  # whose transactions read one snapshot, as SQLite's always do
+        self._snapshots = self.engine  # its transactions read one snapshot, as SQLite's always do
         if self.engine.dialect.name == "postgresql":
             snapshot = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
             self._snapshots = self.engine.execution_options(**snapshot)
@@ -95,7 +95,7 @@ class Store:
             yield self.memories_of(bearer, user_id)
 
     def write(self, do: Callable[[Memories], Result], bearer: Bearer, user_id: str) -> Future[Result]:
-        """Run `do` on a user's memories in a transaction, if the grant is live then."""
+        """Run `do` on a user's memories in a write transaction; `AccessError` if the grant is not live in it."""
 
         def run(queries: Queries) -> Result:
             return do(self._find_memories(queries, bearer, user_id, lock=True))
@@ -137,7 +137,7 @@ class Store:
         return Memories(queries, self.master_key, "", user_id, now=self._now(), key_version=version)
 
     def check_bearer(self, bearer: Bearer) -> None:
-        """Raise `AuthError` if the account is disabled, or was since the token was issued."""
+        """Raise `AuthError` if the account is disabled, or has been disabled since the token was issued."""
         developer = self.accounts.developer(id=bearer.developer_id)
         if developer is None or developer.disabled or developer.token_epoch != bearer.epoch:
             raise bad_token()
@@ -182,17 +182,17 @@ class Store:
 
 
 def is_bound(engine: Engine, fingerprint: str | None = None) -> bool:
-    """Return True if the data belongs to a master key, or to the one with this fingerprint."""
+    """Return True if the data is bound to a master key, to any or to the one with this fingerprint."""
     with engine.connect() as connection:
         bound_to = read_meta(connection, "master_key")
     return bound_to is not None and fingerprint in {None, bound_to}
 
 
 def bind_to_key(engine: Engine, master_key: MasterKey) -> None:
-    """Bind the data to a master key, which then knows the first one.
+    """Bind the data to a master key, and load the first master key into it.
 
-    Data of another key is refused, now and by every new connection: a process that has lost its connections does
-    not go on with a key that was replaced meanwhile.
+    `ConfigError` if the data belongs to another key. Every new connection checks this again, so that a process that
+    reconnects does not continue with a key that was replaced meanwhile.
     """
     fingerprint = master_key.fingerprint()
     with writing(engine) as connection:
@@ -211,5 +211,5 @@ def bind_to_key(engine: Engine, master_key: MasterKey) -> None:
         (bound_to,) = connection.execute(query).fetchone()
         connection.commit()
         if bound_to != fingerprint:
-            connection.close()  # SQLAlchemy forgets a connection that an event has refused
+            connection.close()  # SQLAlchemy does not close a connection that an event refuses
             raise OperationalError(None, None, ConfigError(OTHER_KEY))

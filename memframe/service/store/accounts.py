@@ -1,4 +1,4 @@
-"""Developers, users and what is between them: connections, access requests and grants, codes and tokens, sessions."""
+"""Developers, users and what connects them: memory keys, access requests and grants, codes and tokens, sessions."""
 
 from __future__ import annotations
 
@@ -146,16 +146,15 @@ class Accounts(Records):
     def erase_user(self, user_id: str, digest: str, *, expected: int | None = None) -> dict[str, int]:
         """Delete everything of a user in one transaction, and keep a digest; return the number of rows by table.
 
-        `ConflictError`, with nothing deleted, where the user has not as many memories as expected.
-        Every table with a ``user_id`` is emptied of the user. What PostgreSQL has deleted stays on its disk until it
-        vacuums.
+        `ConflictError`, with nothing deleted, if the number of memories is not `expected`. The user's rows are deleted
+        from every table with a ``user_id``; in PostgreSQL, deleted rows stay on the disk until it vacuums.
         """
         with writing(self._engine) as connection:
             lock = select(users.c.id).where(users.c.id == user_id).with_for_update()
             if connection.scalar(lock) is None:
                 raise _no_user(user_id)
             erased = {}
-            # memories first, as tags are in use by them
+            # memories first, because they refer to tags
             for table in (schema.memories, *reversed(schema.metadata.sorted_tables)):
                 if "user_id" in table.c and table.name not in erased:
                     gone = connection.execute(delete(table).where(table.c.user_id == user_id))
@@ -172,11 +171,11 @@ class Accounts(Records):
         return erased
 
     def connect(self, *, user_id: str, developer_id: str, key_hash: Callable[[int], str]) -> int:
-        """Store that a developer gets a user's memory key; return the generation of the key.
+        """Store that a developer has a user's memory key; return the generation of the key.
 
-        Connecting again changes nothing; after `disconnect` the generation is the next one. The user's row is locked,
-        so that of two exchanges at once the second sees the first. `key_hash` returns the hash of the memory key of a
-        generation.
+        Connecting again changes nothing; after `disconnect` it increases the generation by one. The user's row is
+        locked, so that of two exchanges at once the second sees the first. `key_hash` returns the hash of the memory
+        key of a generation.
         """
         pair = {"user_id": user_id, "developer_id": developer_id}
         with writing(self._engine) as connection:
@@ -193,7 +192,7 @@ class Accounts(Records):
         return generation
 
     def disconnect(self, *, user_id: str, developer_id: str) -> None:
-        """End a developer's memory key, access, requests, codes and tokens of a user.
+        """End a developer's memory key, access, requests, codes and tokens for a user.
 
         `NotFoundError` if the two are not connected.
         """
@@ -223,7 +222,7 @@ class Accounts(Records):
             return connection.execute(query).all()
 
     def connected_user(self, *, developer_id: str, memory_key_hash: str) -> str | None:
-        """Return the id of the user of a memory key that this developer has."""
+        """Return the id of the user to whom a memory key of this developer belongs."""
         query = (
             select(connections.c.user_id)
             .filter_by(memory_key_hash=memory_key_hash, developer_id=developer_id, ended_at=None)
@@ -311,7 +310,7 @@ _REQUESTS = (
 
 
 def select_granted(columns: str, joins: str = "") -> str:
-    """Select columns where the memories of a user are open to a developer, and the token's epoch is live."""
+    """Write a query that finds a row if a user's memories are open to a developer and the token's epoch is current."""
     return f"""SELECT {columns} FROM access_requests
     JOIN users ON users.id = access_requests.user_id
     JOIN developers ON developers.id = access_requests.developer_id {joins}
@@ -334,7 +333,7 @@ def find_granted_keys(queries: Queries, *, lock: bool, **grant: Any) -> tuple[in
     """Return the version of the user's key and the generation of the memory key; None without a grant.
 
     With `lock`, PostgreSQL locks the rows of the user and the request until the transaction ends: writes of one user
-    are serialized, and a revocation comes before or after one. SQLite has but one writer at a time.
+    are serialized, and a revocation comes before or after a write. SQLite has only one writer at a time.
     """
     if lock:
         key = ("grant", *map(str, grant.values()))
@@ -381,9 +380,9 @@ class AccessRequests(Records):
         newest_first: bool = False,
         **owner: str,
     ) -> Page:
-        """Return a page of the requests of a ``developer_id`` or to a ``user_id``, behind the one with an id.
+        """Return a page of the requests of a ``developer_id`` or to a ``user_id``, after the request with an id.
 
-        Of all statuses where none is named.
+        `behind` is that id. Requests of all statuses are returned, unless some are named.
         """
         requests, seq = access_requests.c, access_requests.c.seq
         theirs = chosen = [requests[name] == value for name, value in owner.items()]
@@ -467,17 +466,17 @@ class UserToken(Struct, frozen=True):
 
 
 class Authorizations(Records):
-    """Queries on codes and tokens, which are known by their hashes.
+    """Queries on codes and tokens, which are found by their hashes.
 
-    Whatever was issued for one code, by refreshing too, has the code's id: all of it is revoked when a code or a
-    refresh token is used a second time.
+    Every token that was issued for a code, also by refreshing, has the code's id. All of them are revoked when the code
+    or one of the refresh tokens is used a second time.
     """
 
     def add_code(self, **columns: Any) -> None:
         """Add a code, and delete codes and tokens that have expired.
 
-        A code is kept as long as a token of it, so that its second use is noticed; and a while after it expired, as it
-        may be being exchanged.
+        A code is kept as long as one of its tokens, so that a second use is noticed. It is also kept for
+        `_USED_CODE_KEPT` after its expiry, because its exchange may be in progress.
         """
         now = self._now()
         with writing(self._engine) as connection:
@@ -499,7 +498,10 @@ class Authorizations(Records):
         return self._one(UserToken, select(*columns).where(user_tokens.c.token_hash == token_hash))
 
     def redeem(self, used: AuthorizationCode | UserToken, issued: tuple[UserToken, ...]) -> bool:
-        """Use a code or refresh token and add its tokens, both or neither; False, with all revoked, if it is spent."""
+        """Use up a code or refresh token and add its tokens, both or neither.
+
+        If it was used up or expired before, revoke all tokens of the code and return False.
+        """
         now, codes = self._now(), authorization_codes
         if isinstance(used, UserToken):
             code_id, unused = used.code_id, {"token_hash": used.token_hash, "revoked_at": None}

@@ -1,7 +1,8 @@
 """Count how many memories of a user each developer reads, creates, patches and deletes, by day.
 
-Counts are kept in memory and added to the database every few seconds: a call costs no statement. A process that is
-killed loses those of its last `FLUSH_EVERY_S`; one that is stopped, or whose database is away for a while, none.
+Counts are kept in memory and added to the database every few seconds, so that a call costs no statement. A killed
+process loses the counts of its last `FLUSH_EVERY_S`; a stopped one, or one whose database is unreachable for a while,
+loses none.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class ActivityLog(Records):
         self._counts: dict[tuple[str, int, str], dict[AccessKind, int]] = {}
         """Counts that are not stored yet, by user, ordinal of the day (UTC) and developer."""
         self._lock = Lock()
-        """Guards the counts; held for no longer than a count, as each request waits for it."""
+        """Guards the counts; held only briefly, because every request waits for it."""
         self._flush_lock = Lock()
         """Held while counts are stored, so that two threads never store at once."""
         self._closing = Event()
@@ -124,7 +125,7 @@ class ActivityLog(Records):
     def _flush_at_times(self) -> None:
         while True:
             is_last = self._closing.wait(FLUSH_EVERY_S)
-            with suppress(DBAPIError):  # it is away, and logged as such where callers meet it
+            with suppress(DBAPIError):  # the database is unreachable, which the calls to the API log
                 self.flush()
             if is_last:
                 return

@@ -1,12 +1,13 @@
-"""Batch what is waiting: group commit of writes, single-memory reads in one statement, connections kept open.
+"""Batch waiting work: group commit of writes, single-memory reads in one statement, connections kept open.
 
-No item is delayed to fill a batch: items that arrive while one is being processed form the next batch.
-Measured with the requests of ``benchmarks/service.py``, 16 clients, as times the processor's work for a request and as
-times the requests a second that are left without it:
+No item is delayed to fill a batch: items that arrive while one batch is being processed form the next.
 
-- Group commit ("create", "patch"): 2.4 to 2.8 times the work and 0.3 to 0.5 times the requests on SQLite, where each
-  commit is synced by itself; 3.3 to 3.5 times and 0.2 times on PostgreSQL.
-- Batched lookups ("get" on PostgreSQL): 1.6 times and 0.7 times, as each read is a round trip and two thread switches.
+Cost of a request without each technique, measured with 16 clients (``benchmarks/service.py``):
+
+- Group commit ("create", "patch"): 2.4 to 2.8 times the processor time and 0.3 to 0.5 times the requests per second on
+  SQLite, where each commit then has its own sync; 3.3 to 3.5 times and 0.2 times on PostgreSQL.
+- Batched lookups ("get" on PostgreSQL): 1.6 times and 0.7 times, because each read is then a round trip and two thread
+  switches.
 - Open connections ("get", "list of 100" on SQLite): the pool and an empty transaction cost several times the query.
 """
 
@@ -45,9 +46,10 @@ class Item(NamedTuple, Generic[Task]):
 
 
 class BatchWorkers(Generic[Task]):
-    """Threads with a queue each, which are started by the first task.
+    """Threads with one queue each, started by the first task.
 
-    A subclass does up to `MAX_BATCH` tasks and answers each; an error that it raises answers those that are left.
+    The `_work` of a subclass processes up to `MAX_BATCH` tasks and answers each; if it raises an error, that error
+    answers the remaining ones.
     """
 
     def __init__(self, name: str, *, n_workers: int = 1) -> None:
@@ -60,7 +62,7 @@ class BatchWorkers(Generic[Task]):
         raise NotImplementedError
 
     def _put(self, task: Task, *, key: int = 0) -> Future[Any]:
-        """Queue a task; those of one key keep their order."""
+        """Queue a task; tasks with the same key keep their order."""
         item: Item[Task] = Item(task, Future())
         with self._lock:
             if not self._queues:
@@ -73,7 +75,7 @@ class BatchWorkers(Generic[Task]):
         return item.answer
 
     def close(self) -> None:
-        """Finish what is queued, and end the threads."""
+        """Finish queued tasks, and end the threads."""
         with self._lock:
             queues, self._queues = self._queues, []
             threads, self._threads = self._threads, []
@@ -101,7 +103,7 @@ def _answering_errors(work: Callable[[list[Item[Task]]], None], batch: list[Item
     """Process a batch; an error goes to the callers, and the thread continues."""
     try:
         work(batch)
-    except Exception as error:  # it is raised where each answer is awaited
+    except Exception as error:  # raised again where each answer is awaited
         for item in batch:
             if not item.answer.done():
                 item.answer.set_exception(error)
@@ -113,12 +115,12 @@ class Write(NamedTuple):
 
 
 class GroupCommit(BatchWorkers[Write]):
-    """Run the writes that are waiting in one transaction, and answer them once it is on the disk.
+    """Run the waiting writes in one transaction, and answer them once it is on the disk.
 
-    A write that fails does not affect the others: the transaction is rolled back, and they run again without it.
-    Users are assigned to threads, so that the writes of one stay in order; within a transaction users come in the
-    order of their ids, so that two transactions never wait for each other. SQLite has one writer at a time, and one
-    thread; in PostgreSQL a locked user delays only the users of the same thread.
+    A failing write does not affect the others: the transaction is rolled back, and they run again without it. Each
+    user is assigned to one thread, so that the user's writes stay in order. A transaction processes users in the order
+    of their ids, so that two transactions never wait for each other. SQLite has one writer at a time, so one thread is
+    enough; in PostgreSQL a locked user delays only the users of the same thread.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -140,10 +142,10 @@ class GroupCommit(BatchWorkers[Write]):
                     try:
                         results.append(item.task.run(queries))
                     except Exception:
-                        failed = True  # and this write decides what becomes of the others
+                        failed = True  # this write has failed, not the transaction
                         raise
         except Exception as error:
-            if not failed:  # the error is of the transaction as a whole; it may even have been committed
+            if not failed:  # the transaction has failed; it may even have been committed
                 raise
             self._redo(batch, len(results), error)
         else:
@@ -151,9 +153,9 @@ class GroupCommit(BatchWorkers[Write]):
                 item.answer.set_result(result)
 
     def _redo(self, batch: list[Item[Write]], place: int, error: Exception) -> None:
-        """Run the writes before and after a failed one again, and that one by itself, as its reads were undone."""
+        """Run the writes before and after a failed one again, and that one alone: what it had read was rolled back."""
         if len(batch) == 1 or isinstance(error, OperationalError):
-            # a user for whom the database fails, being locked by another process, is not tried again
+            # do not repeat the writes of a user for whom the database fails, such as one locked by another process
             user_id = batch[place].task.user_id
             for item in batch:
                 if item.task.user_id == user_id:
@@ -162,11 +164,11 @@ class GroupCommit(BatchWorkers[Write]):
         else:
             parts = [batch[:place], batch[place : place + 1], batch[place + 1 :]]
         for part in filter(None, parts):
-            _answering_errors(self._work, part)  # each in a transaction of its own
+            _answering_errors(self._work, part)  # each part in its own transaction
 
 
 class ReadConnections:
-    """Connections for reads of one statement: one a thread, kept open, in autocommit mode.
+    """Connections for reads of one statement: one per thread, kept open, in autocommit mode.
 
     `threads` are for reads from a database server; None for SQLite, which answers in this process at once.
     """
@@ -204,7 +206,7 @@ class ReadConnections:
 
 
 class _ReconnectingQueries(Queries):
-    """Reads of one statement, which are repeated once on a new connection when theirs is lost."""
+    """Reads of one statement, repeated once on a new connection if the connection was lost."""
 
     def __init__(self, connect: Callable[[], Connection]) -> None:
         super().__init__(connect())
@@ -221,9 +223,9 @@ class _ReconnectingQueries(Queries):
 
 
 class LookupBatcher(BatchWorkers[dict[str, Any]]):
-    """Read the single memories that are waiting in one statement, each under its own live grant.
+    """Run waiting reads of single memories in one statement, each under its own live grant.
 
-    The statement begins after all of its lookups have come, so that none passes under a grant revoked before.
+    The statement begins after all of its lookups were queued, so that none succeeds under a grant revoked before.
     """
 
     def __init__(self, readers: ReadConnections) -> None:
@@ -241,14 +243,14 @@ class LookupBatcher(BatchWorkers[dict[str, Any]]):
         for place, item in enumerate(batch):
             try:
                 item.answer.set_result(as_memory(found[place]) if place in found else None)
-            except msgspec.MsgspecError as error:  # a damaged row fails its reader alone
+            except msgspec.MsgspecError as error:  # a damaged row fails only its own lookup
                 item.answer.set_exception(error)
 
 
 class WakeUps:
-    """Let coroutines wait for the futures of threads, and wake the event loop once for all that are answered.
+    """Let coroutines wait for the futures of threads, and wake the event loop once for all answered ones.
 
-    `asyncio.wrap_future` wakes it for each, by a system call: a good part of the work for a write of a batch.
+    `asyncio.wrap_future` wakes it once for each, by a system call, which is a good part of the cost of a batched write.
     """
 
     def __init__(self) -> None:
@@ -256,7 +258,7 @@ class WakeUps:
         self._is_waking = False
 
     async def wait(self, answer: Future[Result]) -> Result:
-        """Return the result of a future; one whose waiter is cancelled is cancelled, too."""
+        """Return the result of a future; cancel it if the waiting coroutine is cancelled."""
         loop = asyncio.get_running_loop()
         waiter: asyncio.Future[Result] = loop.create_future()
 
@@ -275,7 +277,8 @@ class WakeUps:
             answer.cancel()
 
     def _pass_on(self) -> None:
-        self._is_waking = False  # before the last look: what comes after it wakes the loop again
+        # reset before the loop: an answer that arrives after the loop must wake the event loop again
+        self._is_waking = False
         while self._answered:
             waiter, answer = self._answered.popleft()
             if waiter.done():

@@ -1,13 +1,14 @@
 """Open the database, run transactions and statements: SQLite and PostgreSQL behind one interface.
 
 SQLite: one file in WAL mode, every commit synced, deleted content overwritten. Write transactions take the lock when
-they begin, so what they read still holds when they write. SQLite's own busy handler backs off and may starve a waiter;
-so threads of a process queue for a lock of this process, and only processes compete, polling often.
+they begin, so that what they read still holds when they write. SQLite's own busy handler backs off and may starve a
+waiter. So the threads of a process first queue for a lock in the process; only processes compete for SQLite's lock,
+and poll often.
 
 PostgreSQL: a write locks the user's row first, so that writes of one user are serialized. Lock and network waits are
 bounded. Connections that the server has closed, because it was restarted, are replaced before they are used.
 
-There are two ways to the data; a new query goes the first way, unless each call to the API needs it.
+There are two ways to the data. Write a new query in the first way, unless every call to the API runs it.
 
 =========  ======================================  =====================================================
 way        used for                                gives
@@ -16,9 +17,8 @@ way        used for                                gives
 `Queries`  memories and tags, in calls to the API  tuples of the driver, from SQL for SQLite and PostgreSQL
 =========  ======================================  =====================================================
 
-The second way is there for its speed: by SQLAlchemy the same statements would take 1.3 times the processor's work of a
-whole "create" or "get" on SQLite, and 1.9 times that of a "list of 100" (``benchmarks/service.py``). Errors are
-SQLAlchemy's on both.
+The second way is for speed: with SQLAlchemy, a whole "create" or "get" on SQLite would take 1.3 times the processor
+time, and a "list of 100" 1.9 times (``benchmarks/service.py``). Both raise SQLAlchemy's errors.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ BUSY_TIMEOUT_MS = 10_000
 """Longest wait for SQLite's lock."""
 
 BUSY_POLL_MS = 3
-"""Time between two tries of a writer of another process; it does not grow, so that none is starved."""
+"""Time between two attempts to take SQLite's lock; it does not grow, so that no process is starved."""
 
 LOCK_TIMEOUT_MS = 10_000
 """Longest wait for a lock of PostgreSQL."""
@@ -57,7 +57,7 @@ NETWORK_TIMEOUTS = {"connect_timeout": 10, "tcp_user_timeout": 10_000}
 """Parameters of psycopg, in seconds and in milliseconds; the address may set others."""
 
 SESSION_END_POLLS = 20
-"""Looks for sessions of PostgreSQL that are about to end, a tenth of a second apart."""
+"""Checks for PostgreSQL sessions that are about to end, a tenth of a second apart."""
 
 SCHEMA_LOCK = 0x6D656D66  # any number that nobody else locks in the same database
 
@@ -118,7 +118,7 @@ def _prepare_sqlite(engine: Engine) -> None:
     engine.update_execution_options(write_lock=Lock())
     url = engine.url
     if url.database and url.database != ":memory:" and "uri" not in url.query:
-        with suppress(OSError):  # it exists, or SQLite fails likewise and names it
+        with suppress(OSError):  # the file exists; or SQLite fails in the same way, and names it
             Path(url.database).touch(mode=0o600, exist_ok=False)  # SQLite copies the mode to -wal and -shm
 
     @event.listens_for(engine, "connect")
@@ -139,7 +139,7 @@ def _prepare_sqlite(engine: Engine) -> None:
 def _begin_immediate(connection: Connection) -> None:
     """Take SQLite's write lock, polling at a fixed short interval.
 
-    On the driver's connection: through SQLAlchemy the three statements cost as much as those of a write.
+    It uses the driver's connection: through SQLAlchemy, the three statements would cost as much as those of a write.
     """
     driver: Any = connection.connection.driver_connection
     driver.execute(f"PRAGMA busy_timeout={BUSY_POLL_MS}")
@@ -190,13 +190,13 @@ def name_of(engine: Engine) -> str:
     """Return the address of a database for messages, with passwords masked."""
     masked = {name: "***" for name in engine.url.query if "password" in name.lower()}
     url = engine.url.update_query_dict(masked)
-    database = url.database and url.database.encode(errors="replace").decode()  # a path may be no UTF-8
+    database = url.database and url.database.encode(errors="replace").decode()  # a path may not be UTF-8
     shown = url.set(database=database).render_as_string(hide_password=True)
     return f"the database {shown.replace('%2A%2A%2A', '***')}"
 
 
 def cause_of(error: DBAPIError) -> str:
-    """Return the first line of a database's message: further ones may quote what was to be stored."""
+    """Return the first line of a database's message; further lines could quote what was to be stored."""
     return str(error.orig).partition("\n")[0]
 
 
@@ -222,12 +222,12 @@ def writing_alone(engine: Engine) -> Iterator[Connection]:
             with exclusive(connection):
                 yield connection
         finally:
-            connection.invalidate()  # its settings are for this alone
+            connection.invalidate()  # keeps it out of the pool: its settings are for this transaction only
 
 
 @contextmanager
 def _exclusive_in_sqlite(connection: Connection) -> Iterator[None]:
-    # SQLite leaves WAL mode only while no other connection is open, and none can enter it during a transaction
+    # SQLite leaves WAL mode only if no other connection is open; during a transaction no connection can enable it
     driver: Any = connection.connection.driver_connection
     driver.execute("PRAGMA busy_timeout=0")
     try:
@@ -261,7 +261,7 @@ def _exclusive_in_postgresql(connection: Connection) -> Iterator[None]:
 
 
 def empty_write_ahead_log(engine: Engine) -> None:
-    """Move what is in SQLite's write-ahead log into the database, unless somebody reads from it; nothing waits."""
+    """Move SQLite's write-ahead log into the database, without waiting: not while somebody reads from the log."""
     if engine.dialect.name == "sqlite":
         with engine.connect() as connection:
             driver: Any = connection.connection.driver_connection
@@ -291,7 +291,7 @@ def _prepare_schema(engine: Engine) -> None:
             return
         if sa.inspect(connection).has_table(alembic_version.name):
             found = str(connection.scalar(sa.select(alembic_version.c.version_num)))
-        else:  # of before alembic
+        else:  # from a version before alembic
             found = str(read_meta(connection, "schema_version"))
         if found != REVISION:
             # alembic takes half a second to import
@@ -318,7 +318,7 @@ def write_meta(connection: Connection, name: str, value: str) -> None:
 
 
 class Records:
-    """Queries on some tables, each in a transaction of its own."""
+    """Queries on some tables, each in its own transaction."""
 
     def __init__(self, engine: Engine, *, now: Clock) -> None:
         self._engine = engine
@@ -388,7 +388,7 @@ class Queries:
         self.broken = False
 
     def cached(self, key: tuple[str, ...], find: Callable[[], Result]) -> Result:
-        """Return the result of `find`, from the cache where there is one."""
+        """Return the result of `find`, from the cache if there is one."""
         if self._cache is None:
             return find()
         if key not in self._cache:
@@ -397,7 +397,7 @@ class Queries:
         return found
 
     def run_once(self, statement: SqlStatement, **parameters: Any) -> None:
-        """Run a statement, but not again on an object that caches: once in a transaction."""
+        """Run a statement, with ``caches=True`` only the first time: once in a transaction."""
         self.cached((statement.sqlite,), lambda: self.run(statement, **parameters))
 
     def rows(self, statement: SqlStatement, **parameters: Any) -> list[Row]:
@@ -417,7 +417,7 @@ class Queries:
         try:
             for row in iter(self._cursor.fetchone, None):
                 if n_chars >= max_chars:
-                    self._cursor.close()  # which ends the statement
+                    self._cursor.close()  # ends the statement
                     self._cursor = self._connection.cursor()
                     return rows, True
                 rows.append(row)
@@ -450,8 +450,8 @@ class Queries:
             raise self._translate(error) from None
 
     def _translate(self, error: Any) -> BaseException:
-        """Return the error of SQLAlchemy for one of the driver."""
-        closes = str(getattr(error, "sqlstate", None)).startswith(_SHUTDOWN)  # it may not look closed yet
+        """Return SQLAlchemy's error for one of the driver."""
+        closes = str(getattr(error, "sqlstate", None)).startswith(_SHUTDOWN)  # may not look closed yet
         self.broken = closes or self.dialect.is_disconnect(error, self._connection, self._cursor)
         translated: BaseException = DBAPIError.instance(
             None, None, error, self._driver.Error, hide_parameters=True

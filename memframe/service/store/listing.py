@@ -1,7 +1,7 @@
 """List pages of memories after a seq, in both orders, by an index alone.
 
-Without offset or count, the cost of a page does not depend on the size of the table. The index is ``memories_by_user``,
-which has the importance, too, and under a tag the key of ``memory_tags``.
+The queries have neither an offset nor a count, so that the cost of a page does not depend on the size of the table. The
+index is ``memories_by_user``, which includes the importance, and with tags the primary key of ``memory_tags``.
 """
 
 # ruff: noqa: S608 - statements are made of our own names; values are parameters
@@ -55,7 +55,7 @@ def list_rows(
     shape = _PageShape(len(tag_ids), chosen.min_importance is not None, chosen.newest_first)
     given: dict[str, Any] = {f"tag_{number}": tag_id for number, tag_id in enumerate(tag_ids)}
     given |= {"user_id": chosen.user_id, "after": after, "min_importance": chosen.min_importance}
-    if queries.dialect.name == "postgresql":  # whose driver fetches all rows at once
+    if queries.dialect.name == "postgresql":  # its driver fetches all rows at once
         if limit > _SMALL_PAGE:
             ((n_rows,),) = queries.rows(_count_within(shape), limit=limit, max_bytes=max_bytes, **given)
             limit = max(1, n_rows)
@@ -69,7 +69,7 @@ def list_rows(
 
 
 class _PageShape(NamedTuple):
-    """Shape of a page: all that its statement depends on."""
+    """Everything on which the statement of a page depends."""
 
     n_tags: int
     has_importance: bool
@@ -80,15 +80,15 @@ class _PageShape(NamedTuple):
         return "DESC" if self.is_descending else "ASC"
 
     def select(self, columns: str, *, in_postgresql: bool) -> str:
-        """Write the query of a page; under tags, of the first memories of each, as the index is ordered by tag."""
+        """Write the query of a page; with tags, it first selects the memories of each, because the index is by tag."""
         order, important = self.order, " AND importance >= :min_importance" if self.has_importance else ""
 
         def behind(owner: str, value: str, seq: str) -> str:
             sign, bound = ("<", ">=") if self.is_descending else (">", "<=")
             if not in_postgresql:
                 return f"{owner} = {value} AND {seq} {sign} :after"
-            # One comparison of two columns, which one index answers: it would else scan by seq alone, and read
-            # everybody's memories, where it believes that the user has a good share of the table.
+            # Both columns are compared at once, so that PostgreSQL uses their index. Otherwise it would scan by seq
+            # alone, and read everybody's memories, if it estimates that the user has a large share of the table.
             row = f"({owner}, {seq}) {sign} ({value}, CAST(:after AS bigint))"
             return f"{row} AND {owner} {bound} {value}"
 
@@ -103,11 +103,11 @@ class _PageShape(NamedTuple):
             f"ORDER BY tag_id {order}, memory_seq {order} LIMIT :limit) AS tagged_{number}"
             for number in range(self.n_tags)
         )
-        # all of them are of the user, as the tags are
+        # no condition on the user: the tags are the user's, and so are their memories
         return f"{page}seq IN ({tagged}) ORDER BY seq {order} LIMIT :limit"
 
 
-@cache  # of few columns, and of the numbers of tags that a filter can have
+@cache  # bounded: there are few sets of columns, and few shapes of filters
 def _page_of(columns: tuple[str, ...], shape: _PageShape) -> SqlStatement:
     names = ", ".join(columns)
     in_postgresql = shape.select(names, in_postgresql=True)

@@ -4,12 +4,12 @@ A developer gets a `Memories` only by `Store.reading` and `Store.write`: there t
 memories are open to the developer now. The operator and the user, who need no grant, get one by `Store.transaction_of`
 and `Store.snapshot_of`. Every query is bound to the one user.
 
-Content is stored sealed with the user's key. A memory's tags are stored as JSON in its row, as they are answered; the
-table ``memory_tags`` is for filters.
+Content is stored sealed with the user's key. A memory's tags are stored as JSON in its row, in the form that responses
+need; the table ``memory_tags`` is for filters.
 
 A memory that its developer deletes leaves a tombstone for `RESTORABLE`: its id, its times and a keyed digest of its
-fields, no text. With it that developer can create the memory again under its id and times. No time comes from the
-client, so none can be forged; a memory restored with other fields counts as updated now.
+fields, but no text. With it that developer can create the memory again under its id and times. The client sends no
+times, so that it cannot forge them; a memory restored with other fields counts as updated now.
 """
 
 # ruff: noqa: S608 - statements are made of our own names; values are parameters
@@ -52,7 +52,7 @@ TAG_COLOR = "#6b7280"
 """Colour of tags that a write has created: a neutral grey."""
 
 MEMORIES_PER_QUERY = 1000
-"""Memories that one query reads where all of a user are needed."""
+"""Memories per query, when all memories of a user are needed."""
 
 # -- Statements
 
@@ -62,7 +62,7 @@ _COLUMN_NAMES = MemoryBlob.__struct_fields__
 _LIST_POSITIONS = tuple(map(_COLUMN_NAMES.index, NAMES_FIELDS))
 _SEARCHED_COLUMNS = tuple(name for name in TEXT_FIELDS if name != "content")
 _LATER_FIELDS = {field.name for field in MEMORY_FIELDS if field.since > 1}
-"""Fields that memories had not when the first tombstones were written."""
+"""Fields that memories did not have when the first tombstones were written."""
 
 _COLUMNS = ", ".join(f"memories.{name}" for name in _COLUMN_NAMES)
 _WHERE_THIS = "memories.user_id = :user_id AND memories.id = :memory_id"
@@ -136,7 +136,7 @@ _ENABLE_TAG = SqlStatement(
 def _delete_until(table: str, time: str) -> SqlStatement:
     """Delete the rows of a table whose time is not after ``until``.
 
-    In PostgreSQL rows that another process is deleting are skipped: the two could deadlock.
+    In PostgreSQL, rows that another process is deleting are skipped, because the two could deadlock.
     """
     unlocked = f"SELECT ctid FROM {table} WHERE {time} <= :until FOR UPDATE SKIP LOCKED"
     return SqlStatement(
@@ -227,8 +227,8 @@ class Memories:
     def seal(self, content: str) -> str:
         """Return content as it is stored.
 
-        Content that is sealed with the present key in one of `KNOWN_LAYOUTS` is kept byte for byte; what an earlier
-        key opens is refused with `ConflictError`; everything else is plain text, and sealed here.
+        Content that is sealed with the present key in one of `KNOWN_LAYOUTS` is kept byte for byte. Content that an
+        earlier key opens is refused with `ConflictError`. Everything else is plain text, and is sealed.
         """
         if SEALED_SPELLING.fullmatch(content):
             if self.key.opens(content):
@@ -260,7 +260,7 @@ class Memories:
         )
         self.queries.run(_SET_KEY_VERSION, user_id=self.user_id, version=version)
         self.key_version = version
-        # in place of the cached one
+        # replaces the cached property
         self.key = self._master_key.open_user_key(self.user_id, version, wrapped)
         rekeying = Rekeying(
             (old.version, old.key), (version, self.key.key), user_id=self.user_id, layouts=KNOWN_LAYOUTS
@@ -281,7 +281,7 @@ class Memories:
     ) -> MemoryPage:
         """Return a page of the memories that a filter chooses; `InvalidError` for the cursor of another filter.
 
-        A page also ends with the memory with which its texts reach `max_bytes`; by default, and where it searches,
+        A page also ends with the memory that makes its texts reach `max_bytes`, by default and for every search
         `listing.MAX_PAGE_BYTES`.
         """
         after = self._master_key.cursors.open(cursor, chosen) if cursor else chosen.start
@@ -293,10 +293,10 @@ class Memories:
         return MemoryPage([as_memory(columns) for _, *columns in rows], further)
 
     def _search(self, chosen: MemoryFilter, after: int, limit: int) -> tuple[list[Row], bool]:
-        """Find the memories of which a searched text or the content has the (case-folded) search text.
+        """Find the memories whose content or other searched texts contain the (case-folded) search text.
 
-        Batches are opened and searched in order until the page is full. Content that the key does not open has no
-        text. Nothing that was opened is kept.
+        Batches are opened and searched in order until the page is full. Content that the key does not open is not
+        searched. Opened content is not kept.
         """
         found: list[Row] = []
         n_bytes, has_more = 0, True
@@ -365,9 +365,9 @@ class Memories:
         request: IdempotentRequest | None = None,
         restores: str | None = None,
     ) -> tuple[MemoryBlobResponse, bool]:
-        """Add a memory, or the deleted one that is restored; False if the request is a repeated one.
+        """Add a memory, or restore a deleted one; return it, and False if the request is a repetition.
 
-        `ConflictError` if the memory exists, or the one that the request has created was deleted since.
+        `ConflictError` if the memory to restore exists, or the memory that the first request created was deleted since.
         """
         memory_id = self.find_created(request) if request else None
         if memory_id is not None:
@@ -398,7 +398,7 @@ class Memories:
         return _created_response(new, tag_ids)
 
     def find_created(self, request: IdempotentRequest) -> str | None:
-        """Return the id of the memory that this key has created; `InvalidError` if it came with another body."""
+        """Return the id of the memory that this key created; `InvalidError` if the key came with another body."""
         self._delete_old(_DELETE_OLD_REQUESTS, IDEMPOTENT)
         row = self.queries.row(_FIND_REQUEST, developer_id=self._developer_id, key_hash=request.key_hash)
         if row is None:
@@ -424,8 +424,8 @@ class Memories:
     ) -> MemoryBlobResponse:
         """Return the first answer again.
 
-        A new memory was updated when it was created, whatever has changed it since. A restored one was not: its answer
-        had a time of update that is not kept, so the present one is given.
+        For a new memory, ``updated_at`` was its ``created_at``, whatever has changed it since. For a restored one, the
+        first ``updated_at`` is not stored, so the present one is returned.
         """
         row = self.queries.row(_SELECT_ONE, **self._this(memory_id))
         if row is None:
@@ -497,7 +497,7 @@ class Memories:
     def _digest(self, memory_id: str, columns: Mapping[str, Any]) -> str:
         """Make a keyed digest of a memory's fields, which does not depend on how the content is sealed.
 
-        A later field is in it only if it is filled, so that tombstones of earlier versions stay good.
+        Fields added later are included only if they are filled, so that tombstones of earlier versions still match.
         """
         plain = self.key.envelope.open_many([columns["content"]]).plain[0]
         scores = {name: columns.get(name) for name in MAX_SCORES}
@@ -514,7 +514,7 @@ class Memories:
         return self._master_key.digest("tombstones", msgspec.json.encode(fields))
 
     def _delete_old(self, statement: SqlStatement, lifetime: timedelta) -> None:
-        """Delete outdated rows of all users, once in a transaction for however many memories."""
+        """Delete outdated rows of all users, once per transaction, however many memories it writes."""
         self.queries.run_once(statement, until=format_instant(self.now - lifetime))
 
     def _this(self, memory_id: str) -> dict[str, str]:
@@ -569,12 +569,14 @@ class Memories:
     def _make_tags(self, names: Sequence[str]) -> dict[str, str]:
         """Return the ids of tags by name; those that do not exist are added."""
         known: dict[str, str] = self.queries.cached(("tags", self.user_id), dict)
-        known.update(self._tag_ids([name for name in names if name not in known]))  # for the transaction
+        known.update(self._tag_ids([name for name in names if name not in known]))  # kept for the transaction
         new = [name for name in names if name not in known]
         if new:
             ((number,),) = self.queries.rows(_COUNT_TAGS, user_id=self.user_id)
             if number + len(new) > MAX_USER_TAGS:
-                message = f"a user has at most {MAX_USER_TAGS} tags, and this one has {number}; use tags that are there"
+                message = (
+                    f"a user has at most {MAX_USER_TAGS} tags, and this one has {number}; use existing tags"
+                )
                 raise ConflictError(message, status=409, code="too_many_tags")
         for name in new:
             known[name] = self.add_tag(name=name)
@@ -612,14 +614,14 @@ def as_memory(columns: Sequence[Any]) -> MemoryBlob:
 
 
 def _holds(content: bytes, search: str) -> bool:
-    """Return True if UTF-8 has a case-folded text, whatever the case; ASCII is searched without decoding it."""
+    """Return True if UTF-8 contains a case-folded text, in any case; ASCII is searched without decoding it."""
     if content.isascii():
         return search.encode() in content.lower()
     return search in content.decode().casefold()
 
 
 def _encode_tags(tag_ids: Mapping[str, str]) -> dict[str, str]:
-    """Write the tags of a memory, ids by name, as its row has them: two lists in JSON."""
+    """Encode the tags of a memory (ids by name) for its row: two lists in JSON."""
     columns = {"tags": list(tag_ids), "tag_ids": list(tag_ids.values())}
     return {name: msgspec.json.encode(names).decode() for name, names in columns.items()}
 

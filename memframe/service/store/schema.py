@@ -55,7 +55,7 @@ class Texts(TypeDecorator[tuple[str, ...]]):
 
 alembic_version = Table(
     "alembic_version",
-    sa.MetaData(),  # of alembic's own, which compares the others with the database
+    sa.MetaData(),  # apart from `metadata`, whose tables alembic compares with the database
     Column("version_num", String(32), primary_key=True),
 )
 
@@ -76,7 +76,9 @@ developers = Table(
     Column("client_secret_hash", Hash, nullable=False),
     Column("redirect_uris", Texts, nullable=False),
     Column("disabled", Boolean, nullable=False, default=False),
-    Column("token_epoch", Integer, nullable=False, server_default="0"),  # tokens of an earlier one are dead
+    Column(
+        "token_epoch", Integer, nullable=False, server_default="0"
+    ),  # tokens of earlier epochs are invalid
     Column("created_at", Time, nullable=False),
 )
 
@@ -180,7 +182,7 @@ idempotency_keys = Table(
     Column("body_hash", Hash, nullable=False),
     Column("memory_id", Id, nullable=False),
     Column("created_at", Time, nullable=False, index=True),
-    Column("user_id", Id),  # NULL only in rows of schema 5 whose memory was gone
+    Column("user_id", Id),  # NULL only in rows of schema 5 whose memory had been deleted
 )
 
 tombstones = Table(
@@ -214,14 +216,14 @@ imports = Table(
     Column("user_id", Id, ForeignKey("users.id", ondelete="CASCADE"), nullable=False, index=True),
     Column("file_digest", Hash, nullable=False),  # keyed
     Column("started_at", Time, nullable=False),
-    Column("finished_at", Time),  # NULL: it was broken off, and goes on under the same id
+    Column("finished_at", Time),  # NULL: running or interrupted; it continues under the same id
 )
 
 imported_memories = Table(
     "imported_memories",
     metadata,
     Column("user_id", Id, ForeignKey("users.id", ondelete="CASCADE"), primary_key=True),
-    Column("digest", Hash, primary_key=True),  # keyed: of origin and text
+    Column("digest", Hash, primary_key=True),  # keyed, of origin and text
     Column("import_id", Id, ForeignKey("imports.id"), nullable=False, index=True),
     Column("memory_id", Id, nullable=False),
     Column("updated_at", Instant, nullable=False),
@@ -273,7 +275,7 @@ sessions = Table(
 attempts = Table(
     "attempts",
     metadata,
-    Column("key_hash", Hash, primary_key=True),  # keyed: it tells no e-mail or network address
+    Column("key_hash", Hash, primary_key=True),  # keyed, so that it reveals no e-mail or network address
     Column("n", Integer, nullable=False),
     Column("began_at", Time, nullable=False),
     Column("last_at", Time, nullable=False, index=True),

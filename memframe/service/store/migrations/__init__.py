@@ -32,7 +32,7 @@ def upgrade_schema(connection: Connection, found: str) -> None:
         earlier = sorted(int(script.revision) for script in scripts.walk_revisions())[:-1]
         known = ", ".join(map(str, [BEFORE_ALEMBIC, *earlier]))
         raise ConfigError(
-            f"the database is of schema version {found.lstrip('0')}, this memframe reads {known} and {int(REVISION)}; "
+            f"the database has schema version {found.lstrip('0')}; this memframe reads {known} and {int(REVISION)}; "
             "install the version of memframe that wrote it"
         ) from None
     command.upgrade(config, "head")

@@ -1,4 +1,4 @@
-"""From schema 2, the earliest that is upgraded and which has no number of alembic's, to schema 5."""
+"""From schema 2, the earliest that can be upgraded, to schema 5; schema 2 has no alembic revision."""
 
 from typing import Any
 

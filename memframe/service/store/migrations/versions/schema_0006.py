@@ -8,7 +8,7 @@ down_revision = "0005"
 
 
 def upgrade() -> None:
-    """Find the user of each key by its memory; where that is gone for good, its id is not kept either."""
+    """Set the user of each key from its memory or tombstone; if both are gone, remove the memory's id."""
     op.add_column("idempotency_keys", sa.Column("user_id", sa.String(36), nullable=True))
     op.execute(
         "UPDATE idempotency_keys SET user_id = coalesce("
