@@ -85,7 +85,7 @@ def complete_plan(plan: Plan, taken: Taken, access: Access | None, memories: pd.
 
 
 class AuditEffects:
-    """What a plan of accepted points of an audit would lose, before there is one.
+    """Losses of a plan of accepted points of an audit, before there is one.
 
     Only what concerns a value that no other memory may hold is planned, as a plan of all takes too long for each key.
     """
