@@ -264,10 +264,7 @@ def _pairs_by_words(
     """
     order = _order(owners[terms.texts], terms.terms, time_order[terms.texts])
     texts, weight = terms.texts[order], terms.weight[terms.terms[order]]
-    place = np.arange(len(order))
-    is_first = _is_first(owners[texts]) | _is_first(terms.terms[order])
-    list_start = np.maximum.accumulate(np.where(is_first, place, 0))
-    begin = np.maximum(list_start, place - reach.n_postings)
+    begin = _begin_lists(_is_first(owners[texts]) | _is_first(terms.terms[order]), reach.n_postings)
 
     rank = _rank(-terms.weight)[terms.terms[order]]  # of the few terms, and not of each of their places
     lookups = _choose_lookups(texts, rank, reach.n_words)
@@ -280,6 +277,16 @@ def _pairs_by_words(
         pairs = _pack_pairs(texts[part][lookup], texts[older], len(time_order))
         found.append(_keep_heaviest(pairs, weight[part][lookup] ** 2, len(time_order), reach.n_scored))
     return np.concatenate(found)
+
+
+def _begin_lists(is_first: NDArray[np.bool_], n_postings: int) -> Rows:
+    """Return for each row of some lists the row with which its own list begins, or the nth before it if that is later.
+
+    >>> _begin_lists(np.array([True, False, False, False, True]), n_postings=2).tolist()
+    [0, 0, 0, 1, 4]
+    """
+    place = np.arange(len(is_first))
+    return np.maximum(np.maximum.accumulate(np.where(is_first, place, 0)), place - n_postings)
 
 
 def _choose_lookups(texts: Rows, rank: Rows, n_words: int) -> Rows:

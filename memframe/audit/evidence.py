@@ -265,7 +265,8 @@ def quote_secrets(memories: pd.DataFrame, findings: pd.DataFrame) -> dict[tuple[
     >>> quote_secrets(memories, find_secrets(memories))
     {('m1', 'content', 25): "The PIN of Ada's card is (4 characters), and she likes tea."}
     """
-    spans = findings[findings["check"].isin([*FINDERS]) & findings["start"].notna()]
+    is_span = findings["start"].notna() & findings["field"].isin(memories.columns)
+    spans = findings[findings["check"].isin([*FINDERS]) & is_span]
     secrets = spans[(spans["check"] == "secret") & spans["id"].notna()]
     concerned = memories[_are_among(memories["id"], {*secrets["id"]})].drop_duplicates("id")
     if concerned.empty:
