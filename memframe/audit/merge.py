@@ -322,7 +322,7 @@ class Merging:
 
     `memories` are all that were audited, `values` the fields of those that may take part, by id, as they are going to
     be. `taken` holds "delete" where copies go that hold nothing of their own, "merge" where others are merged. `apart`
-    are pairs of memories that differ in a value.
+    are pairs of memories that differ in a value. What a person has `accepted` goes, whatever it holds.
     """
 
     def __init__(
@@ -332,16 +332,18 @@ class Merging:
         *,
         taken: Collection[str],
         apart: Collection[frozenset[str]],
+        accepted: Collection[str] = (),
     ) -> None:
         texts = MemoryTexts.of(memories)
         self._prepared = texts
         self._values = values
         self._taken = taken
+        self._accepted = accepted
         self._apart_from: defaultdict[str, set[str]] = defaultdict(set)
         for one, other in map(sorted, apart):
             self._apart_from[one].add(other)
             self._apart_from[other].add(one)
-        self._store = WordCounts(texts)
+        self._store = texts.once(WordCounts)
         self._copies: dict[str, Copy] = {}
         self._texts = StatementsByKey({})
         self._conditions: dict[str, _Conditions] = {}
@@ -443,6 +445,8 @@ class Merging:
         is_asked = "merge" in self._taken and (not is_plain or (copy is not None and copy.action == "merge"))
         if not (is_asked or (is_plain and "delete" in self._taken)):
             return "nobody asked for it"
+        if member in self._accepted:
+            return None
         if not holder.members.keys().isdisjoint(self._apart_from[member]):
             return "the two differ in a value"
         own, kept = self._conditions[member], self._conditions[holder.id]
@@ -669,7 +673,7 @@ def settle_proposals(findings: pd.DataFrame, memories: Memories) -> pd.DataFrame
             related[row], actions[row] = ended[ids[row]]
         elif endings[row]:
             actions[row] = "review"
-            evidence[row] = f"{evidence[row]}; stays: {why_left.get(ids[row], _NOTHING_KEEPS)}"
+            evidence[row] = f"{evidence[row]}; left to you: {why_left.get(ids[row], _NOTHING_KEEPS)}"
     columns = {"action": actions, "related_id": related, "evidence": evidence}
     return findings.assign(**{name: pd.array(cells, "str") for name, cells in columns.items()})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection
 from os import PathLike
 from typing import Any, overload
 
@@ -12,12 +13,15 @@ from memframe.access import Access
 from memframe.audit import Audit
 from memframe.audit.evidence import values_of
 from memframe.audit.merge import changed_pairs
-from memframe.audit.policy import PolicyOption, read_policy
+from memframe.audit.policy import Policy, PolicyOption, read_policy
+from memframe.audit.text import MemoryTexts
 from memframe.cleanup.lists import write_changes
 from memframe.cleanup.plan import AuditedMemories, CleanupBuilder, make_draft
 from memframe.cleanup.proposals import (
     MAX_SHARE,
+    PLANNED,
     Actions,
+    ChosenActions,
     audit_again,
     check_share,
     read_actions,
@@ -26,6 +30,7 @@ from memframe.cleanup.proposals import (
 from memframe.errors import ConfigError, PlanError, check_kind
 from memframe.frames import gc_paused
 from memframe.plan import Plan, plan_of
+from memframe.plan.change import Change
 from memframe.plan.changes import OnConflict, check_option, refuse_conflicts
 from memframe.plan.permitted import check_limits, leave_out_protected
 
@@ -149,29 +154,66 @@ def plan_cleanup(
         max_share = MAX_SHARE if share is None else share
     if not 0 <= max_share <= 1:
         raise ConfigError(f"max_share={max_share!r}: a share is a number from 0 to 1, such as 0.31")
-    now = own.client.runtime.now() if own else None
     judged: Audit = given if isinstance(given, Audit) else audit_again(own, given).audit
-    if own is None and judged.is_stored:
+    return _plan_findings(own, judged, asked, on_conflict=on_conflict, max_share=max_share, rules=rules)
+
+
+def plan_accepted(access: Access | None, audit: Audit, merged: Collection[str]) -> Plan:
+    """Plan findings that a person has accepted, by their ``action``; copies in `merged` go whatever they hold."""
+    return _plan_findings(access, audit, read_actions(None), merged=merged)
+
+
+def change_accepted(
+    findings: pd.DataFrame,
+    audited: AuditedMemories,
+    texts: MemoryTexts,
+    *,
+    apart: Collection[frozenset[str]],
+    merged: Collection[str],
+) -> list[Change]:
+    """Return the changes by which `plan_accepted` carries out some findings, as of the audit and without a plan."""
+    rows = audited.read({*findings["id"], *findings["related_id"].dropna()})
+    concerned = audited.memories[audited.memories["id"].isin(rows.keys())]
+    known = _known_secrets(concerned, findings)
+    draft = make_draft(findings, rows, texts, taken=PLANNED, apart=apart, known=known, accepted=merged)
+    return CleanupBuilder(draft, findings).changes()
+
+
+def _plan_findings(
+    access: Access | None,
+    audit: Audit,
+    asked: ChosenActions,
+    *,
+    on_conflict: OnConflict = "raise",
+    max_share: float = 1.0,
+    rules: Policy | None = None,
+    merged: Collection[str] = (),
+) -> Plan:
+    now = access.client.runtime.now() if access else None
+    if access is None and audit.is_stored:
         raise PlanError(
             "None is not an Access, and the audit is of memories of a service: plan_cleanup(access, audit), "
             "with access = mf.open_access(client, request_id)"
         )
-    if own is not None and not judged.is_stored:
+    if access is not None and not audit.is_stored:
         raise unstored_error()
-    audited = AuditedMemories(own, judged.memories)
-    findings = _select_known(asked.of(judged.findings), audited)
+    audited = AuditedMemories(access, audit.memories)
+    findings = _select_known(asked.of(audit.findings), audited)
     rows = audited.read({*findings["id"], *findings["related_id"].dropna()})
-    apart, known = changed_pairs(judged.findings), _known_secrets(audited.memories, judged.findings)
+    apart, known = changed_pairs(audit.findings), _known_secrets(audited.memories, audit.findings)
     with gc_paused():
-        draft = make_draft(findings, rows, audited.memories, taken=asked.taken, apart=apart, known=known)
+        draft = make_draft(
+            findings, rows, MemoryTexts.of(audited.memories),
+            taken=asked.taken, apart=apart, known=known, accepted=merged,
+        )  # fmt: skip
     check_share(findings, draft.deletes, len(audited), max_share)
     builder = CleanupBuilder(draft, findings)
     conflicts = [] if on_conflict == "theirs" else [*builder.conflicts()]
     refuse_conflicts(conflicts, on_conflict)
-    left = builder.left_out(judged.findings[judged.findings["id"].map(audited.__contains__).astype(bool)])
+    left = builder.left_out(audit.findings[audit.findings["id"].map(audited.__contains__).astype(bool)])
     shown = {change.id for change in conflicts}
     plan = plan_of(
-        own or audited.memories,
+        access or audited.memories,
         [*conflicts, *builder.changes()],
         notes=builder.notes(audited.memories),
         left=[one for one in left if one.id not in shown],

@@ -32,6 +32,7 @@ from memframe.audit.findings import Proposal
 from memframe.audit.merge import Merge, Merging, join_fields, read_copies
 from memframe.audit.planted import without_hidden
 from memframe.audit.secrets.repeats import find_memories_showing
+from memframe.audit.text import MemoryTexts
 from memframe.cleanup.proposals import ENDING, PLANNED
 from memframe.cleanup.redact import Redacted, redact_memories, search_memories
 from memframe.display import number_of
@@ -196,16 +197,18 @@ class Draft(Struct, frozen=True, kw_only=True):
 def make_draft(
     findings: pd.DataFrame,
     rows: Mapping[str, DraftRow],
-    memories: pd.DataFrame,
+    memories: MemoryTexts,
     *,
     taken: Iterable[str],
     apart: Iterable[frozenset[str]],
     known: Mapping[str, frozenset[str]],
+    accepted: Collection[str] = (),
 ) -> Draft:
     """Plan the state of each memory that findings name, by their ``action``.
 
     `memories` are all of the user that were audited, `taken` the actions that are asked for at all, `apart` pairs
-    of memories that differ in a value, and `known` the secrets that the audit found, by memory.
+    of memories that differ in a value, `known` the secrets that the audit found, by memory, and `accepted` the copies
+    that a person wants merged.
     """
     findings, apart = _leave_out_sealed(findings, rows), frozenset(apart)
     conflicts = _find_conflicts(findings, rows)
@@ -224,14 +227,14 @@ def make_draft(
         may_change,
         searched=searched,
         apart=apart,
-        others=_select_marked(memories),
+        others=memories.once(_select_marked),
     )
     deletes = _choose_deletes(findings, may_change)
     kept = _edit_memories(edits, may_change, redacted)
     kept = {memory_id: fields for memory_id, fields in kept.items() if memory_id not in deletes}
     # what is merged is decided on what was audited, as the audit did; what is kept then is what was edited
     unedited = {memory_id: may_change[memory_id] for memory_id in kept}
-    merging = Merging(memories, unedited, taken=frozenset(taken), apart=apart)
+    merging = Merging(memories, unedited, taken=frozenset(taken), apart=apart, accepted=accepted)
     merges = tuple(merging.merges(read_copies(findings)))
     for merge in merges:
         kept[merge.keeper] = join_fields(kept[merge.keeper], [kept[copy] for copy in merge.copies])
@@ -249,11 +252,12 @@ def make_draft(
     )
 
 
-def _select_marked(memories: pd.DataFrame) -> dict[str, Fields]:
+def _select_marked(texts: MemoryTexts) -> dict[str, Fields]:
     """Return the texts of the memories in whose content an earlier redaction has left a mark."""
+    memories = texts.memories
     is_marked = memories["content"].str.contains("[redacted: ", regex=False).fillna(False).astype(bool)
-    texts = memories.loc[is_marked].reindex(columns=["id", *TEXT_FIELDS]).astype(object)
-    rows = texts.where(texts.notna(), None).to_dict("records")
+    marked = memories.loc[is_marked].reindex(columns=["id", *TEXT_FIELDS]).astype(object)
+    rows = marked.where(marked.notna(), None).to_dict("records")
     return {row["id"]: {name: row[name] for name in TEXT_FIELDS} for row in rows}
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from memframe.audit import CHECKS, Audit, audit_memories
+from memframe.audit import Audit, audit_memories
 from memframe.audit.policy import Policy, read_policy
 from memframe.clean import CleanedFile, open_file, write_plan
 from memframe.cleanup import plan_cleanup, write_changes
@@ -25,22 +25,22 @@ from memframe.cli.options import (
     remark,
     wants_json,
 )
-from memframe.cli.review import decide_all
+from memframe.cli.review import decide_all, find_named
 from memframe.cli.write import MAX_PRINTED_CHANGES, full_option
 from memframe.display import escape_invisible, number_of
 from memframe.plan import Plan
 from memframe.plan.change import format_counts
 from memframe.plan.current import current_of
 from memframe.readers import read_memories
-from memframe.review import Review, review
+from memframe.review import review
 
 
 @click.command("clean")
 @click.argument("path", type=LocalPath(exists=True))
 @click.option(
     "--accept",
-    metavar="CHECKS",
-    help="Accept all proposals of these checks, such as exact_duplicate,secret, and no others.",
+    metavar="NAMES",
+    help="Accept all proposals of these checks, kinds or ids, such as exact_duplicate,secret, and no others.",
 )
 @click.option("--decisions", type=FILE, help="Apply what you accepted in this file of decisions.")
 @policy_option
@@ -164,22 +164,10 @@ def _make_plan(
         return plan_cleanup(audit, policy=rules)
     desk = review(audit, decisions=decisions, policy=rules)
     if accept is not None:
-        desk.accept([*_find_accepted(desk, accept)])
+        desk.accept(find_named(desk, accept, accepting=True))
     elif is_asked:
         decide_all(desk)
     return desk.plan()
-
-
-def _find_accepted(desk: Review, accept: str) -> Iterator[str]:
-    """Find the open proposals of some checks, or kinds of checks, that do something."""
-    names = [name.strip() for name in accept.split(",") if name.strip()]
-    own = {one.first.check for one in desk.proposals}
-    if unknown := [name for name in names if name.partition("/")[0] not in {*CHECKS, *own}]:
-        raise click.UsageError(f"There is no check {unknown[0]!r}; the checks are {', '.join(CHECKS)}.")
-    for one in desk.proposals:
-        is_named = {one.first.check, f"{one.first.check}/{one.first.kind}"} & {*names}
-        if is_named and one.action != "none" and not desk.state(one):
-            yield one.id
 
 
 _PATCH_COLOURS = {"+": "green", "-": "red", "@": "cyan"}

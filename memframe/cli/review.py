@@ -17,7 +17,7 @@ from typing import Any
 import click
 
 from memframe.access import Access
-from memframe.audit import audit_memories
+from memframe.audit import CHECKS, audit_memories
 from memframe.audit.policy import Policy, read_policy
 from memframe.cleanup import audit_again
 from memframe.cli.access import open_request, request_option
@@ -102,10 +102,10 @@ ROLE_WORDS = {"goes": "goes", "stays": "stays", "changes": "changes", "about": "
     "--stats", is_flag=True, help="Show how often each check was right, according to your decisions."
 )
 @click.option(
-    "--accept", multiple=True, metavar="ID", help="Accept a proposal by its id, or a kind: check/kind."
+    "--accept", multiple=True, metavar="NAME", help="Accept proposals by id, check or kind: check/kind."
 )
 @click.option(
-    "--reject", multiple=True, metavar="ID", help="Reject a proposal by its id, or a kind: check/kind."
+    "--reject", multiple=True, metavar="NAME", help="Reject proposals by id, check or kind: check/kind."
 )
 @click.option(
     "--note",
@@ -155,8 +155,8 @@ def review_command(
         desk = review(
             _read_origin(access, plan_path, audit_path, foreign, rules), decisions=decisions, policy=rules
         )
-        for call, given in ((desk.accept, accept), (desk.reject, reject)):
-            if chosen := [one for text in given for one in _choose(desk, text)]:
+        for call, given, accepting in ((desk.accept, accept, True), (desk.reject, reject, False)):
+            if chosen := [one for text in given for one in _choose(desk, text, accepting=accepting)]:
                 call(chosen, note=note, until=until)
         if not (is_list or stats or accept or reject or html or wants_json()):
             decide_all(desk)
@@ -183,19 +183,29 @@ def _read_origin(
     return audit_memories(load_memories(access), tags=load_tags(access), policy=rules)
 
 
-def _choose(desk: Review, text: str) -> list[str]:
-    """Find proposals by an id, or the open ones of a kind."""
-    if "/" not in text:
-        return [desk.find(text).id]
-    check, _, kind = text.partition("/")
-    found = [
-        one.id
-        for one in desk.proposals
-        if (one.first.check, one.first.kind) == (check, kind) and not desk.state(one)
-    ]
-    if not found:
-        raise PlanError(f"there is no open proposal of {printable(text, 60)}; --list shows them")
-    return found
+def find_named(desk: Review, text: str, *, accepting: bool) -> list[str]:
+    """Find proposals by ids, and the open ones of checks or kinds; several names are parted by commas.
+
+    What accepting does nothing about is not among those that are named by their check or kind.
+    """
+    found: dict[str, None] = {}
+    known = {*CHECKS, *(one.first.check for one in desk.proposals)}
+    for name in filter(None, map(str.strip, text.split(","))):
+        check, _, kind = name.partition("/")
+        if check not in known:
+            found[desk.find(name).id] = None
+            continue
+        for one in desk.proposals:
+            is_named = one.first.check == check and kind in ("", one.first.kind)
+            if is_named and not desk.state(one) and not (accepting and one.action == "none"):
+                found[one.id] = None
+    return list(found)
+
+
+def _choose(desk: Review, text: str, *, accepting: bool) -> list[str]:
+    if found := find_named(desk, text, accepting=accepting):
+        return found
+    raise PlanError(f"there is no open proposal of {printable(text, 60)}; --list shows them")
 
 
 def _report(desk: Review, access: Access | None, out: Path | None, *, is_list: bool, stats: bool) -> None:

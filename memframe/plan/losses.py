@@ -390,23 +390,27 @@ def _texts_after(records: Iterable[Change]) -> list[str]:
     return list(texts)
 
 
-def find_losses(records: Sequence[Change], held: Mapping[str, int]) -> tuple[Loss, ...]:
-    """Find the values that the memories of a plan hold now, and no memory would hold after it, each once.
+def find_losses(records: Sequence[Change], held: Mapping[str, int]) -> dict[str, Loss]:
+    """Find the values that the memories of a plan hold now, and no memory would hold after it, each once, by its key.
 
     ``held`` has the values of memories that the plan leaves alone.
     """
-    stated: dict[str, Stated] = {}
+    stated: defaultdict[str, list[Stated]] = defaultdict(list)
     for value in read_values(records):
         if not held.get(value.key):
-            stated.setdefault(value.key, value)
+            stated[value.key].append(value)
     kept = count_holders(stated, _texts_after(records))
-    lost = {key: value for key, value in stated.items() if key not in kept}
-    worthless = _find_worthless({value.change.id: value.change for value in lost.values()}.values())
-    return tuple(
-        Loss(_show(value), value.kind, value.field, str(value.change.id))
-        for value in lost.values()
-        if not (value.change.id in worthless or _is_respelled(value) or _is_redacted(value))
+    lost = {key: values for key, values in stated.items() if key not in kept}
+    worthless = _find_worthless(
+        {one.change.id: one.change for values in lost.values() for one in values}.values()
     )
+    losses = {}
+    for key, values in lost.items():
+        for value in values:  # one memory may lose it on purpose, and another by the way
+            if not (value.change.id in worthless or _is_respelled(value) or _is_redacted(value)):
+                losses[key] = Loss(_show(value), value.kind, value.field, str(value.change.id))
+                break
+    return losses
 
 
 def _is_respelled(value: Stated) -> bool:

@@ -388,7 +388,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
 
     @cached_property
     def _losses(self) -> tuple[Loss, ...]:
-        return find_losses(self.records, self.held)
+        return tuple(find_losses(self.records, self.held).values())
 
     @property
     def losses(self) -> pd.DataFrame:

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 import pandas as pd
+from msgspec import Struct
 from msgspec.structs import replace
 
 from memframe.access import Access
@@ -16,9 +17,15 @@ from memframe.plan.cells import normalize_field, read_cell
 from memframe.plan.change import FIELDS, Change, Value, in_order
 from memframe.plan.current import current_of
 from memframe.plan.edited_frame import label_of
-from memframe.review.effects import Edited
 
 EDITED_IN_REVIEW = "edited in the review"
+
+
+class Edited(Struct, frozen=True):
+    """Fields that a person wrote in place of a proposal."""
+
+    id: str
+    fields: dict[str, Value]
 
 
 def check_fields(fields: Mapping[str, Any]) -> dict[str, Value]:
@@ -67,7 +74,9 @@ def correct_plan(plan: Plan, access: Access | None, memories: pd.DataFrame, edit
             fields_of[edit.id] = {**fields_of.get(edit.id, own), **edit.fields}
     if not fields_of:
         return plan
-    plan = replace(plan, records=tuple(change for change in plan.records if change.id not in fields_of))
+    if replaced := [memory_id for memory_id in fields_of if memory_id in known]:
+        # nothing depends on them, so that they go alone; what else holds their values is counted again
+        plan = replace(plan.leave_out(replaced), left_out=plan.left_out, notes=plan.notes)
     for patch in _plan_patches(access, memories, fields_of, plan.created_at):
         plan += replace(
             patch, records=tuple(_explain(change, known.get(str(change.id))) for change in patch.records)

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from memframe.access import Access
 from memframe.audit import Audit
 from memframe.audit.policy import Policy
-from memframe.cleanup import plan_cleanup
+from memframe.cleanup import plan_accepted
 from memframe.decisions import Decision, Decisions, Verdict, read_until, read_user_name
 from memframe.display import html_card, number_of, printable
 from memframe.errors import FrameError, PlanError, check_kind
@@ -28,8 +28,8 @@ from memframe.frames import gc_paused
 from memframe.plan import Plan
 from memframe.plan.change import list_some
 from memframe.plan.permitted import keep_policy
-from memframe.review.corrections import check_fields, correct_plan
-from memframe.review.effects import Edited, Effects, Taken, find_added_losses, find_taken_losses
+from memframe.review.corrections import Edited, check_fields
+from memframe.review.effects import AuditEffects, Effects, Taken, complete_plan, merged_ids
 from memframe.review.page import review_html
 from memframe.review.progress import ALONE, N_ALONE, THRESHOLD, bound_wrong_share, share_right
 from memframe.review.proposals import (
@@ -401,10 +401,8 @@ class Review:
         """Find memories that hold what no other one would, if proposals were accepted beside those that are already."""
         if isinstance(self.origin, Plan):
             return {*self._planned_losses}
-        points = [item for one in chosen for item in one.items if item.action in LAST_EFFECTS]
-        taken = self._take()
-        together = taken._replace(gone=[*taken.gone, *points])
-        return {loss.id for loss in find_taken_losses(together, self.texts)}
+        together = self._take().join(item for one in chosen for item in one.items)
+        return {loss.id for loss in self._effects.find_losses(together).values()}
 
     def find_losses(self, proposal: str) -> list[str]:
         """Return the values that no memory would hold any more if a proposal was accepted beside those that are."""
@@ -412,8 +410,11 @@ class Review:
         if isinstance(self.origin, Plan):
             lost = self.origin.losses
             return lost["value"][lost["id"].isin(one.ids)].tolist()
-        points = [item for item in one.items if item.action in LAST_EFFECTS]
-        return [loss.value for loss in find_added_losses(points, self._take(), self.texts)]
+        return [loss.value for loss in self._effects.find_added_losses(one.items, self._take())]
+
+    @cached_property
+    def _effects(self) -> AuditEffects:
+        return AuditEffects(self.origin, self.texts, self.policy)  # type: ignore[arg-type]  # of a plan, it is known
 
     @cached_property
     def _planned_losses(self) -> Counter[str]:
@@ -614,10 +615,10 @@ class Review:
         """
         self.decisions.refresh()
         taken = self._take()
-        plan = self._plan_of([*taken.gone, *taken.changed], access)
+        plan = self._plan_of(taken, access)
         if taken.edits and access is None and plan.file is None:
             raise PlanError("an edited proposal needs the access: review.plan(access)")
-        plan = correct_plan(plan, access, self.texts.memories, taken.edits)
+        plan = complete_plan(plan, taken, access, self.texts.memories)
         if self.policy is not None:
             if access is None and plan.file is None:
                 raise PlanError("the policy needs what the service holds now: review.plan(access)")
@@ -673,13 +674,13 @@ class Review:
             n_lost = sum(n for one, n in self._planned_losses.items() if one in taken_ids)
             n_memories = self.origin.n_compared
         else:
-            n_lost = len(find_taken_losses(taken, self.texts))
+            n_lost = len(self._effects.find_losses(taken))
             n_memories = len(self.texts.memories)
         return Effects(n_memories, len(gone), len(changed - gone), n_lost)
 
-    def _plan_of(self, taken: Sequence[Point], access: Access | None) -> Plan:
+    def _plan_of(self, taken: Taken, access: Access | None) -> Plan:
         if isinstance(self.origin, Plan):
-            rows = {item.row for item in taken}
+            rows = {item.row for item in (*taken.gone, *taken.changed)}
             out = [change for row, change in enumerate(self.origin.records) if row not in rows]
             ids = [one for change in out if (one := change.id or change.restores) is not None]
             plan = self.origin.leave_out(ids, reason="not accepted in the review") if ids else self.origin
@@ -690,17 +691,11 @@ class Review:
         if access is None and self.origin.is_stored:
             raise PlanError("give the access to the audited memories: review.plan(access)")
         actions = np.full(len(self.origin.findings), "none", dtype=object)
-        for item in taken:
+        for item in (*taken.gone, *taken.changed):
             actions[item.row] = item.action
         findings = self.origin.findings.assign(action=pd.array(actions, dtype="str"))
         audit = dataclasses.replace(self.origin, findings=findings)
-        plan = plan_cleanup(access, audit, max_share=1.0)  # a person has decided on each
-        # of a cluster that was accepted in part, a cleanup may keep another memory than the person was shown
-        gone = {item.id for item in taken if item.action in LAST_EFFECTS}
-        not_accepted = [str(one.id) for one in plan.records if one.action == "delete" and one.id not in gone]
-        if not_accepted:
-            plan = plan.leave_out(not_accepted, reason="would delete a memory whose delete was not accepted")
-        return plan
+        return plan_accepted(access, audit, merged_ids(taken))  # a person has decided on each
 
     def to_html(self, path: str | PathLike[str]) -> None:
         """Write what was decided, by whom, when and why, as one page without scripts and without texts of memories.

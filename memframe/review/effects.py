@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import chain
 from typing import NamedTuple
 
-from msgspec import Struct
+import pandas as pd
 
-from memframe.audit.merge import join_fields
-from memframe.fields import TEXT_FIELDS
-from memframe.plan.change import Change, Value
+from memframe.access import Access
+from memframe.audit import Audit
+from memframe.audit.merge import changed_pairs
+from memframe.audit.policy import Policy
+from memframe.audit.text import MemoryTexts
+from memframe.cleanup import change_accepted
+from memframe.cleanup.plan import AuditedMemories
+from memframe.plan import Plan, plan_of
+from memframe.plan.change import Change
 from memframe.plan.losses import Loss, find_losses
-from memframe.review.proposals import Point
+from memframe.plan.permitted import leave_out_protected
+from memframe.review.corrections import Edited, correct_plan
+from memframe.review.proposals import LAST_EFFECTS, Point
 from memframe.review.texts import ReviewTexts
-
-
-class Edited(Struct, frozen=True):
-    """Fields that a person wrote in place of a proposal."""
-
-    id: str
-    fields: dict[str, Value]
 
 
 class Taken(NamedTuple):
@@ -30,6 +32,22 @@ class Taken(NamedTuple):
     gone: list[Point]
     changed: list[Point]
     edits: list[Edited]
+
+    def join(self, points: Iterable[Point]) -> Taken:
+        """Return what is accepted once other points are, too."""
+        joined = Taken([*self.gone], [*self.changed], self.edits)
+        for item in points:
+            if item.action != "none":
+                (joined.gone if item.action in LAST_EFFECTS else joined.changed).append(item)
+        return joined
+
+    def leave_out(self, points: Iterable[Point]) -> Taken:
+        """Return what is accepted without some points."""
+        rows = {item.row for item in points}
+        gone, changed = (
+            [item for item in some if item.row not in rows] for some in (self.gone, self.changed)
+        )
+        return Taken(gone, changed, self.edits)
 
 
 class Effects(NamedTuple):
@@ -50,67 +68,172 @@ class Effects(NamedTuple):
         return f"{first}, {self.n_changed:,} changed, losses {self.n_lost:,}"
 
 
-def find_taken_losses(taken: Taken, texts: ReviewTexts) -> tuple[Loss, ...]:
-    """Find what no memory would hold any more after deletes, merges and edits of an audit's memories."""
-    ids = {item.id for item in taken.gone if item.id is not None}
-    touched = {*ids, *(edit.id for edit in taken.edits)}
-    changed = {place for memory_id in touched if (place := texts.place_of(memory_id)) is not None}
-    keys = texts.values.keys_of(touched)
-    n_left = {key: len(texts.values.holders(key) - changed) for key in {*chain.from_iterable(keys.values())}}
-    lossy = [item for item in taken.gone if not all(n_left[key] for key in keys.get(item.id or "", ()))]
-    if not lossy and not taken.edits:
-        return ()
-    return find_losses([*_deletes_of(lossy, texts), *_patches_of(lossy, taken.edits, texts)], n_left)
+_REWRITING = frozenset({"redact", "strip"})
+"""Actions that change texts of a memory that stays."""
 
 
-def find_added_losses(points: Sequence[Point], taken: Taken, texts: ReviewTexts) -> list[Loss]:
-    """Find what deletes and merges would lose beside what is lost by those that were taken.
+def complete_plan(plan: Plan, taken: Taken, access: Access | None, memories: pd.DataFrame) -> Plan:
+    """Return the plan of what was accepted with the edits, and without deletes that were not accepted.
 
-    Of these, only the ones with a value in common matter, so that it takes as long whatever their number.
+    Of a cluster that was accepted in part, a cleanup may keep another memory than the person was shown.
     """
-    own = {item.row for item in points}
-    keys = texts.values.keys_of(item.id for item in points if item.id is not None)
-    places = frozenset[int]().union(*map(texts.values.holders, chain.from_iterable(keys.values())))
-    near = [item for item in taken.gone if item.row not in own and texts.place_of(item.id or "") in places]
-    before = taken._replace(gone=near)
-    known = {*find_taken_losses(before, texts)}
-    lost = find_taken_losses(before._replace(gone=[*near, *points]), texts)
-    return [loss for loss in lost if loss not in known]
+    gone = {item.id for item in taken.gone}
+    not_accepted = [str(one.id) for one in plan.records if one.action == "delete" and one.id not in gone]
+    if not_accepted:
+        plan = plan.leave_out(not_accepted, reason="would delete a memory whose delete was not accepted")
+    return correct_plan(plan, access, memories, taken.edits)
 
 
-def _deletes_of(lossy: Sequence[Point], texts: ReviewTexts) -> list[Change]:
-    texts_of = texts.values.texts_of
-    hidden = texts.hidden_of(filter(None, chain.from_iterable((item.id, item.keeps) for item in lossy)))
-    records = {
-        str(item.id): Change(
+class AuditEffects:
+    """Losses of a plan of accepted points of an audit, before there is one.
+
+    Only what concerns a value that no other memory may hold is planned, as a plan of all takes too long for each key.
+    """
+
+    def __init__(self, audit: Audit, texts: ReviewTexts, policy: Policy | None) -> None:
+        self._audit = audit
+        self._texts = texts
+        self._policy = policy
+        self._known: dict[tuple[tuple[int, ...], str], list[Change]] = {}
+
+    def find_losses(self, taken: Taken, only: Collection[str] | None = None) -> dict[str, Loss]:
+        """Find what no memory would hold any more, by the value's key; `only` are the keys that are asked about."""
+        values = self._texts.values
+        rewritten = [item for item in taken.changed if item.action in _REWRITING]
+        # a redaction takes nothing but what it is meant to, and counts as it may be of the last memory with a value
+        losing = {item.id for item in (*taken.gone, *rewritten) if item.id and item.action != "redact"}
+        losing |= {edit.id for edit in taken.edits}
+        touched = losing.union(item.id for item in rewritten if item.id)
+        ids = {place: i for i in touched if (place := self._texts.place_of(i)) is not None}
+        keys = values.keys_of(losing)
+        asked = {*chain.from_iterable(keys.values())} if only is None else {*only}
+        at_stake = {
+            key
+            for key in asked
+            if (places := values.holders(key)) <= ids.keys() and any(ids[place] in losing for place in places)
+        }
+        near = {ids[place] for key in at_stake for place in values.holders(key)}
+        if not near:
+            return {}
+        parts = _split(taken, near)
+        records = [change for part in parts for change in self._plan(part)]
+        records.sort(key=lambda change: self._texts.place_of(change.id or "") or 0)
+        concerned = near.union(change.id for change in records if change.id)
+        stated = {*chain.from_iterable(values.keys_of(concerned).values())}
+        held = {key: len(values.holders(key) - ids.keys()) for key in stated}
+        lost = find_losses([*records, *self._list_kept(records, near)], held)
+        return {key: loss for key, loss in lost.items() if only is None or key in asked}
+
+    def find_added_losses(self, points: Sequence[Point], taken: Taken) -> list[Loss]:
+        """Find what a proposal would lose beside what is lost by what was accepted."""
+        before = taken.leave_out(points)
+        keys_of = self._texts.values.keys_of(item.id for item in points if item.id)
+        keys = {*chain.from_iterable(keys_of.values())}
+        lost = self.find_losses(before.join(points), keys)
+        known = self.find_losses(before, keys) if lost else {}
+        return [loss for key, loss in lost.items() if key not in known]
+
+    def _plan(self, part: Taken) -> list[Change]:
+        """Return the changes by which a part is carried out, as a plan would have them."""
+        rows = tuple(sorted(item.row for item in (*part.gone, *part.changed)))
+        name = rows, repr(part.edits)
+        if name not in self._known:
+            alone = part.gone[0] if len(part.gone) == 1 and not (part.changed or part.edits) else None
+            is_plain = alone is not None and alone.action == "delete" and not self._is_protected(alone)
+            self._known[name] = [self._delete(alone)] if is_plain and alone else self._plan_wholly(part)
+        return self._known[name]
+
+    def _is_protected(self, item: Point) -> bool:
+        protect = self._policy.protect if self._policy else None
+        return protect is not None and bool(
+            protect.find_reason(str(item.id), self._texts.fields_of(str(item.id)))
+        )
+
+    def _delete(self, item: Point) -> Change:
+        """Return the delete of a memory that holds together with nothing: there are thousands in a review."""
+        hidden = self._texts.hidden_of(filter(None, (item.id, item.keeps)))
+        texts_of = self._texts.values.texts_of
+        return Change(
             action="delete",
             id=item.id,
             before=texts_of(str(item.id)),
             keeps={item.keeps: str(texts_of(item.keeps).get("content"))} if item.keeps else {},
-            hidden=tuple(hidden[str(item.id)].union(hidden.get(item.keeps or "", ()))),
+            hidden=tuple(frozenset().union(*hidden.values())),
         )
-        for item in lossy
-    }
-    return list(records.values())
 
-
-def _patches_of(lossy: Sequence[Point], edits: Sequence[Edited], texts: ReviewTexts) -> list[Change]:
-    """Return what merges write to the memories that stay, and what edits write."""
-    takes = defaultdict(list)
-    for item in lossy:
-        if item.action == "merge" and item.keeps:
-            takes[item.keeps].append(texts.fields_of(str(item.id)))
-    patches = [
-        Change(action="patch", id=keeper, after=join_fields(texts.fields_of(keeper), copies))
-        for keeper, copies in takes.items()
-    ]
-    for edit in edits:
-        before = texts.values.texts_of(edit.id)
-        after = {name: value for name, value in edit.fields.items() if name in TEXT_FIELDS}
-        patches += [
-            Change(
-                action="patch", id=edit.id, before={name: before.get(name) for name in after}, after=after
+    def _plan_wholly(self, part: Taken) -> list[Change]:
+        points = sorted((*part.gone, *part.changed), key=lambda item: item.row)
+        ids = {i for item in points for i in (item.id, item.keeps) if i} | {edit.id for edit in part.edits}
+        memories = self._audited.memories[self._audited.memories["id"].isin(ids)]
+        rows = [item.row for item in points]
+        findings = self._audit.findings.iloc[rows]
+        findings = findings.assign(action=pd.array([item.action for item in points], dtype="str"))
+        plan = plan_of(
+            memories,
+            change_accepted(
+                findings, self._audited, self._prepared, apart=self._apart, merged=merged_ids(part)
             ),
-            Change(action="patch", id=edit.id, after={**before, **after}),
-        ]  # the second holds what the edit leaves alone
-    return patches
+        )
+        gone = {item.id for item in part.gone}
+        edits = [edit for edit in part.edits if edit.id not in gone]  # of the others there is no plan
+        plan = complete_plan(plan, part._replace(edits=edits), None, memories)
+        if self._policy is not None:
+            plan = leave_out_protected(plan, self._policy, lambda i: (self._texts.fields_of(i),))
+        return list(plan.records)
+
+    @cached_property
+    def _audited(self) -> AuditedMemories:
+        return AuditedMemories(None, self._audit.memories)
+
+    @cached_property
+    def _prepared(self) -> MemoryTexts:
+        return MemoryTexts.of(self._audited.memories)
+
+    @cached_property
+    def _apart(self) -> set[frozenset[str]]:
+        return changed_pairs(self._audit.findings)
+
+    def _list_kept(self, records: Sequence[Change], near: Iterable[str]) -> Iterator[Change]:
+        """Yield what memories hold after the changes, also in the fields that these leave alone."""
+        change_of = {change.id: change for change in records}
+        for memory_id in {*near, *filter(None, change_of)}:
+            change = change_of.get(memory_id)
+            if change is None or change.action == "patch":
+                texts = self._texts.values.texts_of(memory_id)
+                yield Change(action="patch", id=memory_id, after=texts | (change.after if change else {}))
+
+
+def merged_ids(taken: Taken) -> set[str]:
+    """Return the copies that a cleanup would not merge by itself, and a person accepted."""
+    return {
+        item.id for item in taken.gone if item.id and item.action == "merge" and item.proposed == "review"
+    }
+
+
+def _split(taken: Taken, near: Collection[str]) -> Iterator[Taken]:
+    """Yield the parts of what was accepted that hold together by a memory, if one of their memories is `near`."""
+    by_id: defaultdict[str | None, Taken] = defaultdict(lambda: Taken([], [], []))
+    linked: defaultdict[str | None, set[str]] = defaultdict(set)
+    for item in taken.gone:
+        by_id[item.id].gone.append(item)
+        if item.id and item.keeps:
+            linked[item.id].add(item.keeps)
+            linked[item.keeps].add(item.id)
+    for item in taken.changed:
+        by_id[item.id].changed.append(item)
+    for edit in taken.edits:
+        by_id[edit.id].edits.append(edit)
+    left = {*near}
+    while left:
+        part, due = Taken([], [], []), [left.pop()]
+        seen = {*due}
+        while due:
+            memory_id = due.pop()
+            own = by_id[memory_id]
+            part.gone.extend(own.gone)
+            part.changed.extend(own.changed)
+            part.edits.extend(own.edits)
+            due += linked[memory_id] - seen
+            seen |= linked[memory_id]
+        left -= seen
+        yield part

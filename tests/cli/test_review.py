@@ -46,6 +46,16 @@ def test_a_script_lists_decides_and_resumes(foreign):
     assert "100 % of 1 right" in invoke("review", *options, "--stats").stdout
 
 
+@pytest.mark.parametrize("name", ["exact_duplicate", "exact_duplicate/copy", None])
+def test_proposals_are_named_by_check_kind_or_id_as_in_clean(foreign, name):
+    options = ("--file", foreign)
+    (copy,) = [row["proposal"] for row in queue_of(*options)["queue"] if row["check"] == "exact_duplicate"]
+    invoke("review", *options, "--accept", name or copy, "--out", "one.plan")
+    cleaned = invoke("clean", foreign, "--accept", name or copy, "--diff", "--json").stdout
+    assert mf.Plan.load("one.plan").counts == {"delete": 1}
+    assert json.loads(cleaned)
+
+
 def test_what_is_not_there_is_named(foreign):
     done = invoke("review", "--file", foreign, "--decisions", "d", "--accept", "nothing", code=1)
     assert "there is no proposal 'nothing'" in done.output

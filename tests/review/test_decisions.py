@@ -167,6 +167,19 @@ def test_decisions_outlast_a_new_key_an_export_and_an_undone_delete(user, path, 
     assert states(mf.load_memories(rotated, progress=False)) == before
 
 
+def test_what_was_rejected_or_applied_stays_settled_with_a_new_key(user, path):
+    user.service.import_memories(user.user_id, [{"content": text} for text in TEXTS])
+    access = user.access()
+    plan = decide(path, mf.load_memories(access, progress=False)).plan(access)
+    assert plan.counts == {"delete": 1}
+    mf.apply_plan(access, plan, confirm=1, progress=False).raise_for_failures()
+    user.service.rotate_key(user.user_id)
+    rotated = user.access()
+    again = audit_of(mf.load_memories(rotated, progress=False), decisions=path)
+    assert str(again.settled) == "3 settled: 2 rejected, 1 accepted and applied"
+    assert again.findings["action"].isin(["delete", "merge", "redact"]).sum() == 0
+
+
 def test_a_line_that_a_crash_cut_short_was_not_decided(path):
     decide(path)
     whole = path.read_bytes()
