@@ -231,14 +231,14 @@ def expand_path(path: str | PathLike[str]) -> Path:
     check_kind("path", path, str, PathLike)
     text = os.fsdecode(path)
     if "\0" in text:
-        raise ConfigError(f"path is {text!r}, and no path has a NUL in it: correct it")
+        raise ConfigError(f"path is {text[:80]!r}, and no path has a NUL in it: correct it")
     expanded = Path(os.path.expanduser(text))  # noqa: PTH111 - Path.expanduser raises a RuntimeError for "~name"
     try:
         expanded.stat()
     except OSError as error:
         if error.errno in (errno.ENAMETOOLONG, errno.ELOOP):
             raise ConfigError(
-                f"path is {text!r:.300}, which no file can have ({error.strerror}): correct it"
+                f"path is {text[:80]!r}, which no file can have ({error.strerror}): correct it"
             ) from None
     return expanded
 

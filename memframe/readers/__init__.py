@@ -37,7 +37,7 @@ from memframe.readers.entries import section_files, section_items
 from memframe.readers.formats import FORMATS, GENERIC, REFUSALS, Format
 from memframe.readers.places import Position
 from memframe.readers.rows import Collector, read_zone, times_of, undated
-from memframe.readers.source import Document, Input, is_text, open_path, open_text, read_header
+from memframe.readers.source import END_A_TEXT, Document, Input, is_text, open_path, open_text, read_header
 
 __all__ = ["read_memories"]
 
@@ -97,7 +97,10 @@ def read_memories(
     known = read_zone(zone)
     if not isinstance(path_or_text, str | PathLike):
         raise FrameError(f"path_or_text is {kind_of(path_or_text)}: pass a path, or the text as a str")
-    path = None if is_text(path_or_text) else expand_path(path_or_text)
+    try:
+        path = None if is_text(path_or_text) else expand_path(path_or_text)
+    except ConfigError as error:
+        raise FrameError(f"{error}. {END_A_TEXT}") from None
     if path is not None and (format == "memframe" or (format == "auto" and is_archive(path))):
         archived = load_archive(path)
         n = number_of(len(archived), "memory", "memories")

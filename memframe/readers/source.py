@@ -44,6 +44,8 @@ from memframe.readers.places import Node, Original, locate_values
 TEXT_KEYS = ("content", "memory", "text", "data", "fact", "value", "observation")
 """Names under which memory systems keep the text of a memory."""
 
+END_A_TEXT = "To pass a text instead of a path, end it with a line break."
+
 _MARKDOWN = {".md", ".markdown"}
 _OPENED = {".json", ".jsonl", ".ndjson", ".gz", ".af", ".txt", ".csv", ".tsv", ".parquet"} | _MARKDOWN
 """Types of files that are opened in folders and archives; exports also contain pictures and pages."""
@@ -138,11 +140,11 @@ def open_text(text: str) -> Input:
 def open_path(path: Path) -> Input:
     """Decode a file, or the files of a folder or archive."""
     name = printable(str(path))
-    advice = "check the path. To pass a text instead of a path, end it with a line break."
+    advice = f"check the path. {END_A_TEXT}"
     with raise_os_errors_as(FrameError, f"{name} cannot be read", advice):
-        if "\0" not in str(path) and path.is_dir():
+        if path.is_dir():
             return _open_folder(path, name)
-        if "\0" in str(path) or not path.is_file():
+        if not path.is_file():
             raise FrameError(f"There is no file at {name}: {advice}")
         with path.open("rb") as file:
             if file.read(4) == b"PK\x03\x04":
