@@ -123,7 +123,8 @@ def test_what_was_said_of_one_kind_is_not_said_of_the_next_while_the_kernel_is_b
     desk.press("a", "Personal data")
     assert bound.inner_text() == ""
     done.touch()
-    notebook.run("pass")  # waits for the cell: its file goes with the test, and without it the kernel stays busy
+    # waits for the cell: its file is deleted with the test, and without it the kernel stays busy
+    notebook.run("pass")
 
 
 def test_a_text_is_edited_and_a_search_takes_letters(notebook, open_desk):
