@@ -96,8 +96,8 @@ class AuditEffects:
         self._policy = policy
         self._known: dict[tuple[tuple[int, ...], str], list[Change]] = {}
 
-    def find_losses(self, taken: Taken, only: Collection[str] | None = None) -> dict[str, Loss]:
-        """Find what no memory would hold any more, by the value's key; `only` are the keys that are asked about."""
+    def find_losses(self, taken: Taken, held_by: Collection[str] | None = None) -> dict[str, Loss]:
+        """Find the values that no memory would hold any more, by key; with `held_by`, only those held by these now."""
         values = self._texts.values
         rewritten = [item for item in taken.changed if item.action in _REWRITING]
         # a redaction takes nothing but what it is meant to, and counts as it may be of the last memory with a value
@@ -105,8 +105,11 @@ class AuditEffects:
         losing |= {edit.id for edit in taken.edits}
         touched = losing.union(item.id for item in rewritten if item.id)
         ids = {place: i for i in touched if (place := self._texts.place_of(i)) is not None}
-        keys = values.keys_of(losing)
-        asked = {*chain.from_iterable(keys.values())} if only is None else {*only}
+        asked = {*chain.from_iterable(values.keys_of(losing).values())}
+        if held_by is not None:
+            # also values that other memories state: "4 May" is held by "4 May 2024" as well
+            own = {self._texts.place_of(memory_id) for memory_id in held_by}
+            asked = {key for key in asked if not own.isdisjoint(values.holders(key))}
         at_stake = {
             key
             for key in asked
@@ -122,15 +125,13 @@ class AuditEffects:
         stated = {*chain.from_iterable(values.keys_of(concerned).values())}
         held = {key: len(values.holders(key) - ids.keys()) for key in stated}
         lost = find_losses([*records, *self._list_kept(records, near)], held)
-        return {key: loss for key, loss in lost.items() if only is None or key in asked}
+        return {key: loss for key, loss in lost.items() if held_by is None or key in asked}
 
     def find_added_losses(self, points: Sequence[Point], taken: Taken) -> list[Loss]:
         """Find what a proposal would lose beside what is lost by what was accepted."""
-        before = taken.leave_out(points)
-        keys_of = self._texts.values.keys_of(item.id for item in points if item.id)
-        keys = {*chain.from_iterable(keys_of.values())}
-        lost = self.find_losses(before.join(points), keys)
-        known = self.find_losses(before, keys) if lost else {}
+        before, own = taken.leave_out(points), {item.id for item in points if item.id}
+        lost = self.find_losses(before.join(points), own)
+        known = self.find_losses(before, own) if lost else {}
         return [loss for key, loss in lost.items() if key not in known]
 
     def _plan(self, part: Taken) -> list[Change]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import asdict
 
@@ -536,6 +536,7 @@ def test_copies_are_offered_until_one_was_wrong_or_holds_what_no_other_does():
 
 
 @settings(max_examples=3)
+@example(219)  # "4 April" of a memory that goes is held by "4 April 2026" of another one
 @given(st.integers(0, 2**32))
 def test_the_losses_of_a_proposal_are_those_that_accepting_it_adds(audit, seed):
     desk = mf.review(audit, now=NOW)
