@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from memframe.audit.lexicon import without_accents
@@ -21,8 +22,11 @@ _MARKUP = re.compile(
 _EMPHASIS = re.compile(
     r"(?<!\w)(?:(\*{1,3}|`)(?=\S)([^\n]{1,300}?)(?<=\S)\1|_(?=\S)([^_\n]{1,300})(?<=\S)_)(?!\w)"
 )
+"""Words in bold, in italics or in the letters of code."""
 _QUOTED = re.compile(r'"([^"]*)"')
+"""A text that is one quotation."""
 _STARTS = re.compile(r"(?:^|[.!?]\s)\W{0,3}\w", re.MULTILINE)
+"""The first letter of a line or sentence."""
 _ENDS = re.compile(r"(?<![.?!])(?:\.|!+)\s*\Z")
 """Marks at the end of a text that say nothing: neither a question mark nor what breaks off."""
 _ONE_SIGN = (
@@ -42,6 +46,7 @@ _SPELLED_OUT = "\u20ac$\u00a3%"
 _UNIT_LETTERS = 3
 """Letters of a word behind a number that may be a unit, of which capitals are another one: «5 mW», «5 MW»."""
 _THOUSANDS = re.compile(r"(?<=\d)[.,'](?=\d{3}(?!\d))")
+"""Marks of thousands: 1,500 is 1500, but 1.500 is not 1,500."""
 _ADDRESS = frozenset("/@\\.")
 
 
@@ -50,8 +55,8 @@ def find_respelled(removed: str, kept: str, *, breaks_off: bool = False) -> list
 
     Texts of the same letters and digits are the same if they differ in blanks, markup, capitals at the beginning of a
     sentence, and a mark at the end; of a text that has no capitals or nothing else, other capitals say nothing either.
-    Where words differ, which is not looked at here, marks behind words do not count, nor does it matter which words are
-    in brackets. A removed text that `breaks_off` is the beginning of the kept one.
+    Where whole words differ, which others compare, marks behind words do not count, nor which of the words are in
+    brackets. A removed text that `breaks_off` is the beginning of the kept one.
 
     >>> find_respelled("Quiere a su papa", "Quiere a su papá"), find_respelled("- Likes tea", "likes tea.")
     (['papa'], [])
@@ -65,33 +70,46 @@ def find_respelled(removed: str, kept: str, *, breaks_off: bool = False) -> list
     if plain == kept_plain:
         return []
     if _letters_of(plain) == _letters_of(kept_plain):
-        if _without_thousands(plain, kept_plain):
-            return []
-        differing = Counter(plain.split()) - Counter(kept_plain.split())
-        return list(differing) or [plain]
-    words, kept_words = (_split_words(text) for text in (plain, kept_plain))
-    own, others = Counter(words), Counter(kept_words)
-    of_letters: defaultdict[str, list[str]] = defaultdict(list)
-    for word in others - own:
-        of_letters[_letters_of(word)].append(word)
-    joined, kept_joined = (_join_numbers(text) for text in (words, kept_words))
-    found = []
-    for word in own - others:
-        letters = _letters_of(word)
-        if (
-            not letters
-            or letters in kept_joined
-            or any(not _without_thousands(word, one) for one in of_letters.get(letters, ()))
-        ):
-            found.append(word)
-    found += [word for letters, some in of_letters.items() if letters in joined for word in some]
-    around, kept_around = (Counter(filter(_AROUND.__contains__, text)) for text in (plain, kept_plain))
+        return _compare_marks(plain, kept_plain)
+    words, kept_words = _split_words(plain), _split_words(kept_plain)
+    alone, kept_alone = Counter(words) - Counter(kept_words), Counter(kept_words) - Counter(words)
+    kept_by_letters: defaultdict[str, list[str]] = defaultdict(list)
+    for word in kept_alone:
+        kept_by_letters[_letters_of(word)].append(word)
+    found = [word for word in alone if _is_respelled(word, kept_by_letters[_letters_of(word)])]
+    # one text joins two words with a number that the other one has apart
+    joined, kept_joined = _join_numbers(words), _join_numbers(kept_words)
+    found += [word for word in alone if _letters_of(word) in kept_joined and word not in found]
+    found += [word for word in kept_alone if _letters_of(word) in joined]
+    around, kept_around = _count_around(plain), _count_around(kept_plain)
     found += around - kept_around
-    if not breaks_off:
-        return found + of_letters.get("", []) + list(kept_around - around)
+    if breaks_off:
+        return found + _find_half_address(words, kept_words)
+    return found + kept_by_letters[""] + list(kept_around - around)
+
+
+def _compare_marks(plain: str, kept_plain: str) -> list[str]:
+    """Find the words of two texts with the same letters that differ in a mark, other than marks of thousands."""
+    if _without_thousands(plain, kept_plain):
+        return []
+    differing = Counter(plain.split()) - Counter(kept_plain.split())
+    return list(differing) or [plain]
+
+
+def _is_respelled(word: str, others: Iterable[str]) -> bool:
+    """Return True for a sign, and for a word that is not one of the others, which have the same letters."""
+    return not _letters_of(word) or any(not _without_thousands(word, other) for other in others)
+
+
+def _count_around(text: str) -> Counter[str]:
+    return Counter(filter(_AROUND.__contains__, text))
+
+
+def _find_half_address(words: Sequence[str], kept_words: Sequence[str]) -> list[str]:
+    """Find the last word of a text that breaks off, if it is the beginning of an address in the whole one."""
     half = words[-1] if words else ""
-    is_half_address = half not in others and not _ADDRESS.isdisjoint(half)
-    return found + [half] * (is_half_address and any(one.startswith(half) for one in others))
+    is_address = half not in kept_words and not _ADDRESS.isdisjoint(half)
+    return [half] if is_address and any(word.startswith(half) for word in kept_words) else []
 
 
 def _write_plainly(text: str, *, is_folded: bool) -> str:

@@ -48,8 +48,8 @@ _MIN_APART = np.timedelta64(60, "s")
 _MAX_MEMBERS = 8
 """Most wordings of one memory, and most texts with one label: more are a log or a template, and replace nothing.
 
-Up to 64 texts of twelve words or more, and labels behind the box of a task: on histories of 124 stores 32 of 1,097
-declared rewrites more, but in real stores 65 entries of logs of sessions as well.
+With up to 64 texts of twelve or more words, and with labels behind the box of a task, 32 more of 1,097 declared
+rewrites are named in the histories of 124 stores, but 65 entries of logs of sessions in real stores as well.
 """
 
 _MAX_SHORT = 3

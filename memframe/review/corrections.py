@@ -52,9 +52,9 @@ def check_fields(fields: Mapping[str, Any]) -> dict[str, Value]:
 
 
 def correct_plan(plan: Plan, access: Access | None, memories: pd.DataFrame, edits: Iterable[Edited]) -> Plan:
-    """Return the plan with fields of memories as they were edited, whatever else it does to them; a later edit counts.
+    """Return the plan with fields of memories as they were edited, whatever else it does to them.
 
-    Without an access, the memories are those of a file.
+    Of two edits of the same field the later one counts. Without an access, the memories are those of a file.
 
     Raises `PlanError` if the plan deletes such a memory.
     """
@@ -75,7 +75,7 @@ def correct_plan(plan: Plan, access: Access | None, memories: pd.DataFrame, edit
     if not fields_of:
         return plan
     if replaced := [memory_id for memory_id in fields_of if memory_id in known]:
-        # nothing depends on them, so that they go alone; what else holds their values is counted again
+        # these patches are replaced below; `leave_out` counts anew which other memories hold their values
         plan = replace(plan.leave_out(replaced), left_out=plan.left_out, notes=plan.notes)
     for patch in _plan_patches(access, memories, fields_of, plan.created_at):
         plan += replace(
@@ -96,7 +96,7 @@ def _plan_patches(
     fields_of: Mapping[str, Mapping[str, Value]],
     created_at: datetime,
 ) -> Iterator[Plan]:
-    """Plan to set fields of memories: one plan for all with the same fields, as each plan looks at the service."""
+    """Plan to set fields of memories: one plan for all with the same fields, because each reads from the service."""
     rows = memories[memories["id"].isin(fields_of)].drop_duplicates("id")
     if access is None:
         yield plan_of(memories, _patches_of(rows, fields_of), created_at=created_at)
@@ -114,7 +114,7 @@ def _plan_patches(
 
 
 def _patches_of(rows: pd.DataFrame, fields_of: Mapping[str, Mapping[str, Value]]) -> Iterator[Change]:
-    """Yield the patches that set fields of memories of a file, where one of them is another now."""
+    """Yield the patches that set fields of memories of a file, where one of them differs from the file."""
     for label, (memory_id, current) in zip(rows.index, current_of(rows).items(), strict=True):
         fields = fields_of[memory_id]
         if names := current.find_differences(fields):

@@ -68,10 +68,6 @@ class Effects(NamedTuple):
         return f"{first}, {self.n_changed:,} changed, losses {self.n_lost:,}"
 
 
-_REWRITING = frozenset({"redact", "strip"})
-"""Actions that change texts of a memory that stays."""
-
-
 def complete_plan(plan: Plan, taken: Taken, access: Access | None, memories: pd.DataFrame) -> Plan:
     """Return the plan of what was accepted with the edits, and without deletes that were not accepted.
 
@@ -97,25 +93,24 @@ class AuditEffects:
         self._known: dict[tuple[tuple[int, ...], str], list[Change]] = {}
 
     def find_losses(self, taken: Taken, held_by: Collection[str] | None = None) -> dict[str, Loss]:
-        """Find the values that no memory would hold any more, by key; with `held_by`, only those held by these now."""
+        """Find the values that no memory would hold any more, by key; with `held_by`, only values that these hold."""
         values = self._texts.values
-        rewritten = [item for item in taken.changed if item.action in _REWRITING]
-        # a redaction takes nothing but what it is meant to, and counts as it may be of the last memory with a value
-        losing = {item.id for item in (*taken.gone, *rewritten) if item.id and item.action != "redact"}
+        losing = {item.id for item in taken.gone if item.id}
+        losing |= {item.id for item in taken.changed if item.id and item.action == "strip"}
         losing |= {edit.id for edit in taken.edits}
-        touched = losing.union(item.id for item in rewritten if item.id)
-        ids = {place: i for i in touched if (place := self._texts.place_of(i)) is not None}
+        # what a redaction takes is no loss, but only a redacted memory may still hold the value of one that goes
+        redacted = {item.id for item in taken.changed if item.id and item.action == "redact"}
+        id_at = {place: i for i in losing | redacted if (place := self._texts.place_of(i)) is not None}
         asked = {*chain.from_iterable(values.keys_of(losing).values())}
         if held_by is not None:
             # also values that other memories state: "4 May" is held by "4 May 2024" as well
             own = {self._texts.place_of(memory_id) for memory_id in held_by}
             asked = {key for key in asked if not own.isdisjoint(values.holders(key))}
-        at_stake = {
-            key
-            for key in asked
-            if (places := values.holders(key)) <= ids.keys() and any(ids[place] in losing for place in places)
-        }
-        near = {ids[place] for key in at_stake for place in values.holders(key)}
+        near: set[str] = set()
+        for key in asked:
+            holders = {id_at.get(place) for place in values.holders(key)}
+            if None not in holders and not losing.isdisjoint(holders):
+                near.update(filter(None, holders))
         if not near:
             return {}
         parts = _split(taken, near)
@@ -123,7 +118,7 @@ class AuditEffects:
         records.sort(key=lambda change: self._texts.place_of(change.id or "") or 0)
         concerned = near.union(change.id for change in records if change.id)
         stated = {*chain.from_iterable(values.keys_of(concerned).values())}
-        held = {key: len(values.holders(key) - ids.keys()) for key in stated}
+        held = {key: len(values.holders(key) - id_at.keys()) for key in stated}
         lost = find_losses([*records, *self._list_kept(records, near)], held)
         return {key: loss for key, loss in lost.items() if held_by is None or key in asked}
 
