@@ -6,9 +6,9 @@ import sys
 def start() -> None:
     """Run the command. Ctrl-C ends it quietly while it is still loading, too."""
     try:
-        from memframe.cli import main  # noqa: PLC0415 - it takes a while, in which somebody may press it
+        from memframe.cli import main  # noqa: PLC0415 - importing takes a while, in which Ctrl-C may be pressed
     except KeyboardInterrupt:
-        sys.exit("Aborted!")  # as click ends it later
+        sys.exit("Aborted!")  # the word that click prints
     main()
 
 

@@ -119,9 +119,8 @@ class Failed(click.ClickException):
     """An error of memframe as a click exception, with its message and exit code."""
 
     def __init__(self, error: MemframeError) -> None:
-        super().__init__(
-            "\n".join(map(escape_invisible, error.for_shell().split("\n")))
-        )  # names of files, too
+        lines = error.for_shell().split("\n")
+        super().__init__("\n".join(map(escape_invisible, lines)))  # names of files may hold such characters
         self.exit_code = next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), 1)  # type: ignore[misc]  # click sets it on instances, too
 
 

@@ -33,7 +33,7 @@ from memframe.cli.options import (
 )
 from memframe.cli.write import describe_next_step
 from memframe.display import escape_invisible, number_of, printable
-from memframe.errors import PlanError
+from memframe.errors import PlanError, find_nearest
 from memframe.load import load_memories, load_tags
 from memframe.plan import Plan
 from memframe.readers import read_memories
@@ -183,16 +183,23 @@ def _read_origin(
     return audit_memories(load_memories(access), tags=load_tags(access), policy=rules)
 
 
-def find_named(desk: Review, text: str, *, accepting: bool) -> list[str]:
-    """Find proposals by ids, and the open ones of checks or kinds; several names are parted by commas.
+_ID_CHARACTERS = frozenset("0123456789abcdef")
+"""Characters of the ids of proposals, which are hexadecimal: any other name was meant for a check."""
 
-    What accepting does nothing about is not among those that are named by their check or kind.
+
+def find_named(desk: Review, text: str, *, accepting: bool) -> list[str]:
+    """Find proposals by ids, and the open ones of checks or kinds; several names are separated by commas.
+
+    If they are to be accepted, a check or kind stands only for proposals of which accepting does something.
     """
     found: dict[str, None] = {}
     known = {*CHECKS, *(one.first.check for one in desk.proposals)}
     for name in filter(None, map(str.strip, text.split(","))):
         check, _, kind = name.partition("/")
         if check not in known:
+            if not _ID_CHARACTERS.issuperset(name):
+                nearest = find_nearest(check, known)
+                raise PlanError(f"there is no check {printable(check, 40)!r}: the nearest is {nearest!r}")
             found[desk.find(name).id] = None
             continue
         for one in desk.proposals:

@@ -107,7 +107,7 @@ def test_a_saved_plan_is_carried_out_unless_the_file_changed(notes, folder):
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (("MEMORY.md", "--accept", "nonsense"), 1, "there is no proposal 'nonsense'"),
+        (("MEMORY.md", "--accept", "nonsense"), 1, "there is no check 'nonsense': the nearest is"),
         (("MEMORY.md", "--in-place", "--out", "x"), 2, "--out writes a copy and --in-place"),
         (("MEMORY.md", "--plan", "x", "--accept", "secret"), 2, "--plan is already decided"),
         (("MEMORY.md", "--out", "MEMORY.md"), 1, "is the file itself"),

@@ -58,7 +58,9 @@ def test_proposals_are_named_by_check_kind_or_id_as_in_clean(foreign, name):
 
 def test_what_is_not_there_is_named(foreign):
     done = invoke("review", "--file", foreign, "--decisions", "d", "--accept", "nothing", code=1)
-    assert "there is no proposal 'nothing'" in done.output
+    assert "there is no check 'nothing': the nearest is" in done.output
+    done = invoke("review", "--file", foreign, "--decisions", "d", "--accept", "0f0f", code=1)
+    assert "there is no proposal '0f0f'" in done.output
     done = invoke("review", "--file", foreign, "--accept", "nothing", code=2)
     assert "--decisions" in done.output
 
