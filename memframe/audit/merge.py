@@ -65,6 +65,9 @@ _STARTS_SENTENCE = re.compile(r"(?:^|[.!?:;\n\u2026\u2013\u2014-]\s*|[\"'\u201c\
 _MAX_SLIPS = 30
 """Words of a text that may be slips, halves, or written apart: with more of them it is another text."""
 
+_MAX_TAKEN_IN = 20
+"""Memories of one cluster that a later one may take in: each with each would take long."""
+
 _MAX_RUN = 8
 """Words that may be written together as one."""
 
@@ -317,12 +320,21 @@ class Merge(Struct, frozen=True, kw_only=True):
     """Action for each copy: "delete" for one that held nothing of its own, "merge" for another."""
 
 
+class Relations(NamedTuple):
+    """Relations of memories that decide which merges lose nothing, whatever is asked for."""
+
+    apart: frozenset[frozenset[str]] = frozenset()
+    """Pairs of versions of one memory: each may hold a value that the other does not."""
+    broken_off: frozenset[str] = frozenset()
+    """Memories whose text is the beginning of another one."""
+
+
 class Merging:
     """Find what can be merged without a loss.
 
     `memories` are all that were audited, `values` the fields of those that may take part, by id, as they are going to
-    be. `taken` holds "delete" where copies go that hold nothing of their own, "merge" where others are merged. `apart`
-    are pairs of memories that differ in a value. What a person has `accepted` goes, whatever it holds.
+    be. `taken` holds "delete" where copies go that hold nothing of their own, "merge" where others are merged. What a
+    person has `accepted` goes, whatever it holds.
     """
 
     def __init__(
@@ -331,7 +343,7 @@ class Merging:
         values: Mapping[str, FieldValues],
         *,
         taken: Collection[str],
-        apart: Collection[frozenset[str]],
+        relations: Relations,
         accepted: Collection[str] = (),
     ) -> None:
         texts = MemoryTexts.of(memories)
@@ -340,14 +352,16 @@ class Merging:
         self._taken = taken
         self._accepted = accepted
         self._apart_from: defaultdict[str, set[str]] = defaultdict(set)
-        for one, other in map(sorted, apart):
+        for one, other in map(sorted, relations.apart):
             self._apart_from[one].add(other)
             self._apart_from[other].add(one)
         self._store = texts.once(WordCounts)
         self._copies: dict[str, Copy] = {}
         self._texts = StatementsByKey({})
         self._conditions: dict[str, _Conditions] = {}
-        self._broken_off: set[str] = set()
+        # an exact copy of a text that breaks off breaks off as well
+        ids, contents = texts.memories["id"], texts.memories["content"]
+        self._broken_off = {*contents[ids.isin(relations.broken_off)]}
         self.why_left: dict[str, str] = {}
         """Reason why a memory that repeats another one stays."""
 
@@ -359,9 +373,6 @@ class Merging:
             reverse=True,
         )
         self._copies = {copy.id: copy for copy in found}  # of several the one that compares most
-        # an exact copy of a text that breaks off breaks off as well
-        broken_off = {copy.id for copy in found if copy.kind == "truncated"}
-        self._broken_off = {self._values[one]["content"] for one in broken_off & self._values.keys()}
         groups = _group_copies(found)
         self._conditions = _read_conditions(
             self._prepared, [member for group in groups for member in group if member in self._values]
@@ -413,26 +424,50 @@ class Merging:
     def _of_cluster(self, members: Sequence[str]) -> Iterator[Merge]:
         """Merge into the first member all that it can hold, and what is left into the first of that.
 
-        So it does not matter who is first, which an edit of the memories may change.
+        What is in an earlier one goes into a later one that can hold all of it: a text on tea holds what a title
+        «Tea» says, whatever its own title is. So it does not matter who is first, which an edit may change.
         """
+        # where only some are asked for, a copy that is not might go by taking in its keeper
+        are_all_asked = {"delete", "merge"} <= {*self._taken}
+        holders: list[_Holder] = []
         left = list(members)
         while left:
-            keeper, *others = left
-            holder = _Holder(keeper, self._values[keeper])
-            n_before = 0
-            while len(holder.members) > n_before:  # again and again, as what was taken in may hold more
-                n_before = len(holder.members)
-                for member in others:
-                    if member in holder.members:
-                        continue
-                    if why := self._find_obstacle(member, holder):
-                        self.why_left[member] = why
-                    else:
-                        self._take_in(member, holder)
+            holder = _Holder(left[0], self._values[left[0]])
+            left = self._fill(holder, left[1:])
+            for other in holders[:_MAX_TAKEN_IN]:
+                grown = holder.copy()
+                if are_all_asked and self._take_in_all(other.members, grown):
+                    holders.remove(other)
+                    holder = grown
+                    left = self._fill(holder, left)
+            holders.append(holder)
+        for holder in holders:
             if len(holder.members) > 1:
                 copies = tuple(holder.members)[1:]
-                yield Merge(keeper=keeper, copies=copies, values=holder.values, actions=holder.actions)
-            left = [member for member in others if member not in holder.members]
+                yield Merge(keeper=holder.id, copies=copies, values=holder.values, actions=holder.actions)
+
+    def _fill(self, holder: _Holder, members: Sequence[str]) -> list[str]:
+        """Take in all members that a holder can hold, and return those that are left."""
+        left, n_before = [*members], 0
+        while len(holder.members) > n_before:  # again and again, as what was taken in may hold more
+            n_before = len(holder.members)
+            for member in left:
+                if why := self._find_obstacle(member, holder):
+                    self.why_left[member] = why
+                else:
+                    self._take_in(member, holder)
+            left = [member for member in left if member not in holder.members]
+        return left
+
+    def _take_in_all(self, members: Iterable[str], holder: _Holder) -> bool:
+        """Take in members until there is an obstacle; return True if there is none."""
+        for member in [*members][
+            ::-1
+        ]:  # the copies of a keeper before itself, for which there is no reason to stay
+            if self._find_obstacle(member, holder):
+                return False
+            self._take_in(member, holder)
+        return True
 
     def _find_obstacle(self, member: str, holder: _Holder) -> str | None:
         """Say why a memory cannot be merged; None if it is asked for, and nothing is lost.
@@ -582,6 +617,12 @@ class _Holder:
         self.written: dict[str, str] = dict.fromkeys(TEXT_FIELDS, memory_id)
         """Id of the memory from which each field is."""
 
+    def copy(self) -> _Holder:
+        """Return a holder of the same, which grows apart from this one."""
+        copy = _Holder(self.id, self.values)
+        copy.actions, copy.members, copy.written = {**self.actions}, {**self.members}, {**self.written}
+        return copy
+
     def gains(self, other: FieldValues) -> dict[str, Any]:
         """Return what it would take over from another one."""
         gains = {name: other.get(name) for name in FILLED if _is_empty(self.values.get(name))}
@@ -624,11 +665,15 @@ def read_copies(findings: pd.DataFrame) -> list[Copy]:
     ]
 
 
-def changed_pairs(findings: pd.DataFrame) -> set[frozenset[str]]:
-    """Pair all versions of one memory: each may hold a value that the others do not."""
-    versions = findings[(findings["check"] == "version") & findings["group"].notna()]
+def read_relations(findings: pd.DataFrame) -> Relations:
+    """Read how memories relate from all findings of an audit, also from those that nothing follows from."""
+    check, kind = findings["check"], findings["kind"]
+    versions = findings[(check == "version") & findings["group"].notna()]
     groups = versions.groupby("group")["id"] if len(versions) else ()
-    return {frozenset(pair) for _, ids in groups for pair in combinations(ids, 2)}
+    return Relations(
+        apart=frozenset(frozenset(pair) for _, ids in groups for pair in combinations(ids, 2)),
+        broken_off=frozenset(findings["id"][(check == "near_duplicate") & (kind == "truncated")]),
+    )
 
 
 def join_fields(keeper: FieldValues, copies: Iterable[FieldValues]) -> dict[str, Any]:
@@ -672,7 +717,11 @@ def settle_proposals(findings: pd.DataFrame, memories: Memories) -> pd.DataFrame
             proposed.add(ids[row])
             related[row], actions[row] = ended[ids[row]]
         elif endings[row]:
-            actions[row] = "review"
+            keeper, _ = ended.get(related[row], (related[row], None))
+            if keeper == ids[row]:  # it keeps what was to keep it
+                actions[row] = "none"
+                continue
+            related[row], actions[row] = keeper, "review"
             evidence[row] = f"{evidence[row]}; left to you: {why_left.get(ids[row], _NOTHING_KEEPS)}"
     columns = {"action": actions, "related_id": related, "evidence": evidence}
     return findings.assign(**{name: pd.array(cells, "str") for name, cells in columns.items()})
@@ -702,14 +751,14 @@ def _decide(
     by_owner: defaultdict[Any, list[Copy]] = defaultdict(list)
     for copy in copies:
         by_owner[owner_of.get(copy.id)].append(copy)
-    apart = changed_pairs(findings)
+    relations = read_relations(findings)
     for owner, own in by_owner.items():
         store = (
             texts
             if len(by_owner) == 1 and owners.nunique() <= 1
             else texts.take(np.flatnonzero((owners == owner).to_numpy(bool)))
         )
-        merging = Merging(store, values, taken=frozenset(PROPOSALS), apart=apart)
+        merging = Merging(store, values, taken=frozenset(PROPOSALS), relations=relations)
         for merge in merging.merges(own):
             ended |= {copy: (merge.keeper, merge.actions[copy]) for copy in merge.copies}
         why_left |= merging.why_left
