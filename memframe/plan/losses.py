@@ -8,7 +8,7 @@ compares (`memframe.audit.tokenize`).
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -433,7 +433,7 @@ def _is_respelled(value: Stated) -> bool:
     others = [*change.keeps.values(), *([after] if isinstance(after, str) else [])]
     if value.kind not in ("name", "quote") or not others:
         return False
-    kept, own = _read_distinct(tuple(others)), _read_distinct((str(change.before[value.field]),))
+    kept, own = _count_words(tuple(others)), _count_words((str(change.before[value.field]),))
     classes = {class_of(word) for word in kept}
     missing = [word for word in value.words if class_of(word) not in classes]
     is_cut_off = bool(change.keeps) and value.ends_text and len(missing) == 1
@@ -441,7 +441,7 @@ def _is_respelled(value: Stated) -> bool:
     return "".join(value.words) in kept or all(
         any(
             (
-                other not in own
+                kept[other] > own[other]
                 and not (value.kind == "name" and is_known(word))
                 and is_slip(word, 1, other, 1)
             )
@@ -454,10 +454,10 @@ def _is_respelled(value: Stated) -> bool:
 
 
 @lru_cache(maxsize=1_000)
-def _read_distinct(texts: tuple[str, ...]) -> frozenset[str]:
-    """Return the words of texts; a review asks for the same ones at each key."""
+def _count_words(texts: tuple[str, ...]) -> Counter[str]:
+    """Count the words of texts; a review asks for the same ones at each key."""
     words = words_of(pa.array(texts))
-    return frozenset(word for number in range(len(texts)) for word in words.of(number))
+    return Counter(word for number in range(len(texts)) for word in words.of(number))
 
 
 def _is_redacted(value: Stated) -> bool:

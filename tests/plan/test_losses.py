@@ -101,6 +101,7 @@ def test_a_name_that_is_changed_to_a_similar_one_is_a_loss(before, after):
 
 def test_a_corrected_name_is_no_loss():
     assert lost(patch("The trip is to Stuttgrat", "The trip is to Stuttgart")) == []
+    assert lost(patch("From Stuttgart to Stuttgrat", "From Stuttgart to Stuttgart")) == []
 
 
 def test_what_is_redacted_on_purpose_is_no_loss():
