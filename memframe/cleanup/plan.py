@@ -185,7 +185,7 @@ class Draft(Struct, frozen=True, kw_only=True):
                     self.kept[memory_id][name] if memory_id in self.kept else value
                     for memory_id, value in zip(left["id"], left[name], strict=True)
                 ],
-                dtype=left[name].dtype,
+                dtype=object,  # a categorical column has no room for a redacted text
             )
             for name in HOLDING
             if name in left.columns
