@@ -86,7 +86,7 @@ def find_junk(memories: Memories) -> pd.DataFrame:
             if sign.kind in ACTIONS or row not in found or found[row].kind != "form":
                 found[row] = sign  # members of a form are decided together
     found.update(_find_tool_words(store))
-    for row, sign in chain(_find_transcripts(store, groups), _find_parts(memories, store)):
+    for row, sign in chain(_find_transcripts(memories, store, groups), _find_parts(memories, store)):
         found.setdefault(row, sign)  # whatever else it is says more
     return list_findings(
         Finding(
@@ -586,13 +586,31 @@ _MIN_TRANSCRIPTS = 5
 """Transcripts of one person from which on they are decided together: something writes them all the time."""
 
 
-def _find_transcripts(store: _DistinctTexts, groups: Iterator[int]) -> Iterator[tuple[int, Sign]]:
-    """Find turns of conversations, of which nobody has said what is to be remembered."""
-    rows_of: defaultdict[str, list[int]] = defaultdict(list)
-    for number, _ in _TABLE.only("turns").search(pa.array(store.distinct, pa.large_string())):
+def _find_transcripts(
+    memories: pd.DataFrame, store: _DistinctTexts, groups: Iterator[int]
+) -> Iterator[tuple[int, Sign]]:
+    """Find turns of conversations, of which nobody has said what is to be remembered.
+
+    A note is read line by line: of a conversation under a heading, only some lines name their speaker.
+    """
+    turns = _TABLE.only("turns").search(pa.array(store.distinct, pa.large_string()))
+    rows_of: defaultdict[str, set[int]] = defaultdict(set)
+    for number, _ in turns:
         for row in store.rows_of[number]:
-            rows_of[store.owners[row]].append(row)
-    for rows in rows_of.values():
+            rows_of[store.owners[row]].add(row)
+    if rows_of and "title" in memories.columns:
+        titles = read_texts(memories, "title").fillna("").tolist()
+        (heading,) = _TABLE.only("title_of_turns").rules
+        headings = {
+            (owner, titles[row])
+            for owner, rows in rows_of.items()
+            for row in rows
+            if heading.regex.match(titles[row])
+        }
+        for row, key in enumerate(zip(store.owners, titles, strict=True)):
+            if key in headings and store.number_of[row] is not None:
+                rows_of[key[0]].add(row)
+    for rows in map(sorted, rows_of.values()):
         group = next(groups) if len(rows) >= _MIN_TRANSCRIPTS else None
         for row in rows:
             words = f"a conversation as it was held: {_quote(store.text_of(row))}"

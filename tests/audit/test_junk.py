@@ -250,6 +250,18 @@ def test_turns_of_a_conversation_are_decided_together():
     assert find_junk(frame_of(TURNS[:4]))["group"].isna().all()
 
 
+def test_all_lines_under_the_heading_of_a_conversation_are_of_it():
+    memories = frame_of([TURNS[0], "first file a, then the rest", "Likes tea"])
+    memories["title"] = ["Conversation Summary", "Conversation Summary", "About Ada"]
+    assert find_junk(memories)["id"].tolist() == ["0", "1"]
+    memories["title"] = [
+        "Today",
+        "Conversation Summary",
+        "About Ada",
+    ]  # nothing shows that it was not written by a person
+    assert find_junk(memories)["id"].tolist() == ["0"]
+
+
 @pytest.mark.parametrize(
     ("text", "columns", "kind"),
     [
