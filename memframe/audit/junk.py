@@ -86,7 +86,7 @@ def find_junk(memories: Memories) -> pd.DataFrame:
             if sign.kind in ACTIONS or row not in found or found[row].kind != "form":
                 found[row] = sign  # members of a form are decided together
     found.update(_find_tool_words(store))
-    for row, sign in chain(_find_transcripts(memories, store, groups), _find_parts(memories, store)):
+    for row, sign in chain(_find_sections(memories, store, groups), _find_parts(memories, store)):
         found.setdefault(row, sign)  # whatever else it is says more
     return list_findings(
         Finding(
@@ -580,41 +580,49 @@ _DETECTORS = (
 )
 """Detectors in the order of their signs; of two signs the later one counts."""
 
-# ---- conversations as they were held
+# ---- sections of notes: conversations as they were held, and logs of heartbeats
 
-_MIN_TRANSCRIPTS = 5
-"""Transcripts of one person from which on they are decided together: something writes them all the time."""
+_MIN_TOGETHER = 5
+"""Such memories of one person from which on they are decided together: something writes them all the time."""
 
 
-def _find_transcripts(
+def _find_sections(
     memories: pd.DataFrame, store: _DistinctTexts, groups: Iterator[int]
 ) -> Iterator[tuple[int, Sign]]:
-    """Find turns of conversations, of which nobody has said what is to be remembered.
+    """Find turns of conversations, of which nobody has said what is to be remembered, and logs of heartbeats.
 
-    A note is read line by line: of a conversation under a heading, only some lines name their speaker.
+    A note is read line by line: of a conversation under a heading only some lines name their speaker, and of a log only
+    the heading says what it is.
     """
-    turns = _TABLE.only("turns").search(pa.array(store.distinct, pa.large_string()))
-    rows_of: defaultdict[str, set[int]] = defaultdict(set)
-    for number, _ in turns:
+    transcripts: defaultdict[str, set[int]] = defaultdict(set)
+    logs: defaultdict[str, set[int]] = defaultdict(set)
+    for number, _ in _TABLE.only("turns").search(pa.array(store.distinct, pa.large_string())):
         for row in store.rows_of[number]:
-            rows_of[store.owners[row]].add(row)
-    if rows_of and "title" in memories.columns:
-        titles = read_texts(memories, "title").fillna("").tolist()
-        (heading,) = _TABLE.only("title_of_turns").rules
-        headings = {
-            (owner, titles[row])
-            for owner, rows in rows_of.items()
-            for row in rows
-            if heading.regex.match(titles[row])
-        }
-        for row, key in enumerate(zip(store.owners, titles, strict=True)):
-            if key in headings and store.number_of[row] is not None:
-                rows_of[key[0]].add(row)
-    for rows in map(sorted, rows_of.values()):
-        group = next(groups) if len(rows) >= _MIN_TRANSCRIPTS else None
-        for row in rows:
-            words = f"a conversation as it was held: {_quote(store.text_of(row))}"
-            yield row, Sign("transcript", 0.8, words, group=group)
+            transcripts[store.owners[row]].add(row)
+    (of_turns,), (of_log,) = (_TABLE.only(group).rules for group in ("title_of_turns", "log"))
+    for (title, owner), rows in _find_rows_by_title(memories, store).items():
+        if of_log.regex.match(title):
+            logs[owner] |= rows
+        elif of_turns.regex.match(title) and not rows.isdisjoint(transcripts[owner]):
+            transcripts[owner] |= rows
+    for kind, words, rows_of in (
+        ("transcript", "a conversation as it was held", transcripts),
+        ("status_report", "a line of the log of a heartbeat", logs),
+    ):
+        for found in rows_of.values():
+            group = next(groups) if len(found) >= _MIN_TOGETHER else None
+            for row in sorted(found):
+                yield row, Sign(kind, 0.8, f"{words}: {_quote(store.text_of(row))}", group=group)
+
+
+def _find_rows_by_title(memories: pd.DataFrame, store: _DistinctTexts) -> Mapping[tuple[str, str], set[int]]:
+    """Return the rows with a content for each title and owner."""
+    rows_of: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
+    if "title" in memories.columns:
+        for row, title in enumerate(read_texts(memories, "title").fillna("").tolist()):
+            if title and store.number_of[row] is not None:
+                rows_of[title, store.owners[row]].add(row)
+    return rows_of
 
 
 # ---- parts of a text whose rest is elsewhere

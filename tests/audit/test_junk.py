@@ -262,6 +262,13 @@ def test_all_lines_under_the_heading_of_a_conversation_are_of_it():
     assert find_junk(memories)["id"].tolist() == ["0"]
 
 
+def test_all_lines_under_the_heading_of_a_heartbeat_are_its_log():
+    memories = frame_of([f"Disk {n} has room" for n in range(5)]).assign(title="4:23 PM — Heartbeat Check ✅")
+    found = find_junk(memories)
+    assert (found["kind"].tolist(), found["group"].nunique()) == (["status_report"] * 5, 1)
+    assert find_junk(memories.assign(title="Heartbeat at 09:00 and 18:00")).empty
+
+
 @pytest.mark.parametrize(
     ("text", "columns", "kind"),
     [
