@@ -373,9 +373,9 @@ _TIME_OF_DAY = re.compile(r"(?<![\d:.])\d{1,2}[:\uff1a]\d\d(?![\d.])|\b\d{1,2} ?
 def _find_doubtful(memories: pd.DataFrame, findings: pd.DataFrame) -> dict[str, float]:
     """Find memories that may be worthless, each with how early to ask.
 
-    One of each group of junk, plans, turns of a conversation, texts of a moment or of a state, vague ones, and then all others,
-    short ones first: what rules see no sign of is asked about as long as the limit lasts. A copy that goes anyway is no
-    question of its own.
+    One of each group of junk, plans, turns of a conversation, texts of a moment or of a state, vague ones, and then all
+    others, short ones first: what rules see no sign of is asked about as long as the limit lasts. A copy that goes
+    anyway is no question of its own.
     """
     is_ending = findings["action"].isin(["delete", "merge"])
     proposed = findings[findings["action"] == "review"]
