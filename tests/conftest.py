@@ -81,6 +81,9 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("memframe")
 
+FEW_EXAMPLES = hypothesis.settings(max_examples=hypothesis.settings.default.max_examples // 20)
+"""For examples that plan, audit or write files: one at a desk, another each time, and five in CI."""
+
 PASSWORD = "a password for tests"
 
 CHEAP_HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
