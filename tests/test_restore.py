@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import memframe as mf
@@ -233,6 +233,7 @@ SOME_ROWS = st.sets(st.integers(0, 3))
 
 
 @FEW_EXAMPLES
+@example(gone={0, 1}, edited={1, 2}, of_archive={0, 2})
 @given(gone=SOME_ROWS, edited=SOME_ROWS, of_archive=st.sets(st.integers(0, 3), min_size=1))
 def test_whatever_happened_since_nothing_is_lost_or_doubled(service, gone, edited, of_archive):
     """The archive holds some rows; of all rows some are edited and some deleted after it was written."""
