@@ -81,6 +81,9 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("memframe")
 
+FEW_EXAMPLES = hypothesis.settings(max_examples=8 if "CI" in os.environ else 3)
+"""For examples that plan, audit or write files. The first is always the simplest, the others are new each time."""
+
 PASSWORD = "a password for tests"
 
 CHEAP_HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)

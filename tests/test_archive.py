@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memframe import archive
@@ -27,6 +27,7 @@ from memframe.load import load_memories
 from memframe.readers import read_memories
 from memframe.sample import load_sample
 from memframe.wire import LIST_MEMORIES
+from tests.conftest import FEW_EXAMPLES
 from tests.faults import FaultProxy, answered, clamped
 from tests.rows import ROW, assert_same, memories_of
 
@@ -60,7 +61,7 @@ ROWS = st.lists(
 @example(
     rows=[ROW | dict.fromkeys(["id", "title", "content"], word) | {"tags": (word,)} for word in ODD_WORDS]
 )
-@settings(max_examples=8)
+@FEW_EXAMPLES
 def test_what_was_exported_loads_without_a_change(tmp_path, extension, rows):
     path = tmp_path / f"memories{extension}"
     memories = memories_of(rows)
@@ -465,7 +466,7 @@ SAID_BY_PAM = ARCHIVE_SCHEMA.keys() - {"id", "user_id", "tag_ids", "content_erro
 
 @given(rows=ROWS)
 @example(rows=hostile_rows())
-@settings(max_examples=8)
+@FEW_EXAMPLES
 def test_portable_ai_memory_is_valid_and_comes_back(tmp_path, rows):
     path = tmp_path / "store.json"
     path.unlink(missing_ok=True)

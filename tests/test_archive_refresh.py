@@ -6,7 +6,7 @@ from contextlib import suppress
 from itertools import count
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import memframe as mf
@@ -15,6 +15,7 @@ from memframe.archive import formats, is_sealed
 from memframe.archive.sealing import Reader
 from memframe.envelope import Envelope
 from memframe.errors import AccessError, FrameError
+from tests.conftest import FEW_EXAMPLES
 from tests.faults import answered, clamped
 from tests.rows import ROW, assert_same, memories_of, split_in_parts
 from tests.strangers import MEMORY, SECRETS, USER_ID
@@ -90,7 +91,7 @@ HISTORIES = st.lists(
     sealed=False,
     extension="",
 )
-@settings(max_examples=6)
+@FEW_EXAMPLES
 def test_a_refreshed_archive_is_what_the_service_holds(
     tmp_path_factory, stranger, small_parts, history, sealed, extension
 ):

@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import memframe as mf
@@ -24,7 +24,7 @@ from memframe.fleet.run import forget_revoked
 from memframe.history import trace_memory
 from memframe.runtime import Runtime
 from memframe.snapshots import PERIODS, SNAPSHOTS, choose_kept, name_snapshot
-from tests.conftest import User
+from tests.conftest import FEW_EXAMPLES, User
 from tests.rows import assert_same, memories_of
 from tests.strangers import MEMORY
 
@@ -103,7 +103,7 @@ STATES = st.lists(
 
 
 @given(states=STATES, sealed=st.booleans())
-@settings(max_examples=8)
+@FEW_EXAMPLES
 def test_every_state_is_what_was_exported_then(tmp_path_factory, stranger, monkeypatch, states, sealed):
     monkeypatch.setattr(formats, "PART_ROWS", 4)
     kept = Kept(stranger, tmp_path_factory.mktemp("states") / "memories", sealed=sealed)

@@ -74,6 +74,7 @@ def run_as_cron(installed, home):
     )
 
 
+@pytest.mark.campaign  # six processes, and .ci/run runs it
 @pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
 def test_an_alarm_is_sent_when_something_high_is_new_and_only_then(nightly, installed, listener, tmp_path):
     """On three nights: all is new, but the alarm cannot be sent; nothing is new; and a second password is."""

@@ -40,7 +40,7 @@ for job in jobs:
 
 
 def check_refused(small, jobs):
-    """Read files in a process of their own: each is refused within 200 MB beyond a small file, and 10 s of work."""
+    """Read files in a process of their own: each is refused within 100 MB beyond a small file, and 10 s of work."""
     asked = [f"{read}={path}" for read, path, _ in jobs]
     done = subprocess.run(
         [sys.executable, "-c", MEASURE, str(small), *asked], capture_output=True, text=True, check=True
@@ -49,7 +49,7 @@ def check_refused(small, jobs):
         megabytes, seconds, said = line.split(" ", 2)
         assert said != "READ", job
         assert words in said, said
-        assert (int(megabytes) < 200, float(seconds) < 10) == (True, True), (job, megabytes, seconds)
+        assert (int(megabytes) < 100, float(seconds) < 10) == (True, True), (job, megabytes, seconds)
 
 
 def parquet_of(column):
@@ -79,7 +79,7 @@ def lying(packed, n_bytes, n_said):
     return packed.replace(struct.pack("<I", n_bytes), struct.pack("<I", n_said))
 
 
-N_BLANKS = 250 * MIB
+N_BLANKS = 125 * MIB
 
 
 @cache
@@ -99,8 +99,8 @@ BOMBS = {
     "a member packed in one piece": ("bomb.zip", lambda: blanks(zipfile.ZIP_BZIP2)),
     "gzip": ("bomb.jsonl.gz", lambda: blanks("gzip")),
     "gzip in a zip": ("bomb.zip", lambda: zipped("a.json.gz", blanks("gzip"), zipfile.ZIP_STORED)),
-    "gzip of many members": ("bomb.gz", lambda: gzip.compress(b" " * MIB) * 300),
-    "many small members": ("bomb.zip", lambda: small_members(300)),
+    "gzip of many members": ("bomb.gz", lambda: gzip.compress(b" " * MIB) * 150),
+    "many small members": ("bomb.zip", lambda: small_members(150)),
 }  # fmt: skip
 
 
@@ -132,7 +132,7 @@ def many_in_a_folder(folder):
     path = folder / "bombs"
     path.mkdir()
     packed = gzip.compress(b" " * (MIB - 1))
-    for number in range(300):
+    for number in range(150):
         (path / f"{number}.txt.gz").write_bytes(packed)
     yield "read_memories", path, "grows more than 200 times"
 

@@ -7,7 +7,7 @@ import json
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memframe.archive.notes import digest_content
@@ -22,6 +22,7 @@ from memframe.readers.edits import (
 )
 from memframe.readers.rows import Collector
 from memframe.readers.source import open_path
+from tests.conftest import FEW_EXAMPLES
 from tests.test_readers import SHAPES, file_of
 
 NOW = pd.Timestamp("2026-06-01", tz="UTC").to_pydatetime()
@@ -108,7 +109,7 @@ def reading(tmp_path, name):
 
 @pytest.mark.parametrize("name", sorted(WRITABLE))
 @given(data=st.data())
-@settings(max_examples=8)
+@FEW_EXAMPLES
 def test_a_random_plan_changes_its_spans_alone_and_is_read_as_it_says(tmp_path, reading, name, data):
     rows = [row for row in range(len(reading.places)) if is_editable(reading, row)]
     assert edit_documents(reading, {}, set()) == []

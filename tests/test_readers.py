@@ -12,13 +12,14 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import memframe as mf
 from memframe.archive import bounds
 from memframe.frames import MEMORY_KINDS
 from memframe.readers.formats import FORMATS
+from tests.conftest import FEW_EXAMPLES
 from tests.rows import memories_of
 
 DAY, LATER = "2024-05-01T10:00:00Z", "2024-06-01T10:00:00+02:00"
@@ -801,7 +802,7 @@ def check(given):
     "content", [file_of(shape[1]) for shape in SHAPES], ids=[shape[0] for shape in SHAPES]
 )
 @given(data=st.data())
-@settings(max_examples=6)
+@FEW_EXAMPLES
 def test_damaged_files_raise_no_other_error(tmp_path, content, data):
     start = data.draw(st.integers(0, len(content)))
     end = data.draw(st.integers(start, min(len(content), start + 40)))
@@ -827,7 +828,7 @@ def places_of(value, place=()):
 
 @pytest.mark.parametrize("shape", VALUES, ids=[shape[0] for shape in VALUES])
 @given(data=st.data())
-@settings(max_examples=8)
+@FEW_EXAMPLES
 def test_values_of_other_types_are_read_left_out_or_refused(shape, data):
     value = json.loads(json.dumps(shape[1]))
     *parents, last = data.draw(st.sampled_from([place for place in places_of(value) if place] or [(None,)]))

@@ -6,13 +6,13 @@ from uuid import uuid4
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import memframe as mf
 from memframe.plan.change import FIELDS
 from memframe.restore import check_archive
-from tests.conftest import User
+from tests.conftest import FEW_EXAMPLES, User
 from tests.test_undo import QUIET, applied, held, whole
 
 ROWS = {
@@ -232,7 +232,8 @@ def test_a_rehearsal_proves_nothing_of_what_does_not_open_or_is_not_archived(acc
 SOME_ROWS = st.sets(st.integers(0, 3))
 
 
-@settings(max_examples=5)
+@FEW_EXAMPLES
+@example(gone={0, 1}, edited={1, 2}, of_archive={0, 2})
 @given(gone=SOME_ROWS, edited=SOME_ROWS, of_archive=st.sets(st.integers(0, 3), min_size=1))
 def test_whatever_happened_since_nothing_is_lost_or_doubled(service, gone, edited, of_archive):
     """The archive holds some rows; of all rows some are edited and some deleted after it was written."""

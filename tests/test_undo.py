@@ -5,7 +5,7 @@ import json
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import memframe as mf
@@ -20,7 +20,7 @@ from memframe.wire import (
     RESTORES,
     UPDATE_MEMORY,
 )
-from tests.conftest import User, without_offer
+from tests.conftest import FEW_EXAMPLES, User, without_offer
 from tests.faults import FaultProxy, answered, changed, lost
 from tests.rows import held as held_in
 
@@ -334,7 +334,7 @@ ROW = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=3)
+@FEW_EXAMPLES
 @given(
     rows=st.lists(ROW, min_size=2, max_size=5), edits=st.lists(ROW, min_size=5, max_size=5), data=st.data()
 )

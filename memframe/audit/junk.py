@@ -26,6 +26,7 @@ from memframe.audit.keeper import owners_of
 from memframe.audit.planted import with_hidden
 from memframe.audit.rules import load_rules, load_words, matching_places
 from memframe.audit.text import Memories, MemoryTexts, without_long_contents
+from memframe.audit.tokenize import are_ascii, fit_pattern
 from memframe.fields import MEMORY_FIELDS
 from memframe.frames import read_texts
 
@@ -187,7 +188,8 @@ def _find_repeats(store: _DistinctTexts, groups: Iterator[int]) -> dict[int, Sig
         return {}
     rows_of: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
     lower = pc.utf8_lower(pa.array(store.distinct, pa.large_string()))
-    words_of = pc.utf8_trim_whitespace(pc.replace_substring_regex(lower, r"[^\pL\pN_]+", " "))
+    between_words = fit_pattern(r"[^\pL\pN_]+", is_ascii=are_ascii(lower))
+    words_of = pc.utf8_trim_whitespace(pc.replace_substring_regex(lower, between_words, " "))
     for text, rows in zip(words_of.to_pylist(), store.rows_of, strict=True):
         for row in rows if text else ():
             rows_of[store.owners[row], text].append(row)

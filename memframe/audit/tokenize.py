@@ -145,7 +145,7 @@ def words_of(texts: pa.Array) -> Words:
     tokens, lengths = [], []
     for start in range(0, max(len(texts), 1), _ROWS_AT_ONCE):
         part = texts.slice(start, _ROWS_AT_ONCE)
-        words = pc.split_pattern_regex(normalize(part), _fit(_BETWEEN_WORDS, is_ascii=_are_ascii(part)))
+        words = pc.split_pattern_regex(normalize(part), fit_pattern(_BETWEEN_WORDS, is_ascii=are_ascii(part)))
         coded = pc.dictionary_encode(words.flatten())
         plain = map(without_accents, coded.dictionary.to_pylist())
         # splitting leaves "" at the edges of a text
@@ -235,7 +235,7 @@ def normalize(texts: pa.Array) -> pa.Array:
     >>> normalize(pa.array(["Note: the rent isn't 1,250, it's due at 3 PM"])).to_pylist()
     ['the rent is not 1250, it due at 3¦pm']
     """
-    is_ascii = _are_ascii(texts)
+    is_ascii = are_ascii(texts)
     if not is_ascii:
         texts = pc.replace_substring_regex(pc.utf8_normalize(texts, "NFKC"), _APOSTROPHE, "'")
     texts = _name_marks(pc.replace_substring(pc.utf8_lower(texts), "`", "'"))
@@ -285,25 +285,26 @@ def _rewrite(
 ) -> pa.Array:
     """Apply rules to the texts in which any of their patterns may find something."""
     either = widen("|".join(f"(?:{pattern})" for pattern, _ in rules))
-    is_matching = pc.fill_null(pc.match_substring_regex(texts, _fit(either, is_ascii=is_ascii)), False)
+    is_matching = pc.fill_null(pc.match_substring_regex(texts, fit_pattern(either, is_ascii=is_ascii)), False)
     matching = written = texts.filter(is_matching)
     if not len(matching):
         return texts
     for pattern, replacement in rules:
-        written = pc.replace_substring_regex(written, _fit(pattern, is_ascii=is_ascii), replacement)
+        written = pc.replace_substring_regex(written, fit_pattern(pattern, is_ascii=is_ascii), replacement)
     return pc.replace_with_mask(texts, is_matching, choose(written, matching))
 
 
-def _are_ascii(texts: pa.Array) -> bool:
+def are_ascii(texts: pa.Array) -> bool:
+    """Return True if no text of a column has a character beyond ASCII."""
     return pc.all(pc.string_is_ascii(texts)).as_py() is not False
 
 
-def _fit(pattern: str, *, is_ascii: bool) -> str:
+def fit_pattern(pattern: str, *, is_ascii: bool) -> str:
     r"""Let a pattern of RE2 know the letters and digits of ASCII alone where texts have no others.
 
     It finds the same, and RE2 takes milliseconds to make all letters of Unicode ready.
 
-    >>> _fit(r"[^\pL\pN]+(\pL)", is_ascii=True), _fit(r"\pL", is_ascii=False)
+    >>> fit_pattern(r"[^\pL\pN]+(\pL)", is_ascii=True), fit_pattern(r"\pL", is_ascii=False)
     ('[^A-Za-z0-9]+([A-Za-z])', '\\pL')
     """
     if not is_ascii:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import memframe as mf
@@ -28,6 +28,7 @@ from memframe.cli import main
 from memframe.errors import ConfigError, FrameError
 from memframe.frames import MEMORY_KINDS, FrameBuilder
 from memframe.report.words import CHECK_WORDS
+from tests.conftest import FEW_EXAMPLES
 from tests.rows import sample_frame
 
 
@@ -469,7 +470,7 @@ def written(audit, path):
 
 
 @given(secret=SECRETS)
-@settings(max_examples=3)
+@FEW_EXAMPLES
 def test_no_output_holds_the_secret(tmp_path_factory, secret):
     told = f"The wifi password is {secret}"
     around = (told, told, f"{told} ", told.upper(), f"Memory stored: {told}", f"{told}, since 2024")

@@ -109,8 +109,9 @@ def test_a_store_that_is_nearly_all_junk_keeps_its_good_memories():
     assert "repeated" in set(found["kind"])
 
 
-def test_one_of_many_equal_memories_stays():
-    found = find_junk(frame_of(["User prefers Vim and lives in Hull"] * 668))
+@pytest.mark.parametrize("text", ["User prefers Vim and lives in Hull", "Пользователь живёт в Гулле"])
+def test_one_of_many_equal_memories_stays(text):
+    found = find_junk(frame_of([text] * 668))
     assert found["action"].value_counts().to_dict() == {"merge": 667, "review": 1}
     assert found["related_id"].dropna().nunique() == 1
 

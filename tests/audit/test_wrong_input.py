@@ -41,21 +41,15 @@ def named(audit, folder):
 
 
 WORKS = {
-    **{
-        f"a lone surrogate in {name}": frame(**{name: whole(LONE, None)})
-        for name in ("title", "summary", "source")
-    },
-    "a lone surrogate in content": frame(content=whole(LONE, "PIN 4711")),
-    "a lone surrogate in an id": frame(id=whole("m\ud800", "m2")),
-    "a lone surrogate in a tag": frame(tags=[(LONE,), ()]),
-    "a lone surrogate in an error": frame(content_error=whole(LONE, None)),
-    "numbers as ids": frame(id=[1, 2]),
-    "numbers as sources": frame(source=[1, 2]),
+    "lone surrogates": frame(
+        **dict.fromkeys(("title", "summary", "source", "content_error"), whole(LONE, None)),
+        id=whole("m\ud800", "m2"), content=whole(LONE, "PIN 4711"), tags=[(LONE,), ()],
+    ),
+    "numbers as ids and sources": frame(id=[1, 2], source=[1, 2]),
     "no tags": frame(tags=[None, ("tea",)]),
     "lists of tags": frame(tags=[["tea"], []]),
-    "ids twice": frame(id=["m1", "m1"]),
+    "ids and labels twice": frame(id=["m1", "m1"]).set_axis([0, 0]),
     "some ids": frame(id=["m1", None]),
-    "labels twice": frame().set_axis([0, 0]),
     "days as times": frame(created_at=pd.period_range("2024-01-01", periods=2)),
     "no times as numbers": frame(created_at=[np.nan, np.nan]),
     "two zones": frame(created_at=["2024-01-01", "2024-01-01T00:00:00+02:00"]),
@@ -63,7 +57,7 @@ WORKS = {
     "categories": frame(title=pd.Categorical(["a", "b"]), source=pd.Categorical(["a", "b"])),
     "other columns": frame(thing=[{}, []]),
     "control characters": frame(content=["\0", "\x1b[2J"]),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", WORKS)

@@ -65,7 +65,7 @@ def store_rows(seed):
     return rows
 
 
-@pytest.mark.parametrize("seed", range(1, 5))
+@pytest.mark.parametrize("seed", [1, 2])
 def test_a_plan_does_what_the_audit_proposes_and_leaves_nothing_to_do_alone(store, seed):
     store.fill(*store_rows(seed))
     audit = store.audit()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import asdict
 
@@ -20,6 +20,7 @@ from memframe.review.progress import bound_wrong_share
 from memframe.review.proposals import LAST_EFFECTS, REVIEWED, effect_of
 from memframe.sample import load_sample, load_sample_tags
 from memframe.wire import GET_MEMORY, LIST_MEMORIES
+from tests.conftest import FEW_EXAMPLES
 from tests.faults import FaultProxy
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
@@ -70,7 +71,7 @@ NAMES = ("Ada", "Ben", "Cleo", "Dora", "Emil", "Fritz", "Gita", "Hugo")
 STATES = {"accept": "accepted", "reject": "rejected", "later": "later", "reset": ""}
 
 
-@settings(max_examples=5)
+@FEW_EXAMPLES
 @given(st.integers(0, 2**32))
 def test_the_plan_holds_what_was_accepted_and_nothing_else(loaded, tmp_path_factory, seed):
     access, audit = loaded
@@ -130,7 +131,7 @@ def result_of(desk, access):
         return str(error)
 
 
-@settings(max_examples=5)
+@FEW_EXAMPLES
 @given(st.integers(0, 2**32))
 def test_two_desks_that_edit_split_and_undo_agree_on_the_last_decisions(  # noqa: C901 - one model of all calls
     loaded, tmp_path_factory, seed
@@ -173,7 +174,7 @@ def test_two_desks_that_edit_split_and_undo_agree_on_the_last_decisions(  # noqa
     assert result_of(desks[0], access) == result_of(desks[1], access)
 
 
-@settings(max_examples=5)
+@FEW_EXAMPLES
 @given(st.integers(0, 2**32))
 def test_what_the_plan_would_do_is_counted_before_it_is_made(loaded, seed):
     access, audit = loaded
@@ -209,7 +210,8 @@ def decide_at_random(desk, chance):
             desk.accept(one.id)
 
 
-@settings(max_examples=6)
+@FEW_EXAMPLES
+@example(7)  # what a memory that is kept holds is not lost
 @given(st.integers(0, 2**32))
 def test_losses_are_counted_as_the_plan_has_them(tmp_path_factory, seed):
     """Whatever is accepted: redactions of the last memory with a value, merges that a cleanup leaves, edits."""
@@ -478,6 +480,16 @@ def test_undo_takes_back_call_by_call(audit):
         desk.undo()
 
 
+def test_undo_leaves_what_another_desk_has_decided_since(audit, tmp_path):
+    moments = (NOW, NOW + timedelta(seconds=1))
+    mine, theirs = (mf.review(audit, decisions=tmp_path / "decisions", now=now) for now in moments)
+    one = mine.queue.proposal[0]
+    mine.accept(one)
+    theirs.reject(one)
+    mine.undo()
+    assert mine.state(mine.find(one)) == "rejected"
+
+
 # ---- progress
 
 
@@ -535,7 +547,7 @@ def test_copies_are_offered_until_one_was_wrong_or_holds_what_no_other_does():
     assert desk.explain_bound(ids[1]) == ""
 
 
-@settings(max_examples=3)
+@FEW_EXAMPLES
 @example(219)  # "4 April" of a memory that goes is held by "4 April 2026" of another one
 @given(st.integers(0, 2**32))
 def test_the_losses_of_a_proposal_are_those_that_accepting_it_adds(audit, seed):
@@ -543,11 +555,14 @@ def test_the_losses_of_a_proposal_are_those_that_accepting_it_adds(audit, seed):
     ids = [one.id for one in desk.proposals if one.action != "none"]
     random.Random(seed).shuffle(ids)
     desk.accept(ids[10:])
+    before = desk._effects.find_losses(desk._take()).keys()
     for one in ids[:10]:
-        losses, before = desk.find_losses(one), desk._effects.find_losses(desk._take()).keys()
+        losses = desk.find_losses(one)
         desk.accept(one)
+        after = desk._effects.find_losses(desk._take()).keys()
         # what was lost before may be kept now, as a copy stays once the memory that keeps what it says goes
-        assert len(losses) == len(desk._effects.find_losses(desk._take()).keys() - before)
+        assert len(losses) == len(after - before)
+        before = after
 
 
 def reviewed(audit, tmp_path, policy):

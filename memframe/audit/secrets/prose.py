@@ -19,13 +19,13 @@ from typing import Literal, NamedTuple
 from memframe.audit.rules import Rule, load_rules, prefilter_of
 from memframe.audit.secrets.shapes import (
     LAST_LATIN,
-    PATTERN,
     POSTAL_DIGITS,
     READERS,
     STOPS,
     YEAR,
     Candidate,
     Link,
+    pattern_of,
 )
 from memframe.audit.secrets.values import (
     WIDE_STOPS,
@@ -50,11 +50,12 @@ _READ = {name: read for name, rule in KEYWORDS.items() if (read := READERS.get(s
 """Readers of the value by the group of its keyword; a group without one counts as evidence only."""
 
 
-def _any_of(rules: Mapping[str, Rule]) -> re.Pattern[str]:
+def _any_of(rules: Mapping[str, Rule]) -> Rule:
     named = {name: f"(?P<{name}>{rule.regex.pattern})" for name, rule in rules.items()}
     whole = "|".join(pattern for name, pattern in named.items() if name not in _WITHIN)
     within = "|".join(pattern for name, pattern in named.items() if name in _WITHIN)
-    return re.compile(rf"(?<![^\W_])(?:{whole})(?!\w)|{within}")
+    pattern = rf"(?<![^\W_])(?:{whole})(?!\w)|{within}"
+    return Rule(group="keyword", finds=(), misses=(), pattern=pattern, exact_case=True)
 
 
 KEYWORD = _any_of(KEYWORDS)
@@ -111,10 +112,10 @@ def find_in_prose(text: str) -> Iterator[Span]:
 
 
 def _find_keywords(text: str, small: str) -> Iterator[Keyword]:
-    for match in (ASCII_KEYWORD if small.isascii() else KEYWORD).finditer(small):
+    for match in (ASCII_KEYWORD if small.isascii() else KEYWORD).regex.finditer(small):
         start, end = match.span()
         is_test = match.lastgroup == "loose" and text[start:end].isupper()  # "PASS"
-        if not is_test and not PATTERN["about"].match(small[end : end + 40]):
+        if not is_test and not pattern_of("about").match(small[end : end + 40]):
             yield Keyword(str(match.lastgroup), start, end)
 
 
@@ -157,13 +158,13 @@ def _links_after(small: str, keyword: Keyword) -> Iterator[tuple[Link, int, str]
     """Yield the links after a keyword, each with the place where its value begins and the purpose before it."""
     end, limit = keyword.end, min(len(small), keyword.end + _CHARS_TO_LINK)
     before = small[max(0, keyword.start - _CHARS_BEFORE) : keyword.start]
-    next_to = PATTERN["right_beside"].match(small, end, limit)
+    next_to = pattern_of("right_beside").match(small, end, limit)
     closes_quote = small[end : end + 1] in ("'", '"', "`") and before.count(small[end]) % 2 == 1
     if next_to and not closes_quote:
         yield "beside", next_to.end(), ""
     begin = end
     for _ in range(_MAX_LINKS):
-        match = PATTERN["link"].search(small, begin, limit)
+        match = pattern_of("link").search(small, begin, limit)
         if match is None:
             return
         purpose = small[end : match.start()]
@@ -185,16 +186,16 @@ def _kind_of_link(match: re.Match[str], purpose: str, group: str, before: str) -
     """Return what a link is worth; None if it does not belong to the keyword."""
     name = str(match.lastgroup)
     if name == "comma" and group != "answer":  # "is my dog's name, ..."
-        return "named" if group in _MAY_BE_DESCRIBED and PATTERN["described"].match(purpose) else None
-    if name == "to" and not PATTERN["changed"].search(before):
+        return "named" if group in _MAY_BE_DESCRIBED and pattern_of("described").match(purpose) else None
+    if name == "to" and not pattern_of("changed").search(before):
         return None
     if "|" in match[0] and group not in _IN_TABLES:
         return None
     if match[0].startswith(("'", "’")) and ":" not in match[0] and purpose:  # "is on the router's label"
         return None
-    if name == "later" or PATTERN["purpose"].match(purpose):
+    if name == "later" or pattern_of("purpose").match(purpose):
         return _SAME_AS.get(name, name)  # type: ignore[arg-type]
-    return "named" if name in ("is", "colon") and PATTERN["named"].match(purpose) else None
+    return "named" if name in ("is", "colon") and pattern_of("named").match(purpose) else None
 
 
 def _find_before(text: str, small: str, keyword: Keyword) -> Iterator[tuple[Link, Span]]:
@@ -202,13 +203,13 @@ def _find_before(text: str, small: str, keyword: Keyword) -> Iterator[tuple[Link
     before = small[max(0, keyword.start - _CHARS_BEFORE) : keyword.start]
     if not before[-1:].isspace() or keyword.group not in _REVERSIBLE:
         return
-    match = PATTERN["reversed"].search(before)
-    if match is None or PATTERN["of_all"].match(small[keyword.end : keyword.end + 40]):
+    match = pattern_of("reversed").search(before)
+    if match is None or pattern_of("of_all").match(small[keyword.end : keyword.end + 40]):
         return
     group = "bare" if match["bare"] else "quoted"
     start, end = (keyword.start - len(before) + place for place in match.span(group))
     begin = start - 1 if group == "quoted" else start  # with its quotation mark
-    link: Link = "is" if PATTERN["chosen"].search(before[: match.start(group)]) else "reversed"
+    link: Link = "is" if pattern_of("chosen").search(before[: match.start(group)]) else "reversed"
     span = _read(text, small, keyword, begin, link, "")
     if span is not None and span.end == end:
         yield link, span
@@ -256,7 +257,7 @@ def _basis_of(candidate: Candidate, text: str, read: str) -> str:
     is_unbroken = not any(map(str.isspace, text))
     is_no_word = any(map(str.isdecimal, text)) or is_mixed(text)
     is_direct = candidate.link in _DIRECT or (
-        candidate.link == "beside" and PATTERN["closed"].match(candidate.rest[len(text) :]) is not None
+        candidate.link == "beside" and pattern_of("closed").match(candidate.rest[len(text) :]) is not None
     )
     is_told = is_direct or (candidate.link in ("beside", "named", "dash") and looks_drawn(text))
     return "label" if read in _LABELS and is_unbroken and is_no_word and is_told else "sentence"
@@ -388,13 +389,13 @@ def _weigh_places(
     if not keywords:
         return
     first = 0  # of the keywords that do not lie before the sentence
-    for sentence in PATTERN["sentence"].finditer(small):
+    for sentence in pattern_of("sentence").finditer(small):
         begin, end = sentence.start(), min(sentence.end(), sentence.start() + _MAX_SENTENCE_CHARS)
         while first < len(keywords) and keywords[first].start < begin:
             first += 1
         near = [word for word in islice(keywords, first, first + _MAX_KEYWORDS) if word.end <= end]
         places = list(_find_places(text, small, begin, end)) if near else []
-        doubts = [EVIDENCE["doubted"]] if places and PATTERN["doubt"].search(small, begin, end) else []
+        doubts = [EVIDENCE["doubted"]] if places and pattern_of("doubt").search(small, begin, end) else []
         for place in places:
             best: tuple[list[Evidence], str] | None = None
             for word in near:
@@ -414,7 +415,7 @@ def _weigh_places(
 
 def _find_places(text: str, small: str, begin: int, end: int) -> Iterator[_Place]:
     """Find what has the shape of a secret in a sentence, and does not follow the name of something else."""
-    for match in islice(PATTERN["value"].finditer(text, begin, end), _MAX_VALUES):
+    for match in islice(pattern_of("value").finditer(text, begin, end), _MAX_VALUES):
         shape, value = str(match.lastgroup), match[0].rstrip(STOPS + "!?")
         start = match.start()
         if shape == "word":
@@ -423,8 +424,8 @@ def _find_places(text: str, small: str, begin: int, end: int) -> Iterator[_Place
                 start, value = start + 2, value.strip("*")
         evidence = _evidence_of(shape, value)
         stop, before = start + len(value), small[begin:start]
-        is_other = shape in _LOOSE_SHAPES and PATTERN["other_name"].search(before[-60:])
-        if evidence and not is_other and not PATTERN["unit"].match(small[stop : stop + 40]):
+        is_other = shape in _LOOSE_SHAPES and pattern_of("other_name").search(before[-60:])
+        if evidence and not is_other and not pattern_of("unit").match(small[stop : stop + 40]):
             yield _Place(shape, evidence, before, start, stop)
 
 
@@ -462,7 +463,7 @@ def _collect_evidence(
     if place.shape == "word" and weight == 1 and link != "led":
         return None  # what a login, a network or an address is beside is mostly a name
     evidence = [Evidence(f"keyword {word.group}", weight)]
-    if weight < 0 and PATTERN["opened"].search(small[max(0, word.start - 16) : word.end]):
+    if weight < 0 and pattern_of("opened").search(small[max(0, word.start - 16) : word.end]):
         evidence = [EVIDENCE["opened"]]
     if is_supported:
         evidence.append(EVIDENCE["supported"])
@@ -476,15 +477,15 @@ def _link_between(
     word: Keyword, place: _Place, between: str, *, is_lone_lock: bool
 ) -> Literal["led", "close", "apart"]:
     """Return how a value is linked to a keyword before or after it; a door alone is linked by a deed alone."""
-    if PATTERN["deed"].search(place.before[-60:]):
+    if pattern_of("deed").search(place.before[-60:]):
         return "led"
     if is_lone_lock:
         return "apart"
     if word.end > place.start:
-        return "led" if PATTERN["behind"].match(between) else "apart"
-    if PATTERN["lead"].search(place.before[-60:]) or PATTERN["beside"].match(between):
+        return "led" if pattern_of("behind").match(between) else "apart"
+    if pattern_of("lead").search(place.before[-60:]) or pattern_of("beside").match(between):
         return "led"
-    return "close" if PATTERN["named_for"].match(between) else "apart"
+    return "close" if pattern_of("named_for").match(between) else "apart"
 
 
 def _may_announce(word: Keyword, place: _Place, small: str) -> bool:
@@ -518,7 +519,7 @@ _CHARS_AROUND = 160
 _CHARS_TO_ANSWER = 80
 """Characters after a question in which its answer begins."""
 
-SAFETY = PATTERN["safety"]
+SAFETY = pattern_of("safety")
 ASKED = tuple(rule.regex for rule in _RULES.only("asked").rules)
 
 
@@ -540,8 +541,8 @@ def find_answers(text: str) -> Iterator[Span]:
         return
     for safety in islice(SAFETY.finditer(text), _MAX_KEYWORDS):
         begin, end = max(0, safety.start() - _CHARS_AROUND), safety.end() + _CHARS_AROUND
-        for life in PATTERN["of_a_life"].finditer(text, begin, end):
-            links = PATTERN["answer_link"].finditer(text, life.end(), life.end() + _CHARS_TO_ANSWER)
+        for life in pattern_of("of_a_life").finditer(text, begin, end):
+            links = pattern_of("answer_link").finditer(text, life.end(), life.end() + _CHARS_TO_ANSWER)
             for place in (life.end() + 1, *(link.end() for link in links)):
                 if span := _answer_at(text, place, 0.8, without_words=True):
                     yield span
@@ -550,7 +551,7 @@ def find_answers(text: str) -> Iterator[Span]:
 
 def _answer_at(text: str, place: int, score: float, *, without_words: bool = False) -> Span | None:
     """Return the answer that begins at a place; what describes one ("easy to guess") is none."""
-    match = PATTERN["answer_shape"].match(text[place : place + _CHARS_TO_ANSWER])
+    match = pattern_of("answer_shape").match(text[place : place + _CHARS_TO_ANSWER])
     if match is None or (without_words and match["word"]):
         return None
     group = str(match.lastgroup)

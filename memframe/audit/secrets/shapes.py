@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
-from memframe.audit.rules import load_rules
+from memframe.audit.rules import Rule, load_rules
 from memframe.audit.secrets.values import (
     is_function_word,
     is_identifier,
@@ -19,15 +19,23 @@ from memframe.audit.secrets.values import (
 )
 
 
-def _first_pattern_by_group() -> dict[str, re.Pattern[str]]:
-    patterns: dict[str, re.Pattern[str]] = {}
+def _first_rule_by_group() -> dict[str, Rule]:
+    rules: dict[str, Rule] = {}
     for rule in load_rules("secret_prose").rules:
-        patterns.setdefault(rule.group, rule.regex)
-    return patterns
+        rules.setdefault(rule.group, rule)
+    return rules
 
 
-PATTERN = _first_pattern_by_group()
-"""Pattern of each group of `rules/secret_prose.toml`, the first if there are several."""
+_RULE_OF = _first_rule_by_group()
+
+
+def pattern_of(group: str) -> re.Pattern[str]:
+    """Return the pattern of a group of `rules/secret_prose.toml`, the first if there are several.
+
+    It is compiled at its first use, as all of them take 30 ms, and most commands look for no secrets.
+    """
+    return _RULE_OF[group].regex
+
 
 Link = Literal["is", "colon", "set", "dash", "comma", "beside", "named", "reversed"]
 """Link between keyword and value: a verb, a colon or equals sign, "changed to", a dash, a comma; nothing, or
@@ -124,7 +132,7 @@ def _read_password(candidate: Candidate) -> Extent | None:
         len(text) <= _LONGEST_WORD
         and max(text) <= LAST_LATIN
         and _WORD.fullmatch(text)
-        and PATTERN["closed"].match(candidate.rest[len(text) :])
+        and pattern_of("closed").match(candidate.rest[len(text) :])
     )
     return Extent(0, len(text), 0.75) if is_word and not is_loose else None
 
@@ -143,10 +151,10 @@ def _read_loose(candidate: Candidate) -> Extent | None:
 def _read_login(candidate: Candidate) -> Extent | None:
     """Read the second half of a pair "name / password"."""
     if candidate.link == "beside":
-        match = PATTERN["glued_pair"].match(candidate.rest)
+        match = pattern_of("glued_pair").match(candidate.rest)
     else:
         match = (
-            PATTERN["user_and_word"].match(candidate.quoted or candidate.rest)
+            pattern_of("user_and_word").match(candidate.quoted or candidate.rest)
             if candidate.link in ("is", "colon")
             or (candidate.link == "dash" and not candidate.keyword.startswith("@"))
             else None
@@ -163,7 +171,9 @@ def _read_login(candidate: Candidate) -> Extent | None:
 
 def _read_key(candidate: Candidate) -> Extent | None:
     """Read a key for machines, which is long and drawn at random; or the key of a network, which is a password."""
-    if PATTERN["network_name"].search(_END_OF_CLAUSE.split(candidate.before[-40:])[-1] + candidate.purpose):
+    if pattern_of("network_name").search(
+        _END_OF_CLAUSE.split(candidate.before[-40:])[-1] + candidate.purpose
+    ):
         return _read_password(candidate)
     text = candidate.bare.rstrip(STOPS + ")]}") if candidate.quoted is None else candidate.quoted
     is_uuid = _UUID.fullmatch(text) is not None
@@ -173,12 +183,12 @@ def _read_key(candidate: Candidate) -> Extent | None:
     is_drawn = len(text) >= _SHORTEST_KEY and is_random(text, min_entropy=_KEY_ENTROPY)
     if not (is_drawn or is_named) or not may_be_password(text) or is_public_address(text):
         return None
-    return None if PATTERN["no_key"].search(candidate.before[-20:]) else Extent(0, len(text), 0.9)
+    return None if pattern_of("no_key").search(candidate.before[-20:]) else Extent(0, len(text), 0.9)
 
 
 def _read_answer(candidate: Candidate) -> Extent | None:
     """Read the answer to a question that only its owner can answer."""
-    match = PATTERN["answer_shape"].match(candidate.rest)
+    match = pattern_of("answer_shape").match(candidate.rest)
     if candidate.quoted is not None:
         return Extent(0, len(candidate.quoted), 0.9)
     if match is None or candidate.link in ("beside", "reversed") or is_plain(match[0].split()[0]):
@@ -204,20 +214,22 @@ def _read_pin(candidate: Candidate) -> Extent | None:
     may_be_postal = (
         len(match[0]) == POSTAL_DIGITS and "code" in candidate.keyword and candidate.link != "colon"
     )
-    is_postal = (may_be_postal and not PATTERN["card"].search(before)) or (
-        len(match[0]) == POSTAL_DIGITS and PATTERN["doubt"].search(candidate.rest[:40].lower())
+    is_postal = (may_be_postal and not pattern_of("card").search(before)) or (
+        len(match[0]) == POSTAL_DIGITS and pattern_of("doubt").search(candidate.rest[:40].lower())
     )
-    return None if is_short or is_postal or PATTERN["doubt"].search(before) else Extent(0, match.end(), 0.95)
+    return (
+        None if is_short or is_postal or pattern_of("doubt").search(before) else Extent(0, match.end(), 0.95)
+    )
 
 
 def _read_access_code(candidate: Candidate) -> Extent | None:
     """Read the code of a door, an alarm, a safe; a code of something else is none."""
-    match = PATTERN["lock_code_shape"].match(candidate.rest) or _match_spelled(candidate)
+    match = pattern_of("lock_code_shape").match(candidate.rest) or _match_spelled(candidate)
     if match is None:
         return None
     clause = _END_OF_CLAUSE.split(candidate.before[-60:])[-1]
-    is_lock = PATTERN["opened"].search(clause + candidate.keyword + candidate.purpose)
-    if not is_lock or PATTERN["doubted_code"].search(clause):
+    is_lock = pattern_of("opened").search(clause + candidate.keyword + candidate.purpose)
+    if not is_lock or pattern_of("doubted_code").search(clause):
         return None
     is_year = YEAR.fullmatch(match[0]) or not any(map(str.isdecimal, match[0][-2:]))
     return None if candidate.link == "beside" and is_year else Extent(0, match.end(), 0.9)
@@ -306,4 +318,4 @@ def _match_spelled(candidate: Candidate) -> re.Match[str] | None:
     is_loose = candidate.link in _LOOSE and not (
         candidate.link == "beside" and candidate.keyword.startswith("p")
     )
-    return None if is_loose else PATTERN["spelled_digits"].match(candidate.rest)
+    return None if is_loose else pattern_of("spelled_digits").match(candidate.rest)
