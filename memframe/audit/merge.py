@@ -65,8 +65,9 @@ _STARTS_SENTENCE = re.compile(r"(?:^|[.!?:;\n\u2026\u2013\u2014-]\s*|[\"'\u201c\
 _MAX_SLIPS = 30
 """Words of a text that may be slips, halves, or written apart: with more of them it is another text."""
 
-_MAX_TAKEN_IN = 20
-"""Memories of one cluster that a later one may take in: each with each would take long."""
+_MAX_HOLDERS = 20
+"""Memories of one cluster into which all others are tried: thousands of equal texts may each have a title of their own,
+and each with each would take hours."""
 
 _MAX_RUN = 8
 """Words that may be written together as one."""
@@ -431,20 +432,41 @@ class Merging:
         are_all_asked = {"delete", "merge"} <= {*self._taken}
         holders: list[_Holder] = []
         left = list(members)
-        while left:
+        for _ in range(_MAX_HOLDERS):
+            if not left:
+                break
             holder = _Holder(left[0], self._values[left[0]])
             left = self._fill(holder, left[1:])
-            for other in holders[:_MAX_TAKEN_IN]:
+            for other in [*holders]:
                 grown = holder.copy()
                 if are_all_asked and self._take_in_all(other.members, grown):
                     holders.remove(other)
                     holder = grown
                     left = self._fill(holder, left)
             holders.append(holder)
+        equal: defaultdict[str, list[str]] = defaultdict(list)
+        for member in left:
+            equal[self._describe(member)].append(member)
+        for first, *others in equal.values():
+            holder = _Holder(first, self._values[first])
+            self._fill(holder, others)
+            holders.append(holder)
         for holder in holders:
             if len(holder.members) > 1:
                 copies = tuple(holder.members)[1:]
                 yield Merge(keeper=holder.id, copies=copies, values=holder.values, actions=holder.actions)
+
+    def _describe(self, member: str) -> str:
+        """Return what is the same for two memories only if nothing of either would be lost in the other."""
+        own = self._conditions[member]
+        day = own.day if self._may_be_another_event(member) else None
+        return repr((sorted(self._values[member].items()), day, sorted(own.cells.items())))
+
+    def _may_be_another_event(self, member: str) -> bool:
+        """Return True if an equal text of another day may tell of another event: «Took a pill», twice."""
+        content = self._values[member]["content"]
+        n_words = len(self._texts.statements((member, "content")).words)
+        return n_words < _MIN_WORDS_ONCE and may_recur(content)
 
     def _fill(self, holder: _Holder, members: Sequence[str]) -> list[str]:
         """Take in all members that a holder can hold, and return those that are left."""
@@ -485,13 +507,8 @@ class Merging:
         if not holder.members.keys().isdisjoint(self._apart_from[member]):
             return "the two differ in a value"
         own, kept = self._conditions[member], self._conditions[holder.id]
-        # an equal short text of another day may be another event: «Took a pill», twice
-        if (
-            own.day != kept.day
-            and None not in (own.day, kept.day)
-            and len(self._texts.statements((member, "content")).words) < _MIN_WORDS_ONCE
-            and may_recur(values["content"])
-        ):
+        is_other_day = own.day != kept.day and None not in (own.day, kept.day)
+        if is_other_day and self._may_be_another_event(member):
             return "it may be another event, of another day"
         grown = {**holder.values, **gains}
         differing = [name for name, cell in own.cells.items() if cell not in (None, kept.cells[name])]

@@ -2,6 +2,7 @@
 
 import dataclasses
 import random
+from collections import Counter
 
 import pandas as pd
 import pytest
@@ -9,7 +10,7 @@ import pytest
 import memframe as mf
 from benchmarks.pairs.corpus import corpus
 from memframe.audit.findings import findings_frame
-from memframe.audit.merge import settle_proposals
+from memframe.audit.merge import Merging, settle_proposals
 from memframe.plan.losses import count_holders
 from tests.cleanup.conftest import NOW
 from tests.rows import memories_of
@@ -273,3 +274,23 @@ def test_a_memory_goes_if_one_of_several_findings_says_so(order):
         )
         plan = mf.plan_cleanup(dataclasses.replace(audit, findings=findings), max_share=1)
         assert {change.id: next(iter(change.keeps), None) for change in plan.records} == gone
+
+
+def test_the_comparisons_of_equal_texts_with_titles_of_their_own_grow_with_their_number(monkeypatch):
+    n_compared = Counter()
+    find_obstacle = Merging._find_obstacle
+
+    def count(merging, member, holder):
+        n_compared[len(merging._values)] += 1
+        return find_obstacle(merging, member, holder)
+
+    monkeypatch.setattr(Merging, "_find_obstacle", count)
+    for n in (100, 200):
+        texts = ["Took the train to Ghent", "Took the train to Ghent"] * (n // 2)
+        titles = [f"Trip {1000 + place // 2}" for place in range(n)]  # two of each
+        memories = pd.DataFrame(
+            {"id": [f"m{place}" for place in range(n)], "content": texts, "title": titles}
+        )
+        found = mf.audit_memories(memories, checks=["exact_duplicate"]).findings
+        assert (found["action"] == "delete").sum() == n // 2
+    assert n_compared[200] <= 2.2 * n_compared[100]
