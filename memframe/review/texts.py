@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from pathlib import PurePath
 
 import numpy as np
 import pandas as pd
@@ -65,11 +66,29 @@ class ReviewTexts:
 
     @cached_property
     def _places(self) -> dict[str, tuple[str, int | None]]:
-        return files_and_lines(self.memories)
+        places = files_and_lines(self.memories)
+        files = {file for file, _ in places.values()}
+        names = {file: PurePath(file).name for file in files}
+        if len({*names.values()}) < len(files):  # only the folders tell them apart
+            return places
+        return {memory_id: (names[file], line) for memory_id, (file, line) in places.items()}
 
     def name_of(self, memory_id: str) -> str:
-        """Return the file and line of a memory, or its id if it is from no file."""
+        """Return the name of the file and the line of a memory, or its id if it is from no file."""
         return name_place(self._places, memory_id)
+
+    def find_spans(self, points: Iterable[Point], field: str, text: str) -> list[tuple[int, int]]:
+        """Return the parts of a field of one memory that findings are about; none where it is the whole text."""
+        if not isinstance(self._origin, Audit):
+            return []
+        findings = self._origin.findings
+        spans = []
+        for point in points:
+            start, end = findings["start"].iloc[point.row], findings["end"].iloc[point.row]
+            is_part = not pd.isna(start) and 0 < end - start < len(text)
+            if is_part and findings["field"].iloc[point.row] == field:
+                spans.append((int(start), int(end)))
+        return spans
 
     def place_of(self, memory_id: str) -> int | None:
         """Return the row of a memory among those that were judged."""
