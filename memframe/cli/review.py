@@ -7,6 +7,7 @@ import re
 import shutil
 import sys
 import unicodedata
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import groupby
@@ -92,8 +93,11 @@ N_ALIKE = 3
 MIN_SHOWN = 2
 """Memories that are shown however small the terminal is: the one that stays, and one that goes."""
 
-N_OTHER_LINES = 10
-"""Lines of a screen for what is not a text of a memory: counts, heading, reason, effect, question."""
+N_OTHER_LINES = 12
+"""Lines of a screen for what is not about one memory: counts, heading, reason, effect, bound, question."""
+
+N_BESIDE_TEXT = 2
+"""Lines beside each text: those of its facts, and the one that says that it goes on."""
 
 MAX_PARAGRAPH = 2_000
 """Characters of what is printed about a memory beside its texts, such as its tags."""
@@ -119,12 +123,8 @@ ROLE_WORDS = {"goes": "goes", "stays": "stays", "changes": "changes", "about": "
 @click.option(
     "--stats", is_flag=True, help="Show how often each check was right, according to your decisions."
 )
-@click.option(
-    "--accept", multiple=True, metavar="NAME", help="Accept proposals by id, check or kind: check/kind."
-)
-@click.option(
-    "--reject", multiple=True, metavar="NAME", help="Reject proposals by id, check or kind: check/kind."
-)
+@click.option("--accept", multiple=True, metavar="NAME", help="Accept proposals by id, check, or check/kind.")
+@click.option("--reject", multiple=True, metavar="NAME", help="Reject proposals by id, check, or check/kind.")
 @click.option(
     "--note",
     default="",
@@ -193,7 +193,11 @@ def _read_origin(
     if plan_path is not None:
         return Plan.load(plan_path)
     if foreign is not None:
-        return audit_memories(read_memories(foreign), policy=rules)
+        with warnings.catch_warnings(record=True, action="always", category=UserWarning) as warned:
+            memories = read_memories(foreign)
+        for warning in warned:
+            remark(escape_invisible(str(warning.message)))
+        return audit_memories(memories, policy=rules)
     if access is None:
         raise click.UsageError("Give --request ID.")
     if audit_path is not None:
@@ -459,7 +463,7 @@ def _print(shown: Detail, *, whole: bool = False) -> bool:
     has_room = whole or not sys.stdout.isatty()
     room = 0 if has_room else max(8, shutil.get_terminal_size().lines - N_OTHER_LINES)
     n_texts = sum(len(member.fields) for member in shown.members)
-    max_lines = None if has_room else max(3, room // max(1, min(3, n_texts)))
+    max_lines = None if has_room else max(3, room // max(1, min(3, n_texts)) - N_BESIDE_TEXT)
     is_folded, n_more = False, shown.n_more
     for number, member in enumerate(shown.members):
         lines = [*_lines_of(member, max_lines)]

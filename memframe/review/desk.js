@@ -41,6 +41,7 @@ const KEYS = [
   ["?", "Keys", "help", "show or hide these lines"],
 ];
 
+const NONE_LISTED = "No proposal is listed.";
 const ARROWS = { ArrowDown: "next", ArrowUp: "previous" };
 
 /** Make an element: properties, then children; a text child is set as text. */
@@ -106,6 +107,7 @@ function render({ model, el }) {
     search: "",
     list: 0, // grows with each list: an answer about a former one says nothing about this
     n: 0,
+    total: 0, // of all proposals, listed or not
     rows: new Map(), // by place in the list, as are the details; null is asked for
     details: new Map(),
     at: 0,
@@ -221,6 +223,7 @@ function render({ model, el }) {
   function showSummary(summary) {
     root.classList.remove("mf-waiting"); // also where a cell decided before the first list came: Run All Cells
     state.n = summary.n_shown;
+    state.total = summary.n_total;
     meter.firstChild.style.width = `${(100 * summary.n_decided) / Math.max(1, summary.n_total)}%`;
     progress.textContent = summary.progress;
     preview.replaceChildren(...summary.preview.map((sentence) => make("div", {}, sentence)));
@@ -321,8 +324,10 @@ function render({ model, el }) {
     if (!state.n) {
       root.classList.remove("mf-fetching");
       spacer.replaceChildren();
-      proposal.replaceChildren(make("p", {}, "Nothing here. Clear the filters to see the rest."));
-      return say("No proposal is listed.");
+      const rest = state.total ? "Nothing here. Clear the filters to see the rest." : "There is nothing to decide: no proposal was made.";
+      proposal.replaceChildren(make("p", {}, rest));
+      for (const [, , action] of KEYS) buttons.querySelector(`.mf-${action}`).disabled = !ANY_TIME.includes(action);
+      return say(NONE_LISTED);
     }
     state.at = Math.max(0, Math.min(place, state.n - 1));
     const top = state.at * ROW_HEIGHT;
@@ -397,7 +402,7 @@ function render({ model, el }) {
       reveal: !shown.has_secrets,
       whole: !shown.members.some((member) => member.fields.some((field) => field.n_more || field.pieces.some((piece) => piece.as === "folded"))),
     };
-    for (const [action, is] of Object.entries(useless)) buttons.querySelector(`.mf-${action}`).disabled = is;
+    for (const [, , action] of KEYS) buttons.querySelector(`.mf-${action}`).disabled = Boolean(useless[action]);
   }
 
   function makeMember(shown, member) {
@@ -564,6 +569,7 @@ function render({ model, el }) {
     if (event.repeat && !["next", "previous"].includes(action)) return say("Press the key once for each proposal.");
     if (!ANY_TIME.includes(action)) {
       if (state.editing) return say("Save or cancel first.");
+      if (!state.n) return say(NONE_LISTED);
       if (!state.shown || event.timeStamp < state.seenAt) {
         state.dropped = "Nothing was done: a key came before the proposal was on the screen.";
         return say(state.dropped);

@@ -49,6 +49,9 @@ STAY_OPEN = (
 MAX_KINDS = 12
 """Kinds that are listed before many proposals are decided at once; the others are counted."""
 
+MAX_NAMED_TAGS = 12
+"""Tags of a memory that are named; the others are counted."""
+
 MAX_LOSSES = 5
 """Values that would be lost, by themselves; the others are counted."""
 
@@ -107,7 +110,7 @@ class Detail(Struct, frozen=True):
     losses: str
     """The values that no memory would hold any more; empty if there are none."""
     others: tuple[str, ...]
-    """What else was found in the same memories."""
+    """Other findings about the same memories, of this proposal and of open ones."""
     has_secrets: bool
     can_split: bool
     editable: dict[str, Value]
@@ -153,7 +156,7 @@ def show_proposal(review: Review, proposal: str, *, reveal: bool = False, whole:
         if other.id != one.id and review.state(other) in ("", "later")
     ]
     n_of_sentence = Counter(
-        f"{_title_of(review, point.check)} ({point.kind}): {escape_invisible(_reason_of(point))}"
+        f"{_title_of(review, point.check)} ({point.kind}): {escape_invisible(point.reason)}"
         for point in [*reversed(besides.values()), *other_proposals]
     )
     others = tuple(
@@ -211,7 +214,8 @@ def _reason_of(item: Point) -> str:
     """
     if item.check in ("secret", "personal_data"):
         return f"Found: {item.kind.replace('_', ' ')} {item.reason}"
-    if item.check == "version" and "… (" in item.reason.partition(" → ")[0]:
+    is_sentence = item.reason.startswith("one says")  # of polarity, which names both sides as well
+    if (item.check, item.kind) == ("version", "value") and " → " in item.reason and not is_sentence:
         return f"The newer memory has another value: {item.reason}"
     return item.reason
 
@@ -227,8 +231,17 @@ def _list_losses(values: Sequence[str]) -> str:
     'No other memory holds: Leipzig; 3 May'
     """
     shown = [printable(value, 60) for value in dict.fromkeys(values)]
-    more = [f"and {len(shown) - MAX_LOSSES:,} more"] if len(shown) > MAX_LOSSES else []
-    return f"No other memory holds: {'; '.join([*shown[:MAX_LOSSES], *more])}" if shown else ""
+    return f"No other memory holds: {_list_some(shown, '; ', MAX_LOSSES)}" if shown else ""
+
+
+def _list_some(texts: Sequence[str], separator: str, most: int) -> str:
+    """Join the first texts, and count the others.
+
+    >>> _list_some(["work", "home", "boat"], ", ", 2)
+    'work, home, and 1 more'
+    """
+    more = [f"and {len(texts) - most:,} more"] if len(texts) > most else []
+    return separator.join([*texts[:most], *more])
 
 
 def _join_equal(members: Iterable[ShownMemory], review: Review) -> Iterator[ShownMemory]:
@@ -274,7 +287,11 @@ def _show_memories(
             review.texts.name_of(memory_id),
             *([str(fields["source"])] if fields.get("source") else []),
             *_show_times(fields.get("created_at"), fields.get("updated_at")),
-            *([f"tags: {', '.join(map(str, tags))}"] if isinstance(tags, tuple) and tags else []),
+            *(
+                [f"tags: {_list_some(tags, ', ', MAX_NAMED_TAGS)}"]
+                if isinstance(tags, tuple) and tags
+                else []
+            ),
         ]
         yield ShownMemory((memory_id,), role, (escape_invisible(" · ".join(facts)),), tuple(shown))
 

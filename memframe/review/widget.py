@@ -19,6 +19,7 @@ from weakref import WeakSet
 
 from anywidget import AnyWidget
 
+from memframe.audit import Audit
 from memframe.display import escape_invisible, number_of, printable
 from memframe.errors import MemframeError, PlanError
 from memframe.plan import Plan
@@ -192,7 +193,14 @@ class Desk(AnyWidget):
             "place": place,
             "progress": f"{n_decided:,} of {n_total:,} decided"
             + (f": {', '.join(by_state)}" if by_state else ""),
-            "preview": [self._preview()],
+            "preview": [
+                self._preview(),
+                *(
+                    [f"All are decided: {self._plan_call()} makes the plan."]
+                    if 0 < n_total == n_decided
+                    else []
+                ),
+            ],
             "facets": self._facets(filter, search),
             **self._bound(None if place is None else self._lists[view][place]),
         }
@@ -205,6 +213,10 @@ class Desk(AnyWidget):
         if not effects.n_deleted and not effects.n_changed:
             return "The plan would change nothing yet."
         return f"The plan so far: {effects}."
+
+    def _plan_call(self) -> str:
+        origin = self._review.origin
+        return "review.plan(access)" if isinstance(origin, Audit) and origin.is_stored else "review.plan()"
 
     def _bound(self, one: Proposal | None) -> dict[str, Any]:
         """Tell how many of the kind of a proposal can be wrong, and offer the rest of it once these are few."""

@@ -340,3 +340,10 @@ def test_one_goes_on_without_a_decision_and_what_is_put_off_is_asked_again_at_th
 def test_the_page_is_written_after_the_last_decision(foreign, folder):
     invoke("review", "--file", foreign, "--decisions", "d", "--html", "review.html", input="n\nq\n")
     assert "1 rejected" in (folder / "review.html").read_text()
+
+
+def test_what_was_read_is_a_sentence_and_no_warning_of_python(folder):
+    (folder / "notes.json").write_text(json.dumps([{"memory": "Likes tea", "tags": ["x" * 900]}]))
+    shown = invoke("review", "--file", "notes.json", "--list")
+    assert shown.stderr.startswith("notes.json: 1 memory read")
+    assert "UserWarning" not in shown.stderr

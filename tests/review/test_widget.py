@@ -193,3 +193,27 @@ def test_all_that_was_found_in_a_memory_is_said():
 def test_kinds_beyond_those_that_are_listed_are_counted(monkeypatch, ask):
     monkeypatch.setattr("memframe.review.detail.MAX_KINDS", 1)
     assert ask("weigh_all", what="reject")["lines"][1] == "other kinds: 2"
+
+
+def test_a_reason_that_is_a_value_alone_is_a_sentence():
+    shown = show_only(
+        ["The rent of the flat in Leeds is 640 pounds.", "The rent of the flat in Leeds is 665 pounds."],
+        "version",
+    )
+    assert shown.reason == "The newer memory has another value: 640 → 665"
+
+
+def test_of_many_tags_the_first_are_named():
+    memories = pd.DataFrame(
+        {"id": ["m1"], "content": ["mail a@b.example"], "tags": [tuple(f"tag{n}" for n in range(1_000))]}
+    )
+    desk = mf.review(mf.audit_memories(memories))
+    (member,) = show_proposal(desk, desk.queue.proposal[0]).members
+    assert member.facts[0].endswith("tag11, and 988 more")
+
+
+def test_the_desk_says_what_follows_once_all_are_decided(review, ask):
+    assert len(ask("settle", filter={}, search="")["preview"]) == 1
+    review.reject(review.queue)
+    summary = ask("summary", filter={}, search="", proposal="")
+    assert summary["preview"][-1] == "All are decided: review.plan(access) makes the plan."
