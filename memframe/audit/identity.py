@@ -133,16 +133,24 @@ def split_by_keys(
 def list_once(findings: pd.DataFrame, memories: pd.DataFrame) -> pd.DataFrame:
     """Return findings with one row for each value or text that several memories hold alike, in their order.
 
-    The row is the first of them, and has the columns ``ids``, a tuple, and ``n_times`` beside.
+    Members of a group of junk are one row, too: whatever they say, they are decided together. The row is the first of
+    them, and has the columns ``ids``, a tuple, and ``n_times`` beside.
     """
     is_value = findings["check"].isin(VALUES)
     texts = texts_judged(findings, memories, findings.head(0), is_span=is_value)
-    evidence = findings["evidence"].mask(is_value)  # the same value may have another word before its mask
+    is_together = (findings["check"] == "junk") & findings["group"].notna()
+    evidence = findings["evidence"].mask(
+        is_value | is_together
+    )  # each has other words around what is the same
+    groups = findings["group"].where(is_together)
     columns = (findings[name] for name in ("check", "kind", "severity", "action"))
     places: dict[tuple[Any, ...], list[int]] = {}
-    for place, (text, *cells) in enumerate(zip(texts, evidence, *columns, strict=True)):
+    for place, (text, together, *cells) in enumerate(
+        zip(texts, is_together, groups, evidence, *columns, strict=True)
+    ):
         # what is about no memory has no text, and is by itself
-        places.setdefault((*map(str, cells), text, None if text else place), []).append(place)
+        same = "" if together else text
+        places.setdefault((*map(str, cells), same, None if text else place), []).append(place)
     ids = findings["id"].tolist()
     named = [dict.fromkeys(ids[row] for row in rows if isinstance(ids[row], str)) for rows in places.values()]
     return findings.iloc[[rows[0] for rows in places.values()]].assign(

@@ -373,15 +373,15 @@ _TIME_OF_DAY = re.compile(r"(?<![\d:.])\d{1,2}[:\uff1a]\d\d(?![\d.])|\b\d{1,2} ?
 def _find_doubtful(memories: pd.DataFrame, findings: pd.DataFrame) -> dict[str, float]:
     """Find memories that may be worthless, each with how early to ask.
 
-    One of each form, plans, turns of a conversation, texts of a moment or of a state, vague ones, and then all others,
+    One of each group of junk, plans, turns of a conversation, texts of a moment or of a state, vague ones, and then all others,
     short ones first: what rules see no sign of is asked about as long as the limit lasts. A copy that goes anyway is no
     question of its own.
     """
     is_ending = findings["action"].isin(["delete", "merge"])
     proposed = findings[findings["action"] == "review"]
     junk = proposed[proposed["check"] == "junk"]
-    is_form = junk["kind"] == "form"
-    members = pd.concat([junk[~is_form], junk[is_form].drop_duplicates("group")])
+    is_together = junk["group"].notna()
+    members = pd.concat([junk[~is_together], junk[is_together].drop_duplicates("group")])
     doubtful = dict(zip(members["id"], members["score"].fillna(0.0), strict=True))
     is_passed = (proposed["check"] == "stale") & (proposed["kind"] == "expired")
     doubtful |= dict.fromkeys(set(proposed["id"][is_passed]) - doubtful.keys(), _PASSED)

@@ -10,6 +10,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
+from itertools import chain, count
 from operator import itemgetter
 from typing import Any, NamedTuple
 from unicodedata import category
@@ -33,7 +34,7 @@ _TABLE, _WORDS = load_rules("junk"), load_words("junk")
 ACTIONS: Mapping[str, Proposal] = {"empty": "delete", "heartbeat": "delete", "repeated": "merge"}
 """Proposals for the kinds that show without any understanding of a text; all others are for review."""
 
-_LOW = {"empty", "near_empty", "template", "session_noise", "form"}
+_LOW = {"empty", "near_empty", "fragment", "template", "session_noise", "form", "transcript"}
 
 
 class Sign(NamedTuple):
@@ -62,9 +63,9 @@ def find_junk(memories: Memories) -> pd.DataFrame:
     -------
     DataFrame
         Findings of the kinds ``empty heartbeat repeated near_repeat form status_report system_prompt feedback_loop
-        task_state session_noise tool_output template near_empty``, one a memory; ``related_id`` is the memory that
-        stays. Proposed are deleting for ``empty`` and ``heartbeat``, if neither title nor summary say more, merging
-        with the first one for ``repeated``, and review for all others.
+        task_state session_noise tool_output template near_empty fragment transcript``, one a memory; ``related_id`` is
+        the memory that stays. Proposed are deleting for ``empty`` and ``heartbeat``, if neither title nor summary say
+        more, merging with the first one for ``repeated``, and review for all others.
 
     Examples
     --------
@@ -77,11 +78,16 @@ def find_junk(memories: Memories) -> pd.DataFrame:
     texts = MemoryTexts.of(memories)
     memories, ids = texts.memories, texts.ids
     store = _DistinctTexts.of(_without_hidden(without_long_contents(texts)))
-    found = _find_form_members(memories, store)
-    found.update(_find_repeats(store))
+    groups = count()
+    found = _find_form_members(memories, store, groups)
+    found.update(_find_repeats(store, groups))
     for number, sign in _detect(store.distinct).items():
-        found.update((row, sign) for row in store.rows_of[number])
+        for row in store.rows_of[number]:
+            if sign.kind in ACTIONS or row not in found or found[row].kind != "form":
+                found[row] = sign  # members of a form are decided together
     found.update(_find_tool_words(store))
+    for row, sign in chain(_find_sections(memories, store, groups), _find_parts(memories, store)):
+        found.setdefault(row, sign)  # whatever else it is says more
     return list_findings(
         Finding(
             check="junk",
@@ -175,7 +181,7 @@ _N_FIRST = 4
 """Words at the beginning by which variants find each other."""
 
 
-def _find_repeats(store: _DistinctTexts) -> dict[int, Sign]:
+def _find_repeats(store: _DistinctTexts, groups: Iterator[int]) -> dict[int, Sign]:
     """Find texts of one person that came back unusually often, and their variants; the first of each is for review."""
     if len(store.number_of) < _MIN_COPIES:
         return {}
@@ -198,7 +204,7 @@ def _find_repeats(store: _DistinctTexts) -> dict[int, Sign]:
         beginnings[owner, *text.split()[:_N_FIRST]].append((owner, text))
     order = {row: place for place, row in enumerate(row for rows in store.rows_of for row in rows)}
     found: dict[int, Sign] = {}
-    for group, ((owner, text), rows) in enumerate(repeated.items()):
+    for ((owner, text), rows), group in zip(repeated.items(), groups, strict=False):
         first = min(rows, key=order.__getitem__)
 
         def make_sign(
@@ -223,13 +229,15 @@ def _find_repeats(store: _DistinctTexts) -> dict[int, Sign]:
 # ---- forms
 
 
-def _find_form_members(memories: pd.DataFrame, store: _DistinctTexts) -> dict[int, Sign]:
+def _find_form_members(
+    memories: pd.DataFrame, store: _DistinctTexts, groups: Iterator[int]
+) -> dict[int, Sign]:
     """Find the members of forms, and how much of what their source writes is of that form."""
     sources = read_texts(memories, "source").fillna("").tolist() if "source" in memories.columns else None
     n_by_source = Counter(sources or ())
     owners = [store.owners[rows[0]] for rows in store.rows_of]
     found: dict[int, Sign] = {}
-    for group, form in enumerate(find_forms(store.distinct, owners)):
+    for form, group in zip(find_forms(store.distinct, owners), groups, strict=False):
         rows = [row for place in form.places for row in store.rows_of[place]]
         evidence = f"one of {len(rows):,} texts of one form: {_quote(store.text_of(rows[0]))}"
         from_source = Counter(sources[row] for row in rows) if sources else Counter()
@@ -359,7 +367,7 @@ _MIN_KNOWN_TIMED, _FEW_TOKENS = 0.7, 20
 """The same for a short report, of at most so many tokens, that names a machine with a time and no person."""
 
 
-_OF_REPORTS = ("ping", "now", "advice", "set_up", "note", "numbered", "people", "no_news", "nothing")
+_OF_REPORTS = ("ping", "now", "log", "advice", "set_up", "note", "numbered", "people", "no_news", "nothing")
 
 
 def _detect_report(text: str, matched: Groups = frozenset()) -> Sign | None:
@@ -373,6 +381,8 @@ def _detect_report(text: str, matched: Groups = frozenset()) -> Sign | None:
         return Sign("heartbeat", 0.95, f"a status ping: {_quote(text)}")
     if "now" in matched:
         return Sign("status_report", 0.9, f"tells what time it was: {_quote(text)}")
+    if "log" in matched:
+        return Sign("status_report", 0.9, f"the log of a heartbeat: {_quote(text)}")
     tokens = [token.strip(".'’*_<>").lower() for token in _TOKEN.findall(_NAMED.sub(" #1 ", text))]
     tokens = [token for token in tokens if token]
     if (
@@ -569,6 +579,80 @@ _DETECTORS = (
     ),
 )
 """Detectors in the order of their signs; of two signs the later one counts."""
+
+# ---- sections of notes: conversations as they were held, and logs of heartbeats
+
+_MIN_TOGETHER = 5
+"""Such memories of one person from which on they are decided together: something writes them all the time."""
+
+
+def _find_sections(
+    memories: pd.DataFrame, store: _DistinctTexts, groups: Iterator[int]
+) -> Iterator[tuple[int, Sign]]:
+    """Find turns of conversations, of which nobody has said what is to be remembered, and logs of heartbeats.
+
+    A note is read line by line: of a conversation under a heading only some lines name their speaker, and of a log only
+    the heading says what it is.
+    """
+    transcripts: defaultdict[str, set[int]] = defaultdict(set)
+    logs: defaultdict[str, set[int]] = defaultdict(set)
+    for number, _ in _TABLE.only("turns").search(pa.array(store.distinct, pa.large_string())):
+        for row in store.rows_of[number]:
+            transcripts[store.owners[row]].add(row)
+    (of_turns,), (of_log,) = (_TABLE.only(group).rules for group in ("title_of_turns", "log"))
+    for (title, owner), rows in _find_rows_by_title(memories, store).items():
+        if of_log.regex.match(title):
+            logs[owner] |= rows
+        elif of_turns.regex.match(title) and not rows.isdisjoint(transcripts[owner]):
+            transcripts[owner] |= rows
+    for kind, words, rows_of in (
+        ("transcript", "a conversation as it was held", transcripts),
+        ("status_report", "a line of the log of a heartbeat", logs),
+    ):
+        for found in rows_of.values():
+            group = next(groups) if len(found) >= _MIN_TOGETHER else None
+            for row in sorted(found):
+                yield row, Sign(kind, 0.8, f"{words}: {_quote(store.text_of(row))}", group=group)
+
+
+def _find_rows_by_title(memories: pd.DataFrame, store: _DistinctTexts) -> Mapping[tuple[str, str], set[int]]:
+    """Return the rows with a content for each title and owner."""
+    rows_of: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
+    if "title" in memories.columns:
+        for row, title in enumerate(read_texts(memories, "title").fillna("").tolist()):
+            if title and store.number_of[row] is not None:
+                rows_of[title, store.owners[row]].add(row)
+    return rows_of
+
+
+# ---- parts of a text whose rest is elsewhere
+
+_PARTS: Mapping[str, tuple[str, str]] = {
+    "lead_in": ("fragment", "announces what does not follow"),
+    "field": ("fragment", "one field of a record"),
+    "question": ("task_state", "asks, and tells nothing"),
+}
+"""Groups of rules, each with the kind of its findings and what a text is."""
+
+
+def _find_parts(memories: pd.DataFrame, store: _DistinctTexts) -> Iterator[tuple[int, Sign]]:
+    """Find lead-ins («Next steps:»), fields («Status: open») and questions that stand alone.
+
+    A summary, or a title of its own, says what a field belongs to. A title that several memories share is the heading
+    of a section: its fields are still alone, but its questions may be somebody's list.
+    """
+    nothing = np.zeros(len(memories), bool)
+    titles, summaries = (
+        read_texts(memories, name).notna().to_numpy(bool) if name in memories.columns else nothing
+        for name in ("title", "summary")
+    )
+    shared = memories["title"].duplicated(keep=False).to_numpy(bool) if titles.any() else nothing
+    for number, (first, *_) in _TABLE.only(*_PARTS).search(pa.array(store.distinct, pa.large_string())):
+        kind, words = _PARTS[first.rule.group]
+        sign = Sign(kind, 0.8, f"{words}: {_quote(store.distinct[number])}")
+        is_told = summaries | (titles if first.rule.group == "question" else titles & ~shared)
+        yield from ((row, sign) for row in store.rows_of[number] if not is_told[row])
+
 
 # ---- the memory tool's own words, one around the other
 
