@@ -248,7 +248,8 @@ def _join_equal(members: Iterable[ShownMemory], review: Review) -> Iterator[Show
     """Join neighbours with the same texts: two with different secrets look alike as well."""
 
     def tell_apart(one: ShownMemory) -> tuple[Role, tuple[ShownField, ...], tuple[Value, ...]]:
-        texts = review.texts.fields_of(one.ids[0])
+        is_masked = any(piece.kind == "masked" for field in one.fields for piece in field.pieces)
+        texts = review.texts.fields_of(one.ids[0]) if is_masked else {}
         return one.role, one.fields, tuple(texts.get(field.name) for field in one.fields)
 
     for (role, fields, _), alike in groupby(members, key=tell_apart):
@@ -263,6 +264,7 @@ def _show_memories(
     keeper_of = {
         item.id: item.keeps if item.keeps in one.keeps else one.keeps[0] for item in one.items if one.keeps
     }
+    keepers = {memory_id: review.texts.fields_of(memory_id) for memory_id in one.keeps}
     is_last = one.action in LAST_EFFECTS
     for memory_id in ids:
         fields = review.texts.fields_of(memory_id)
@@ -272,7 +274,7 @@ def _show_memories(
             role = "goes" if is_last else "changes"
         values = {item.text: item.kind for item in own if one.action == "redact"}
         shown = []
-        keeper = review.texts.fields_of(keeper_of.get(memory_id) or "")
+        keeper = keepers.get(keeper_of.get(memory_id, ""), {})
         for name in ("title", "summary", "content"):
             text = fields.get(name)
             if not isinstance(text, str) or not text:

@@ -79,16 +79,17 @@ class ReviewTexts:
 
     def find_spans(self, points: Iterable[Point], field: str, text: str) -> list[tuple[int, int]]:
         """Return the parts of a field of one memory that findings are about; none where it is the whole text."""
+        found = (self._spans[point.row] for point in points)
+        return [(start, end) for name, start, end in found if name == field and 0 < end - start < len(text)]
+
+    @cached_property
+    def _spans(self) -> list[tuple[str, int, int]]:
+        """The field and the part of it that each finding is about; an empty part where there is none."""
         if not isinstance(self._origin, Audit):
             return []
         findings = self._origin.findings
-        spans = []
-        for point in points:
-            start, end = findings["start"].iloc[point.row], findings["end"].iloc[point.row]
-            is_part = not pd.isna(start) and 0 < end - start < len(text)
-            if is_part and findings["field"].iloc[point.row] == field:
-                spans.append((int(start), int(end)))
-        return spans
+        edges = (findings[name].fillna(0).astype(int).tolist() for name in ("start", "end"))
+        return list(zip(findings["field"].tolist(), *edges, strict=True))
 
     def place_of(self, memory_id: str) -> int | None:
         """Return the row of a memory among those that were judged."""
