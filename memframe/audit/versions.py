@@ -230,7 +230,7 @@ def _find_labelled(chosen: MemoryTexts, pairs: SimilarPairs) -> Iterator[Link]:
                     newer,
                     "value",
                     share,
-                    "a newer one says something else of what it begins with",
+                    "a newer memory begins the same and says something else",
                     (ends[older], len(contents[older])),
                 )
 
@@ -310,7 +310,7 @@ def _find_rewritten(chosen: MemoryTexts, pairs: SimilarPairs) -> Iterator[Link]:
     for place in kept.tolist():
         newer, older, score = int(near.newer[place]), int(near.older[place]), float(near.score[place])
         if len(groups.members(newer)) <= _MAX_MEMBERS:
-            evidence = f"{score:.0%} like a newer one, by the words that both have"
+            evidence = f"{100 * score:.0f} % like a newer memory, by the words that both have"
             if not sensitive.any_of(older, newer):
                 evidence += describe_difference(*map(pairs.comparer.words.of, (older, newer)))
             yield Link(older, newer, "rewritten", score, evidence)

@@ -7,6 +7,7 @@ import re
 import shutil
 import sys
 import unicodedata
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import groupby
@@ -38,7 +39,14 @@ from memframe.load import load_memories, load_tags
 from memframe.plan import Plan
 from memframe.readers import read_memories
 from memframe.review import Review, review
-from memframe.review.detail import Detail, Piece, show_proposal, shown_ids
+from memframe.review.detail import (
+    OFFER_WARNING,
+    Detail,
+    ShownMemory,
+    describe_choice,
+    show_proposal,
+    shown_ids,
+)
 from memframe.review.filters import Filters
 
 if sys.platform != "win32":
@@ -48,25 +56,30 @@ KEYS = {
     "y": "accept",
     "n": "reject; ask again only if the text changes",
     "e": "edit the text that stays, in $EDITOR",
-    "l": "later: ask again at the end",
-    "a": "accept all that remain of this kind, because so few were wrong",
+    "l": "later: put it last, also the next time",
+    "j": "go on without a decision",
+    "a": "accept all of this kind of which few can be wrong",
     "g": "open the group, to decide on its memories one by one",
     "s": "show the secrets of this proposal",
+    "w": "show the whole of it",
     "/": "ask only about proposals with certain words",
-    "A": "accept all that it would ask about and of which few can be wrong",
-    "R": "reject all that it would ask about",
+    "A": "accept all with these words of which few can be wrong; asks first",
+    "R": "reject all with these words; asks first",
     "u": "undo the last decision",
     "q": "quit; what you decided so far counts",
     "?": "explain the keys",
 }
 
-COLORS = {
-    "same": None,
-    "moved": "cyan",
-    "removed": "red",
-    "added": "green",
-    "masked": "yellow",
-    "invisible": "magenta",
+STYLES: dict[str, dict[str, Any]] = {
+    "same": {},
+    "found": {"fg": "yellow", "underline": True},
+    "moved": {"fg": "cyan"},
+    "removed": {"fg": "red", "strikethrough": True},
+    "added": {"fg": "green"},
+    "masked": {"fg": "yellow"},
+    "invisible": {"fg": "magenta"},
+    "folded": {"dim": True},
+    "label": {"dim": True},
 }
 
 MAX_WIDTH, INDENT = 120, "    "
@@ -76,6 +89,15 @@ N_SORTED = 20
 
 N_ALIKE = 3
 """Equal memories that are listed; the others are counted."""
+
+MIN_SHOWN = 2
+"""Memories that are shown however small the terminal is: the one that stays, and one that goes."""
+
+N_OTHER_LINES = 12
+"""Lines of a screen for what is not about one memory: counts, heading, reason, effect, bound, question."""
+
+N_BESIDE_TEXT = 2
+"""Lines beside each text: those of its facts, and the one that says that it goes on."""
 
 MAX_PARAGRAPH = 2_000
 """Characters of what is printed about a memory beside its texts, such as its tags."""
@@ -101,12 +123,8 @@ ROLE_WORDS = {"goes": "goes", "stays": "stays", "changes": "changes", "about": "
 @click.option(
     "--stats", is_flag=True, help="Show how often each check was right, according to your decisions."
 )
-@click.option(
-    "--accept", multiple=True, metavar="NAME", help="Accept proposals by id, check or kind: check/kind."
-)
-@click.option(
-    "--reject", multiple=True, metavar="NAME", help="Reject proposals by id, check or kind: check/kind."
-)
+@click.option("--accept", multiple=True, metavar="NAME", help="Accept proposals by id, check, or check/kind.")
+@click.option("--reject", multiple=True, metavar="NAME", help="Reject proposals by id, check, or check/kind.")
 @click.option(
     "--note",
     default="",
@@ -115,7 +133,7 @@ ROLE_WORDS = {"goes": "goes", "stays": "stays", "changes": "changes", "about": "
 )
 @click.option("--until", metavar="DAY", help="Last day on which the decisions of --accept and --reject hold.")
 @click.option("--out", type=LocalPath(), help="Save a plan of what you accepted, encrypted for you.")
-@click.option("--html", type=FILE, help="Write the decisions as an HTML page.")
+@click.option("--html", type=FILE, help="Write the decisions as an HTML page, after the last one.")
 @as_json
 @example(
     "memframe review --request 7c9e6679 --decisions ilka.decisions --out cleanup.plan",
@@ -158,7 +176,7 @@ def review_command(
         for call, given, accepting in ((desk.accept, accept, True), (desk.reject, reject, False)):
             if chosen := [one for text in given for one in _choose(desk, text, accepting=accepting)]:
                 call(chosen, note=note, until=until)
-        if not (is_list or stats or accept or reject or html or wants_json()):
+        if not (is_list or stats or accept or reject or wants_json()):
             decide_all(desk)
         if html is not None:
             desk.to_html(html)
@@ -175,7 +193,11 @@ def _read_origin(
     if plan_path is not None:
         return Plan.load(plan_path)
     if foreign is not None:
-        return audit_memories(read_memories(foreign), policy=rules)
+        with warnings.catch_warnings(record=True, action="always", category=UserWarning) as warned:
+            memories = read_memories(foreign)
+        for warning in warned:
+            remark(escape_invisible(str(warning.message)))
+        return audit_memories(memories, policy=rules)
     if access is None:
         raise click.UsageError("Give --request ID.")
     if audit_path is not None:
@@ -270,41 +292,54 @@ def decide_all(desk: Review) -> None:
     if desk.decisions.path is None:
         remark("Your decisions are not kept for the next time: to keep them, add --decisions FILE.")
     filters, words = Filters(desk), ""
-    asked: list[str] = []
+    passed: set[str] = set()
+    decided: list[str] = []
     answer = ""
     while answer != "q":
-        listed = filters.find({"decision": ["open"]}, words)
+        listed = filters.find({"decision": ["open", "later"]}, words)
         if not listed and not words:
             if not answer or not _undo_last(desk):
-                return
+                break
             continue
         if not listed:
             click.echo("There is no open proposal with these words; all are asked about again.")
             words = ""
             continue
         ids = [one.id for one in listed]
-        desk.texts.hidden_of(i for one in listed[:N_SORTED] for i in shown_ids(one))
-        last = asked.pop() if answer == "u" and asked else None
-        due = [one for one in reversed(ids[:N_SORTED]) if one != last] + ([last] if last in ids else [])
-        kinds = {(one.first.check, one.first.kind) for one in map(desk.find, due)}
-        offers = {kind: desk.remaining(*kind) for kind in kinds}
+        if passed.issuperset(ids):
+            passed.clear()  # from the beginning
+        first = [one for one in listed if one.id not in passed][:N_SORTED]
+        desk.texts.hidden_of(i for one in first for i in shown_ids(one))
+        last = decided.pop() if answer == "u" and decided else None
+        due = [one.id for one in reversed(first) if one.id != last] + ([last] if last in ids else [])
+        offers = {
+            kind: desk.remaining(*kind) for kind in {(one.first.check, one.first.kind) for one in first}
+        }
         n_left, answer = len(ids), ""
         while due and answer not in NEW_LIST:
             one = due.pop()
             where = f" with {printable(words, 60)!r}" if words else ""
             click.echo(f"\n{number_of(n_left, 'proposal', 'proposals')} left{where}")
-            if asked:
-                _echo(f"The plan so far: {desk.count_effects()}")
+            _echo_effects(desk, decided)
             kind = desk.find(one).first
-            answer = _ask(desk, show_proposal(desk, one), offers[kind.check, kind.kind], ids)
+            offer = [i for i in offers.get((kind.check, kind.kind), ()) if not desk.state(desk.find(i))]
+            answer = _ask(desk, one, offer, ids)
             if answer == "/":
                 words = click.prompt(
                     "Words, such as stale/expired or a source; nothing for all",
                     default="",
                     show_default=False,
                 )
-            asked += [] if answer in NEW_LIST else [one]
-            n_left -= 1
+                passed.clear()
+            decided += [one] if answer in ("y", "n", "e", "l") else []
+            passed |= {one} if answer in ("l", "j") else set()
+            n_left -= answer in ("y", "n", "e")
+    _echo_effects(desk, decided)
+
+
+def _echo_effects(desk: Review, decided: Sequence[str]) -> None:
+    if decided:
+        _echo(f"The plan so far: {desk.count_effects()}")
 
 
 def _undo_last(desk: Review) -> bool:
@@ -316,26 +351,27 @@ def _undo_last(desk: Review) -> bool:
     return is_undone
 
 
-def _ask(desk: Review, shown: Detail, remaining: Sequence[str], listed: Sequence[str]) -> str:
+def _ask(desk: Review, proposal: str, offer: Sequence[str], listed: Sequence[str]) -> str:
     """Show a proposal, and ask until it is decided; return the key."""
-    _print(shown)
+    shown = show_proposal(desk, proposal, whole=not sys.stdout.isatty())
+    is_folded = _print(shown)
     if bound := desk.explain_bound(shown.id):
         _echo(bound)
-    has_more = len(remaining) > 1  # of one, `y` accepts as much
+    has_more = len(offer) > 1  # of one, `y` accepts as much
     if has_more:
-        _echo(f"a: accept the remaining {len(remaining):,}. The bound is of their share, not of their harm.")
-    idle = {*_idle_keys(shown), *([] if has_more else ["a"])}
+        _echo(f"a: accept {len(offer):,} of this kind. {OFFER_WARNING}")
+    idle = {*_idle_keys(shown), *([] if has_more else ["a"]), *([] if is_folded else ["w"])}
     keys = [key for key in KEYS if key not in idle]
     while True:
         key = _read_key(keys)
         try:
-            if key == "s" and "s" in keys:
-                _print(show_proposal(desk, shown.id, reveal=True))
+            if key in ("s", "w") and key in keys:
+                _print(show_proposal(desk, shown.id, reveal=key == "s", whole=True), whole=True)
             elif key in ("A", "R"):
                 if _decide_listed(desk, key, listed):
                     return key
             elif key in keys and key != "?":
-                _act(desk, shown, key, remaining)
+                _act(desk, shown, key, offer)
                 return key
             else:
                 for name in keys:
@@ -358,18 +394,22 @@ def _read_key(keys: Sequence[str]) -> str:
 
 
 def _decide_listed(desk: Review, key: str, listed: Sequence[str]) -> bool:
-    """Accept or reject all that would be asked about, once the person has confirmed their number; return True if so."""
-    open_ones = [one.id for one in map(desk.find, listed) if not desk.state(one)]
-    chosen = desk.find_acceptable(open_ones) if key == "A" else open_ones
+    """Accept or reject all that would be asked about, once the person has confirmed it; return True if so."""
+    open_ones = [one for one in map(desk.find, listed) if desk.state(one) in ("", "later")]
+    chosen = open_ones
+    if key == "A":
+        chosen = [desk.find(one) for one in desk.find_acceptable([one.id for one in open_ones])]
+    about, lines = describe_choice(desk, chosen, len(open_ones))
+    for line in lines:
+        _echo(line, "  ")
     if not chosen:
         click.echo("None of them can be accepted at once.")
         return False
-    verb = "Accept" if key == "A" else "Reject"
-    left = f"; {len(open_ones) - len(chosen):,} stay open" if len(chosen) < len(open_ones) else ""
     _drop_typed_ahead()
-    if not click.confirm(f"{verb} {number_of(len(chosen), 'proposal', 'proposals')}{left}?", default=False):
+    if not click.confirm(f"{'Accept' if key == 'A' else 'Reject'} {about}?", default=False):
         return False
-    (desk.accept if key == "A" else desk.reject)(chosen)
+    (desk.accept if key == "A" else desk.reject)([one.id for one in chosen])
+    click.echo(f"{'Accepted' if key == 'A' else 'Rejected'} {len(chosen):,}; u undoes it.")
     return True
 
 
@@ -387,11 +427,11 @@ def _idle_keys(shown: Detail) -> Iterator[str]:
         yield "e"
     if not shown.has_secrets:
         yield "s"
-    if sum(member.role != "stays" for member in shown.members) < 2:
+    if not shown.can_split:
         yield "g"
 
 
-def _act(desk: Review, shown: Detail, key: str, remaining: Sequence[str]) -> None:
+def _act(desk: Review, shown: Detail, key: str, offer: Sequence[str]) -> None:
     if key == "e":
         text = click.edit(str(shown.editable["content"]), extension=".txt")
         if text is None:
@@ -400,9 +440,11 @@ def _act(desk: Review, shown: Detail, key: str, remaining: Sequence[str]) -> Non
     elif key == "g":
         desk.split(shown.id)
     elif key == "a":
-        desk.accept(remaining)
+        desk.accept(offer)
+        click.echo(f"Accepted {len(offer):,}; u undoes it.")
     elif key == "u":
         desk.undo()
+        click.echo("Undone: the last decision.")
     elif call := {"y": desk.accept, "n": desk.reject, "l": desk.later}.get(key):
         call(shown.id)
 
@@ -411,45 +453,76 @@ def _width() -> int:
     return max(20, min(shutil.get_terminal_size().columns, MAX_WIDTH))
 
 
-def _print(shown: Detail) -> None:
-    """Print a proposal; texts of memories are in pieces whose invisible characters are spelled out."""
+def _print(shown: Detail, *, whole: bool = False) -> bool:
+    """Print a proposal; return True if not all of it fits into the terminal, and it is not to be ``whole``.
+
+    Texts of memories are in pieces whose invisible characters are spelled out.
+    """
     _echo(f"{shown.heading}  {shown.id}", bold=True)
     _echo(shown.reason)
-    for member in shown.members:
-        n = len(member.facts)
-        _echo(
-            f"{ROLE_WORDS[member.role]}{f' ({n} with this text)' if n > 1 else ''}: {member.facts[0]}",
-            "  ",
-            dim=True,
-        )
-        for facts in member.facts[1:N_ALIKE]:
-            _echo(facts, INDENT * 2, dim=True)
-        if n > N_ALIKE:
-            _echo(f"and {n - N_ALIKE:,} more of these", INDENT * 2, dim=True)
-        for field in member.fields:
-            for line in _wrap(field.pieces, _width() - len(INDENT)):
-                click.echo(INDENT + line)
-    if shown.n_more:
-        _echo(f"and {shown.n_more:,} more", "  ")
+    has_room = whole or not sys.stdout.isatty()
+    room = 0 if has_room else max(8, shutil.get_terminal_size().lines - N_OTHER_LINES)
+    n_texts = sum(len(member.fields) for member in shown.members)
+    max_lines = None if has_room else max(3, room // max(1, min(3, n_texts)) - N_BESIDE_TEXT)
+    is_folded, n_more = False, shown.n_more
+    for number, member in enumerate(shown.members):
+        lines = [*_lines_of(member, max_lines)]
+        is_folded |= None in lines
+        if not has_room and number >= MIN_SHOWN and len(lines) > room:
+            n_left = sum(len(one.ids) for one in shown.members[number:])
+            n_more, is_folded = n_more + n_left, True
+            break
+        room -= len(lines)
+        for line in lines:
+            click.echo(f"{INDENT}{click.style('… (w: the whole)', dim=True)}" if line is None else line)
+        is_folded |= any(piece.kind == "folded" for field in member.fields for piece in field.pieces)
+    if n_more:
+        _echo(f"and {number_of(n_more, 'other memory', 'other memories')}", "  ")
     for sentence in shown.others:
         _echo(f"also: {sentence}", "  ")
     _echo(shown.accepting)
     if shown.losses:
         _echo(shown.losses, fg="red")
+    return is_folded
+
+
+def _lines_of(member: ShownMemory, max_lines: int | None) -> Iterator[str | None]:
+    """Yield the lines of a memory; None stands for those of a field beyond ``max_lines``."""
+    n = len(member.facts)
+    role = f"{ROLE_WORDS[member.role]}{f' ({n} with this text)' if n > 1 else ''}"
+    yield from _paragraph(f"{role}: {member.facts[0]}", "  ", dim=True)
+    for facts in member.facts[1:N_ALIKE]:
+        yield from _paragraph(facts, INDENT * 2, dim=True)
+    if n > N_ALIKE:
+        yield from _paragraph(f"and {n - N_ALIKE:,} more of these", INDENT * 2, dim=True)
+    for field in member.fields:
+        is_alone = field.name == "content" and len(member.fields) == 1
+        label = [] if is_alone else [("label", f"{field.name}: ")]
+        pieces = [(piece.kind, piece.text) for piece in field.pieces]
+        lines = [*_wrap([*label, *pieces], _width() - len(INDENT))]
+        is_cut = max_lines is not None and len(lines) > max_lines + 1  # a line that says so takes as much
+        yield from (INDENT + line for line in (lines[:max_lines] if is_cut else lines))
+        if is_cut:
+            yield None
 
 
 def _echo(text: str, indent: str = "", **style: Any) -> None:
-    """Print a paragraph, its invisible characters spelled out, in lines of the terminal's width."""
-    for line in _wrap([Piece(printable(text, MAX_PARAGRAPH))], _width() - len(indent)):
-        click.echo(indent + click.style(line, **style))
+    for line in _paragraph(text, indent, **style):
+        click.echo(line)
 
 
-def _wrap(pieces: Iterable[Piece], width: int) -> Iterator[str]:
-    """Break pieces into lines between words; a word that is longer than a line is broken within."""
+def _paragraph(text: str, indent: str, **style: Any) -> Iterator[str]:
+    """Yield a paragraph, its invisible characters spelled out, in lines of the terminal's width."""
+    for line in _wrap([("same", printable(text, MAX_PARAGRAPH))], _width() - len(indent)):
+        yield indent + click.style(line, **style)
+
+
+def _wrap(pieces: Iterable[tuple[str, str]], width: int) -> Iterator[str]:
+    """Break kinds and texts of pieces into lines between words; a word that is longer than a line is broken within."""
     line: list[tuple[str, str]] = []
     n = 0
-    for piece in pieces:
-        text = _marked(piece.kind, piece.text).replace("\t", " ")
+    for kind, piece in pieces:
+        text = _marked(kind, piece).replace("\t", " ")
         for word in re.findall(r"\n|[^\S\n]+|\S+", text):
             if word == "\n" or (n and n + _count_columns(word) > width):
                 yield _color(line)
@@ -460,7 +533,7 @@ def _wrap(pieces: Iterable[Piece], width: int) -> Iterator[str]:
                 if n and n + _count_columns(part) > width:
                     yield _color(line)
                     line, n = [], 0
-                line.append((piece.kind, part))
+                line.append((kind, part))
                 n += _count_columns(part)
     yield _color(line)
 
@@ -496,10 +569,7 @@ def _count_columns(text: str) -> int:
 def _color(line: Iterable[tuple[str, str]]) -> str:
     """Join the parts of a line, those of one kind in one colour."""
     parts = ((kind, "".join(text for _, text in some)) for kind, some in groupby(line, key=itemgetter(0)))
-    return "".join(
-        click.style(text, fg=COLORS[kind], strikethrough=kind == "removed") if COLORS[kind] else text
-        for kind, text in parts
-    )
+    return "".join(click.style(text, **STYLES[kind]) if STYLES[kind] else text for kind, text in parts)
 
 
 def _marked(kind: str, text: str) -> str:

@@ -22,24 +22,26 @@ const DECIDE = { accept: "Accept", reject: "Reject" };
 const STATES = { accept: "accepted", reject: "rejected", later: "later", reset: "" }; // after each of these
 const ROLES = { goes: "goes", stays: "stays", changes: "changes", about: "is about" };
 
+// key, button, action, and what it does, for the help
 const KEYS = [
-  ["a", "Accept", "accept"],
-  ["r", "Reject", "reject"],
-  ["l", "Later", "later"],
-  ["e", "Edit", "edit"],
-  ["x", "Reset", "reset"],
-  ["u", "Undo", "undo"],
-  ["g", "Open group", "group"],
-  ["s", "Show secrets", "reveal"],
-  ["w", "Whole text", "whole"],
-  ["j", "Next", "next"],
-  ["k", "Previous", "previous"],
-  ["/", "Search", "search"],
-  ["A", "Accept all listed", "accept_all"],
-  ["R", "Reject all listed", "reject_all"],
-  ["?", "Keys", "help"],
+  ["a", "Accept", "accept", "do what the bold line says"],
+  ["r", "Reject", "reject", "leave it as it is; it comes back only if its text changes"],
+  ["l", "Later", "later", "put it last"],
+  ["e", "Edit", "edit", "correct the text that stays, and accept"],
+  ["x", "Reset", "reset", "take back what was decided on this proposal"],
+  ["u", "Undo", "undo", "take back the last decision, on whichever proposal"],
+  ["g", "Open group", "group", "decide on its memories one by one"],
+  ["s", "Show secrets", "reveal", "until you go on"],
+  ["w", "Whole text", "whole", "show also what was folded"],
+  ["j", "Next", "next", "or arrow down"],
+  ["k", "Previous", "previous", "or arrow up"],
+  ["/", "Search", "search", "words, sources, or a kind such as stale/expired"],
+  ["A", "Accept all listed", "accept_all", "of which few can be wrong; asks first"],
+  ["R", "Reject all listed", "reject_all", "that are open; asks first"],
+  ["?", "Keys", "help", "show or hide these lines"],
 ];
 
+const NONE_LISTED = "No proposal is listed.";
 const ARROWS = { ArrowDown: "next", ArrowUp: "previous" };
 
 /** Make an element: properties, then children; a text child is set as text. */
@@ -89,9 +91,9 @@ function makeLine(model, onLate) {
   return { ask, close, view };
 }
 
-/** Show a text in pieces: what is the same, elsewhere in the text that stays, removed, added, masked, or invisible. */
+/** Show a text in pieces, of the kinds that Python names. */
 function showPieces(pieces) {
-  const tags = { removed: "del", added: "ins", moved: "span", masked: "span", invisible: "span", same: "span" };
+  const tags = { removed: "del", added: "ins" };
   return pieces.map(({ text, as }) => make(tags[as] ?? "span", { class: `mf-${as}` }, text));
 }
 
@@ -105,6 +107,7 @@ function render({ model, el }) {
     search: "",
     list: 0, // grows with each list: an answer about a former one says nothing about this
     n: 0,
+    total: 0, // of all proposals, listed or not
     rows: new Map(), // by place in the list, as are the details; null is asked for
     details: new Map(),
     at: 0,
@@ -147,15 +150,15 @@ function render({ model, el }) {
   );
   el.append(make("div", { class: "mf-frame" }, root)); // its width decides how the desk is laid out
   say("Waiting for the kernel. If nothing comes, run this cell again.");
-  for (const [key, label, action] of KEYS) {
-    const button = make("button", { type: "button", class: `mf-${action}`, title: `Key: ${key}`, "aria-keyshortcuts": key }, label, make("kbd", { "aria-hidden": "true" }, key));
+  for (const [key, label, action, hint] of KEYS) {
+    const button = make("button", { type: "button", class: `mf-${action}`, title: `${label}: ${hint} (key ${key})`, "aria-keyshortcuts": key }, label, make("kbd", { "aria-hidden": "true" }, key));
     button.addEventListener("click", (event) => act(action, event));
     buttons.append(button);
   }
-  const legend = [["is missing in the text that stays", "removed"], ["stands elsewhere in it", "moved"], ["is written", "added"]];
+  const legend = [["is what was found", "found"], ["is missing in the text that stays", "removed"], ["stands elsewhere in it", "moved"], ["is written", "added"]];
   help.append(
     make("b", {}, "Keys"),
-    ...KEYS.map(([key, label]) => make("div", {}, make("kbd", {}, key), ` ${label}`)),
+    ...KEYS.map(([key, label, , hint]) => make("div", {}, make("kbd", {}, key), ` ${label}: `, make("small", {}, hint))),
     make("b", {}, "Colours"),
     ...legend.map(([text, as]) => make("div", {}, ...showPieces([{ text, as }]))),
   );
@@ -220,6 +223,7 @@ function render({ model, el }) {
   function showSummary(summary) {
     root.classList.remove("mf-waiting"); // also where a cell decided before the first list came: Run All Cells
     state.n = summary.n_shown;
+    state.total = summary.n_total;
     meter.firstChild.style.width = `${(100 * summary.n_decided) / Math.max(1, summary.n_total)}%`;
     progress.textContent = summary.progress;
     preview.replaceChildren(...summary.preview.map((sentence) => make("div", {}, sentence)));
@@ -320,8 +324,10 @@ function render({ model, el }) {
     if (!state.n) {
       root.classList.remove("mf-fetching");
       spacer.replaceChildren();
-      proposal.replaceChildren(make("p", {}, "Nothing here. Clear the filters to see the rest."));
-      return say("No proposal is listed.");
+      const rest = state.total ? "Nothing here. Clear the filters to see the rest." : "There is nothing to decide: no proposal was made.";
+      proposal.replaceChildren(make("p", {}, rest));
+      for (const [, , action] of KEYS) buttons.querySelector(`.mf-${action}`).disabled = !ANY_TIME.includes(action);
+      return say(NONE_LISTED);
     }
     state.at = Math.max(0, Math.min(place, state.n - 1));
     const top = state.at * ROW_HEIGHT;
@@ -385,7 +391,7 @@ function render({ model, el }) {
       bound,
       ...(SAID[shown.decision] ? [make("p", { class: "mf-decision" }, SAID[shown.decision])] : []),
       ...(state.failed.has(shown.id) ? [make("p", { class: "mf-failed" }, `Not decided: ${state.failed.get(shown.id)}`)] : []),
-      ...shown.members.map((member) => makeMember(shown, member)),
+      make("div", { class: "mf-members" }, ...shown.members.map((member) => makeMember(shown, member))),
       ...shown.others.map((sentence) => make("p", { class: "mf-other" }, sentence)),
     );
     proposal.scrollTop = 0;
@@ -394,9 +400,9 @@ function render({ model, el }) {
       edit: !shown.can_edit,
       group: !shown.can_split,
       reveal: !shown.has_secrets,
-      whole: !shown.members.some((member) => member.fields.some((field) => field.n_more)),
+      whole: !shown.members.some((member) => member.fields.some((field) => field.n_more || field.pieces.some((piece) => piece.as === "folded"))),
     };
-    for (const [action, is] of Object.entries(useless)) buttons.querySelector(`.mf-${action}`).disabled = is;
+    for (const [, , action] of KEYS) buttons.querySelector(`.mf-${action}`).disabled = Boolean(useless[action]);
   }
 
   function makeMember(shown, member) {
@@ -492,10 +498,11 @@ function render({ model, el }) {
     state.editing = { save: () => attempt(finish) };
     proposal.replaceChildren(
       make("h3", {}, asked.heading),
+      make("div", {}, yes, " ", cancel), // above the lines, which may be longer than the page
       ...asked.lines.map((sentence) => make("p", {}, sentence)),
-      make("div", {}, yes, " ", cancel),
     );
-    yes.focus();
+    proposal.scrollTop = 0;
+    yes.focus({ preventScroll: true });
     say(`${asked.heading} Enter says yes, Escape cancels.`);
   }
 
@@ -562,6 +569,7 @@ function render({ model, el }) {
     if (event.repeat && !["next", "previous"].includes(action)) return say("Press the key once for each proposal.");
     if (!ANY_TIME.includes(action)) {
       if (state.editing) return say("Save or cancel first.");
+      if (!state.n) return say(NONE_LISTED);
       if (!state.shown || event.timeStamp < state.seenAt) {
         state.dropped = "Nothing was done: a key came before the proposal was on the screen.";
         return say(state.dropped);

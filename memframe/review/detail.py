@@ -1,7 +1,8 @@
 """Show one proposal: all that a decision needs, as plain data from which every desk draws.
 
-Texts come in pieces: ``same``, ``moved``, ``removed``, ``added``, ``masked`` or ``invisible``. Characters that cannot
-be seen are spelled out; a secret is masked unless the caller reveals it.
+Texts come in pieces: ``same``, ``found`` (the finding is about this), ``moved``, ``removed``, ``added``, ``masked``,
+``invisible`` or ``folded`` (how much of the same is left out). Characters that cannot be seen are spelled out; a secret
+is masked unless the caller reveals it.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
-from itertools import groupby
+from itertools import groupby, pairwise
 from operator import itemgetter
 from typing import Any, Literal
 
@@ -22,13 +23,34 @@ from memframe.plan import Plan
 from memframe.plan.change import Value, mask
 from memframe.report.words import check_words_of
 from memframe.review.desk import Review
-from memframe.review.proposals import LAST_EFFECTS, Proposal
+from memframe.review.proposals import LAST_EFFECTS, Point, Proposal
 from memframe.secret import MASK
 
 Role = Literal["goes", "stays", "changes", "about"]
 
 MAX_SHOWN_MEMBERS = 20
 """Memories of a group that are shown; a group can be opened and decided one by one."""
+
+AROUND = 160
+"""Characters around what is marked in a text that are always shown: about two lines of a terminal."""
+
+FOLDED = 240
+"""Fewer characters of the same are not worth folding."""
+
+OFFER_WARNING = "Few of them can be wrong, but a wrong one can do harm."
+"""Sentence beside every offer to accept proposals without looking at each."""
+
+STAY_OPEN = (
+    "too few of their kind were decided one by one, the policy protects them, accepting does nothing, or a memory "
+    "holds what no other does."
+)
+"""Reasons for which proposals are not accepted with all others."""
+
+MAX_KINDS = 12
+"""Kinds that are listed before many proposals are decided at once; the others are counted."""
+
+MAX_NAMED_TAGS = 12
+"""Tags of a memory that are named; the others are counted."""
 
 MAX_LOSSES = 5
 """Values that would be lost, by themselves; the others are counted."""
@@ -53,7 +75,7 @@ class Piece(Struct, frozen=True):
     """Point of a text, and how to show it; ``moved`` is what stands elsewhere in the text that stays."""
 
     text: str
-    kind: Literal["same", "moved", "removed", "added", "masked", "invisible"] = "same"
+    kind: Literal["same", "found", "moved", "removed", "added", "masked", "invisible", "folded"] = "same"
 
 
 class ShownField(Struct, frozen=True):
@@ -88,8 +110,9 @@ class Detail(Struct, frozen=True):
     losses: str
     """The values that no memory would hold any more; empty if there are none."""
     others: tuple[str, ...]
-    """Other open proposals about the same memories."""
+    """Other findings about the same memories, of this proposal and of open ones."""
     has_secrets: bool
+    can_split: bool
     editable: dict[str, Value]
     """Fields of the memory that an edit would write, in the open; empty if it is not one memory."""
 
@@ -99,8 +122,8 @@ def shown_ids(one: Proposal) -> tuple[str, ...]:
     return (*one.keeps, *one.ids)[:MAX_SHOWN_MEMBERS]
 
 
-def show_proposal(review: Review, proposal: str, *, reveal: bool = False) -> Detail:
-    """Return one proposal as plain data; its secrets only if ``reveal`` says so.
+def show_proposal(review: Review, proposal: str, *, reveal: bool = False, whole: bool = False) -> Detail:
+    """Return one proposal as plain data; its secrets only if ``reveal`` says so, folded unless it is to be ``whole``.
 
     >>> import pandas as pd
     >>> from memframe import audit_memories
@@ -125,10 +148,16 @@ def show_proposal(review: Review, proposal: str, *, reveal: bool = False) -> Det
     if members is None:
         members = _show_memories(review, one, shown_ids(one), {} if reveal else hidden)
     names = {*one.ids}
-    n_of_sentence = Counter(
-        f"{_title_of(review, other.first.check)} ({other.first.kind}): {escape_invisible(other.first.reason)}"
+    besides = {(each.check, each.kind): each for each in reversed(one.items)}
+    besides.pop((item.check, item.kind))
+    other_proposals = [
+        other.first
         for other in review.proposals_of(names)
         if other.id != one.id and review.state(other) in ("", "later")
+    ]
+    n_of_sentence = Counter(
+        f"{_title_of(review, point.check)} ({point.kind}): {escape_invisible(point.reason)}"
+        for point in [*reversed(besides.values()), *other_proposals]
     )
     others = tuple(
         sentence if n == 1 else f"{sentence} ({n:,} times)" for sentence, n in n_of_sentence.items()
@@ -140,16 +169,55 @@ def show_proposal(review: Review, proposal: str, *, reveal: bool = False) -> Det
         heading=escape_invisible(f"{title} ({item.kind}), {n}"),
         action=one.action,
         accepting=ACCEPTING[one.action].format(n=n),
-        reason=escape_invisible(item.reason),
+        reason=escape_invisible(_reason_of(item)),
         decision=found.decision if found else "",
         note=escape_invisible(found.note) if found else "",
-        members=tuple(_join_equal(members)),
+        members=tuple(_join_equal(members if whole else map(_fold_member, members), review)),
         n_more=max(0, len(ids) - MAX_SHOWN_MEMBERS),
         losses=_list_losses(review.find_losses(one.id)),
         others=others,
         has_secrets=any(hidden.values()),
+        can_split=len(one.ids) > 1
+        and len({each.key for each in one.items}) > 1
+        and not _is_bound(review, one),
         editable=fields,
     )
+
+
+def describe_choice(review: Review, chosen: Sequence[Proposal], n_open: int) -> tuple[str, list[str]]:
+    """Name what would be decided at once: in how many memories, of which kinds, and how many would stay open."""
+    n_memories = number_of(len({i for one in chosen for i in one.ids}), "memory", "memories")
+    kinds = Counter((one.first.check, one.first.kind) for one in chosen)
+    lines = [
+        f"{_title_of(review, check)} ({kind}): {n:,}" for (check, kind), n in kinds.most_common(MAX_KINDS)
+    ]
+    if len(kinds) > MAX_KINDS:
+        n_others = sum(n for _, n in kinds.most_common()[MAX_KINDS:])
+        lines.append(f"other kinds: {n_others:,}")
+    if n_left := n_open - len(chosen):
+        lines.append(f"{n_left:,} {'others ' if chosen else ''}stay open: {STAY_OPEN}")
+    n = number_of(len(chosen), "proposal", "proposals")
+    return f"{n} about {n_memories}", [escape_invisible(line) for line in lines]
+
+
+def _is_bound(review: Review, one: Proposal) -> bool:
+    """Return True for changes of a plan that hold together."""
+    return isinstance(review.origin, Plan) and one.first.group is not None
+
+
+def _reason_of(item: Point) -> str:
+    """Return the reason of a finding as a sentence, where its evidence is a shortened value alone.
+
+    >>> point = Point(0, "k", "secret", "access_code", "redact", "redact", "m1", None, "", None, "(5 characters)")
+    >>> _reason_of(point)
+    'Found: access code (5 characters)'
+    """
+    if item.check in ("secret", "personal_data"):
+        return f"Found: {item.kind.replace('_', ' ')} {item.reason}"
+    is_sentence = item.reason.startswith("one says")  # of polarity, which names both sides as well
+    if (item.check, item.kind) == ("version", "value") and " → " in item.reason and not is_sentence:
+        return f"The newer memory has another value: {item.reason}"
+    return item.reason
 
 
 def _title_of(review: Review, check: str) -> str:
@@ -163,13 +231,28 @@ def _list_losses(values: Sequence[str]) -> str:
     'No other memory holds: Leipzig; 3 May'
     """
     shown = [printable(value, 60) for value in dict.fromkeys(values)]
-    more = [f"and {len(shown) - MAX_LOSSES:,} more"] if len(shown) > MAX_LOSSES else []
-    return f"No other memory holds: {'; '.join([*shown[:MAX_LOSSES], *more])}" if shown else ""
+    return f"No other memory holds: {_list_some(shown, '; ', MAX_LOSSES)}" if shown else ""
 
 
-def _join_equal(members: Iterable[ShownMemory]) -> Iterator[ShownMemory]:
-    """Join neighbours that show the same."""
-    for (role, fields), alike in groupby(members, key=lambda one: (one.role, one.fields)):
+def _list_some(texts: Sequence[str], separator: str, most: int) -> str:
+    """Join the first texts, and count the others.
+
+    >>> _list_some(["work", "home", "boat"], ", ", 2)
+    'work, home, and 1 more'
+    """
+    more = [f"and {len(texts) - most:,} more"] if len(texts) > most else []
+    return separator.join([*texts[:most], *more])
+
+
+def _join_equal(members: Iterable[ShownMemory], review: Review) -> Iterator[ShownMemory]:
+    """Join neighbours with the same texts: two with different secrets look alike as well."""
+
+    def tell_apart(one: ShownMemory) -> tuple[Role, tuple[ShownField, ...], tuple[Value, ...]]:
+        is_masked = any(piece.kind == "masked" for field in one.fields for piece in field.pieces)
+        texts = review.texts.fields_of(one.ids[0]) if is_masked else {}
+        return one.role, one.fields, tuple(texts.get(field.name) for field in one.fields)
+
+    for (role, fields, _), alike in groupby(members, key=tell_apart):
         some = list(alike)
         ids = tuple(memory_id for one in some for memory_id in one.ids)
         yield ShownMemory(ids, role, tuple(fact for one in some for fact in one.facts), fields)
@@ -181,33 +264,85 @@ def _show_memories(
     keeper_of = {
         item.id: item.keeps if item.keeps in one.keeps else one.keeps[0] for item in one.items if one.keeps
     }
+    keepers = {memory_id: review.texts.fields_of(memory_id) for memory_id in one.keeps}
     is_last = one.action in LAST_EFFECTS
     for memory_id in ids:
         fields = review.texts.fields_of(memory_id)
+        own = [item for item in one.items if item.id == memory_id]
         role: Role = "stays"
         if memory_id in one.ids:
             role = "goes" if is_last else "changes"
-        values = {
-            item.text: item.kind for item in one.items if item.id == memory_id and one.action == "redact"
-        }
+        values = {item.text: item.kind for item in own if one.action == "redact"}
         shown = []
-        keeper = review.texts.fields_of(keeper_of.get(memory_id) or "")
+        keeper = keepers.get(keeper_of.get(memory_id, ""), {})
         for name in ("title", "summary", "content"):
             text = fields.get(name)
             if not isinstance(text, str) or not text:
                 continue
             other = keeper.get(name) if role == "goes" else None
             pieces = _compare(text, other) if isinstance(other, str) else [Piece(text)]
-            pieces = [part for piece in pieces for part in _redact(piece, values)]
+            spans = [] if one.action == "redact" else review.texts.find_spans(own, name, text)
+            pieces = [part for piece in _mark(pieces, spans) for part in _redact(piece, values)]
             shown.append(ShownField(name, tuple(_spell_out(pieces, hidden.get(memory_id, frozenset())))))
         tags = fields.get("tags")
         facts = [
             review.texts.name_of(memory_id),
             *([str(fields["source"])] if fields.get("source") else []),
             *_show_times(fields.get("created_at"), fields.get("updated_at")),
-            *([f"tags: {', '.join(map(str, tags))}"] if isinstance(tags, tuple) and tags else []),
+            *(
+                [f"tags: {_list_some(tags, ', ', MAX_NAMED_TAGS)}"]
+                if isinstance(tags, tuple) and tags
+                else []
+            ),
         ]
         yield ShownMemory((memory_id,), role, (escape_invisible(" · ".join(facts)),), tuple(shown))
+
+
+def _fold_member(member: ShownMemory) -> ShownMemory:
+    """Fold what stays whatever is decided: of a text that goes, only what the one that stays has as well."""
+    fields = tuple(
+        ShownField(field.name, tuple(_fold_same(field.pieces)))
+        if member.role != "goes" or any(piece.kind in ("removed", "moved") for piece in field.pieces)
+        else field
+        for field in member.fields
+    )
+    return ShownMemory(member.ids, member.role, member.facts, fields)
+
+
+def _fold_same(pieces: Sequence[Piece]) -> Iterator[Piece]:
+    """Leave out what is the same far from what is marked; a text without marks stays whole.
+
+    >>> marked = [Piece("a " * 300), Piece("tea", "removed"), Piece(" b")]
+    >>> [(piece.kind, len(piece.text)) for piece in _fold_same(marked)]
+    [('folded', 20), ('same', 160), ('removed', 3), ('same', 2)]
+    """
+    is_marked = [piece.kind not in ("same", "masked", "invisible") for piece in pieces]
+    for place, piece in enumerate(pieces):
+        before = AROUND if any(is_marked[:place]) else 0
+        after = AROUND if any(is_marked[place + 1 :]) else 0
+        n = len(piece.text) - before - after
+        if piece.kind != "same" or n < FOLDED or not before + after:
+            yield piece
+            continue
+        if before:
+            yield Piece(piece.text[:before])
+        yield Piece(f" … {n:,} characters … ", "folded")
+        if after:
+            yield Piece(piece.text[-after:])
+
+
+def _mark(pieces: Sequence[Piece], spans: Sequence[tuple[int, int]]) -> Iterator[Piece]:
+    """Mark what a finding is about, where nothing else is marked.
+
+    >>> [(piece.text, piece.kind) for piece in _mark([Piece("see you on Tuesday, Ada")], [(8, 18)])]
+    [('see you ', 'same'), ('on Tuesday', 'found'), (', Ada', 'same')]
+    """
+    start = 0
+    for piece in pieces:
+        for left, right, span in _cut(start, start + len(piece.text), spans):
+            kind = "found" if span and piece.kind == "same" else piece.kind
+            yield Piece(piece.text[left - start : right - start], kind)
+        start += len(piece.text)
 
 
 def _show_times(created_at: Value, updated_at: Value) -> Iterator[str]:
@@ -297,22 +432,47 @@ def _redact(piece: Piece, values: Mapping[str, str]) -> Iterator[Piece]:
 
 
 def _spell_out(pieces: Sequence[Piece], hidden: Collection[str]) -> Iterator[Piece]:
-    """Mask what is hidden, and spell out what cannot be seen."""
+    """Mask what is hidden, also where only a part of it is marked, and spell out what cannot be seen.
+
+    >>> pieces = [Piece("card 4111 "), Piece("1111", "removed"), Piece(", valid")]
+    >>> [(piece.text, piece.kind) for piece in _spell_out(pieces, {"4111 1111"})]
+    [('card ', 'same'), ('••••••', 'masked'), (', valid', 'same')]
+    """
     secrets = sorted(filter(None, hidden), key=len, reverse=True)
-    pattern = re.compile(f"({'|'.join(map(re.escape, secrets))})") if secrets else None
+    text = "".join(piece.text for piece in pieces if piece.kind != "added")
+    found = re.finditer("|".join(map(re.escape, secrets)), text) if secrets else ()
+    spans = [match.span() for match in found]
+    start = 0
     for piece in pieces:
-        for part in pattern.split(piece.text) if pattern and piece.kind != "added" else [piece.text]:
-            if not part:
-                continue
-            if part in hidden:
+        if piece.kind == "added":
+            yield from _name_invisible(piece.text, piece.kind)
+            continue
+        for left, right, span in _cut(start, start + len(piece.text), spans):
+            if span is None:
+                yield from _name_invisible(text[left:right], piece.kind)
+            elif left == span[0]:
                 yield Piece(MASK, "masked")
-            elif escape_invisible(part) == part:
-                yield Piece(part, piece.kind)
-            else:
-                yield from _name_invisible(part, piece.kind)
+        start += len(piece.text)
+
+
+def _cut(
+    start: int, end: int, spans: Sequence[tuple[int, int]]
+) -> Iterator[tuple[int, int, tuple[int, int] | None]]:
+    """Cut a stretch of a text at the edges of spans; yield each part with the span that it is in.
+
+    >>> [*_cut(0, 9, [(2, 4)])]
+    [(0, 2, None), (2, 4, (2, 4)), (4, 9, None)]
+    """
+    near = [span for span in spans if span[0] < end and span[1] > start]
+    edges = sorted({start, end, *(edge for span in near for edge in span if start < edge < end)})
+    for left, right in pairwise(edges):
+        yield left, right, next((span for span in near if span[0] <= left and right <= span[1]), None)
 
 
 def _name_invisible(text: str, kind: Any) -> Iterator[Piece]:
+    if escape_invisible(text) == text:  # nearly all
+        yield Piece(text, kind)
+        return
     start = 0
     for place, letter in enumerate(text):
         if (spelled := escape_invisible(letter)) != letter:

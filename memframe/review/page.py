@@ -10,11 +10,14 @@ from datetime import datetime
 import pandas as pd
 
 from memframe.audit.evidence import MASKED
-from memframe.decisions import Decision
+from memframe.decisions import Decision, Verdict
 from memframe.display import Markup, format_time, join, number_of, table, tag
 from memframe.files import REPORT_MARK
 from memframe.report.words import check_words_of
 from memframe.review.proposals import ORIGIN_PLAN, Proposal
+
+ORDER_OF_PAGE: tuple[Verdict, ...] = ("accepted", "edited", "rejected", "later")
+"""Order of the decisions on the page."""
 
 MAX_DECIDED = 2_000
 """Decisions that the page lists; the others it counts."""
@@ -40,12 +43,15 @@ def review_html(
     now: datetime,
 ) -> str:
     """Return the page of a review: what was decided, what was accepted earlier and is found no more, and the counts."""
+    decided = sorted(decided, key=lambda each: ORDER_OF_PAGE.index(each[1].decision))
     n_of = Counter(found.decision for _, found in decided)
-    counts = ", ".join(f"{n:,} {name}" for name, n in n_of.items()) or "nothing decided yet"
+    counts = [f"{n_of[name]:,} {name}" for name in ORDER_OF_PAGE if n_of[name]] or ["nothing decided yet"]
     n_all = int(progress["proposals"].sum())
+    if n_open := n_all - len(decided):
+        counts.append(f"{n_open:,} open")
     body = [
         tag("h1", "Review of memories"),
-        tag("p", f"{number_of(n_all, 'proposal', 'proposals')}: {counts}. {format_time(now)}."),
+        tag("p", f"{number_of(n_all, 'proposal', 'proposals')}: {', '.join(counts)}. {format_time(now)}."),
         tag("h2", "Decisions"),
         tag("div", _decisions(decided[:MAX_DECIDED]), class_="wide"),
     ]
@@ -61,9 +67,9 @@ def review_html(
         tag("div", _progress(progress), class_="wide"),
         tag(
             "p",
-            "Right and wrong are counted among the proposals that were decided one by one; those decided together say "
-            "nothing about their kind. With 95 % confidence, at most the share shown is wrong. How much harm one does "
-            "is open.",
+            "“Right” is the share of accepted ones among the proposals that were decided one by one; those decided "
+            "together are not counted. “Wrong at most” is the largest share of wrong ones that is plausible (95 % "
+            "confidence); it says nothing about the harm that a wrong one does.",
             class_="soft",
         ),
     ]
@@ -135,7 +141,11 @@ def _decisions(decided: Sequence[tuple[Proposal, Decision]]) -> Markup:
             tag(
                 "tr",
                 tag("td", found.decision),
-                tag("td", _name(one.first.check, one.first.kind), tag("div", reason, class_="soft")),
+                tag(
+                    "td",
+                    _name(one.first.check, one.first.kind),
+                    tag("div", f"{one.id} {reason}", class_="soft"),
+                ),
                 tag("td", one.action),
                 tag("td", one.n_members, class_="n"),
                 tag("td", why),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from pathlib import PurePath
 
 import numpy as np
 import pandas as pd
@@ -65,11 +66,30 @@ class ReviewTexts:
 
     @cached_property
     def _places(self) -> dict[str, tuple[str, int | None]]:
-        return files_and_lines(self.memories)
+        places = files_and_lines(self.memories)
+        files = {file for file, _ in places.values()}
+        names = {file: PurePath(file).name for file in files}
+        if len({*names.values()}) < len(files):  # only the folders tell them apart
+            return places
+        return {memory_id: (names[file], line) for memory_id, (file, line) in places.items()}
 
     def name_of(self, memory_id: str) -> str:
-        """Return the file and line of a memory, or its id if it is from no file."""
+        """Return the name of the file and the line of a memory, or its id if it is from no file."""
         return name_place(self._places, memory_id)
+
+    def find_spans(self, points: Iterable[Point], field: str, text: str) -> list[tuple[int, int]]:
+        """Return the parts of a field of one memory that findings are about; none where it is the whole text."""
+        found = (self._spans[point.row] for point in points)
+        return [(start, end) for name, start, end in found if name == field and 0 < end - start < len(text)]
+
+    @cached_property
+    def _spans(self) -> list[tuple[str, int, int]]:
+        """The field and the part of it that each finding is about; an empty part where there is none."""
+        if not isinstance(self._origin, Audit):
+            return []
+        findings = self._origin.findings
+        edges = (findings[name].fillna(0).astype(int).tolist() for name in ("start", "end"))
+        return list(zip(findings["field"].tolist(), *edges, strict=True))
 
     def place_of(self, memory_id: str) -> int | None:
         """Return the row of a memory among those that were judged."""

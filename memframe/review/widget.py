@@ -19,13 +19,14 @@ from weakref import WeakSet
 
 from anywidget import AnyWidget
 
+from memframe.audit import Audit
 from memframe.display import escape_invisible, number_of, printable
 from memframe.errors import MemframeError, PlanError
 from memframe.plan import Plan
 from memframe.plan.change import FIELDS, Value
 from memframe.report.words import check_words_of
 from memframe.review.desk import Review
-from memframe.review.detail import Piece, show_proposal, shown_ids
+from memframe.review.detail import OFFER_WARNING, Piece, describe_choice, show_proposal, shown_ids
 from memframe.review.filters import FACETS, Filters
 from memframe.review.proposals import Proposal
 from memframe.review.texts import MAX_QUEUE_CHARS
@@ -50,12 +51,6 @@ ASKS_OF_LIST = ("settle", "summary", "page", "show", "undo", "accept_rest", "wei
 
 ASKS_OF_PROPOSAL = ("describe", "fields", "accept", "reject", "later", "reset", "edit", "split")
 """Requests about the proposal on the screen: likewise."""
-
-STAY_OPEN = (
-    "too few of their kind were decided one by one, the policy protects them, accepting does nothing, or a memory "
-    "holds what no other does."
-)
-"""Reasons for which proposals are not accepted with all others."""
 
 _logger = logging.getLogger(__name__)
 
@@ -198,7 +193,14 @@ class Desk(AnyWidget):
             "place": place,
             "progress": f"{n_decided:,} of {n_total:,} decided"
             + (f": {', '.join(by_state)}" if by_state else ""),
-            "preview": [self._preview()],
+            "preview": [
+                self._preview(),
+                *(
+                    [f"All are decided: {self._plan_call()} makes the plan."]
+                    if 0 < n_total == n_decided
+                    else []
+                ),
+            ],
             "facets": self._facets(filter, search),
             **self._bound(None if place is None else self._lists[view][place]),
         }
@@ -212,6 +214,10 @@ class Desk(AnyWidget):
             return "The plan would change nothing yet."
         return f"The plan so far: {effects}."
 
+    def _plan_call(self) -> str:
+        origin = self._review.origin
+        return "review.plan(access)" if isinstance(origin, Audit) and origin.is_stored else "review.plan()"
+
     def _bound(self, one: Proposal | None) -> dict[str, Any]:
         """Tell how many of the kind of a proposal can be wrong, and offer the rest of it once these are few."""
         if one is None:
@@ -223,7 +229,7 @@ class Desk(AnyWidget):
             "kind": item.kind,
             "n": len(rest),
             "label": f"Accept the remaining {len(rest):,} of {self._kind_of(item.check)} ({item.kind})",
-            "warning": "This limits how many are wrong, not how much harm one does.",
+            "warning": OFFER_WARNING,
         }
         has_more = len(rest) > 1  # of one, its own key accepts as much
         bound = self._review.explain_bound(one.id)
@@ -276,8 +282,7 @@ class Desk(AnyWidget):
         return self._describe(one)
 
     def _describe(self, one: Proposal, *, reveal: bool = False, whole: bool = False) -> dict[str, Any]:
-        shown = show_proposal(self._review, one.id, reveal=reveal)
-        is_bound = isinstance(self._review.origin, Plan) and one.first.group is not None
+        shown = show_proposal(self._review, one.id, reveal=reveal, whole=whole)
         return {
             "id": shown.id,
             "seen": _digest(one),
@@ -292,7 +297,7 @@ class Desk(AnyWidget):
             "has_secrets": shown.has_secrets,
             "can_accept": one.action != "none",
             "can_edit": bool(shown.editable),
-            "can_split": len(one.ids) > 1 and not is_bound,
+            "can_split": shown.can_split,
             "members": [
                 {
                     "ids": member.ids,
@@ -356,20 +361,12 @@ class Desk(AnyWidget):
         """Ask if all that the list shows and that is open is to be accepted or rejected at once."""
         chosen = self._choose_all(view, what)
         n_open = sum(self._review.state(one) in ("", "later") for one in self._lists[view])
-        kinds = Counter((one.first.check, one.first.kind) for one in chosen)
-        lines = [
-            f"{n:,} of {self._kind_of(check)} ({kind})"
-            for (check, kind), n in kinds.most_common(MAX_FACET_VALUES)
-        ]
-        if n_left := n_open - len(chosen):
-            lines.append(f"{n_left:,} others stay open: {STAY_OPEN}")
-        n_memories = number_of(len({i for one in chosen for i in one.ids}), "memory", "memories")
-        n = number_of(len(chosen), "proposal", "proposals")
+        about, lines = describe_choice(self._review, chosen, n_open)
         return {
             "n": len(chosen),
             "seen": _digest_all(chosen),
-            "heading": f"{what.capitalize()} {n} about {n_memories}?",
-            "lines": [escape_invisible(line) for line in lines],
+            "heading": f"{what.capitalize()} {about}?",
+            "lines": lines,
         }
 
     def _decide_all(self, view: str, what: str, note: str, seen: str) -> dict[str, Any]:

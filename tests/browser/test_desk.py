@@ -139,6 +139,9 @@ def test_a_text_is_edited_and_a_search_takes_letters(notebook, open_desk):
     expect(desk.status).to_contain_text("1 of 1")
     desk.box.get_by_label("Search").fill("no such words")
     expect(desk.proposal).to_contain_text("Nothing here")
+    expect(desk.box.get_by_role("button", name="Accept", exact=True)).to_be_disabled()
+    desk.box.focus()
+    desk.press("a", "No proposal is listed.")
 
 
 def test_all_that_is_listed_is_rejected_after_a_yes_and_undone_by_one_key(notebook, open_desk):
@@ -173,6 +176,12 @@ def test_texts_are_in_no_saved_file_and_without_a_kernel_one_line_says_so(notebo
     expect(area.locator(".mf-status")).to_contain_text("run this cell again")
     expect(area.locator(".mf-queue")).to_be_hidden()
     notebook.run("import json, time\nfrom pathlib import Path\nimport memframe as mf")
+
+
+def test_without_proposals_the_desk_says_so(notebook):
+    one = "pd.DataFrame({'id': ['m1'], 'content': ['Likes rowing']})"
+    area = notebook.run(f"import pandas as pd\nmf.review(mf.audit_memories({one}))")
+    expect(area.locator(".mf-proposal")).to_contain_text("There is nothing to decide")
 
 
 def test_two_desks_and_a_cell_on_one_file_stay_together(notebook, open_desk, tmp_path):

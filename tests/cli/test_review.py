@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from contextlib import contextmanager
 
 import pexpect
 import pytest
@@ -171,11 +172,12 @@ def test_words_choose_proposals_and_all_of_them_are_decided_once_confirmed(folde
 
     shown = invoke(*options, input="/\npersonal_data/email\nR\nn\nR\ny\nq\n").output
     assert "4 proposals left with 'personal_data/email'" in shown
-    assert shown.count("Reject 4 proposals?") == 2
+    assert shown.count("Reject 4 proposals about 4 memories?") == 2
     assert sorted(decisions()) == ["", *["rejected"] * 4]
     shown = invoke(*options, input="/\nno such words\nA\ny\nu\nA\ny\nq\n").output
     assert "no open proposal with these words" in shown
-    assert shown.count("Accept 1 proposal?") == 2
+    assert shown.count("Accept 1 proposal about 2 memories?") == 2
+    assert "Exact duplicates (copy): 1" in shown
     assert sorted(decisions()) == ["accepted", *["rejected"] * 4]
 
 
@@ -191,7 +193,7 @@ def test_the_rest_of_a_kind_is_offered_where_there_is_one(folder, n_copies):
     texts = [f"Ada has drunk {kind} tea every morning.\n" for kind in ("green", "black")[:n_copies]]
     (folder / "MEMORY.md").write_text("".join(f"- {text}" for text in (*texts, *texts)))
     shown = invoke("review", "--file", "MEMORY.md", "--decisions", "d", input="q\n").output
-    assert ("a: accept the remaining" in shown) == (n_copies > 1)
+    assert ("a: accept 2 of this kind" in shown) == (n_copies > 1)
 
 
 def test_a_plan_from_an_audit_holds_what_was_accepted_and_says_what_was_left(on_request, access, folder):
@@ -284,3 +286,64 @@ def test_wide_letters_and_very_long_lines_stay_within_the_terminal(folder, monke
     widths = [sum(2 if ord(letter) > 0x2E80 else letter != "\u0301" for letter in line) for line in shown]
     assert max(widths) <= columns
     assert "end" in "".join(lines)
+
+
+@contextmanager
+def terminal_of(path, *options, rows=24):
+    env = {
+        "TERM": "xterm",
+        "HOME": str(path.parent),
+        "XDG_STATE_HOME": str(path.parent / "state"),
+        "PATH": "/usr/bin:/bin",
+    }
+    command = ["-m", "memframe", "review", "--file", str(path), "--decisions", "d", *options]
+    with pexpect.spawn(
+        sys.executable, command, encoding="utf-8", timeout=60, env=env, cwd=path.parent, dimensions=(rows, 80)
+    ) as terminal:
+        yield terminal
+
+
+def test_a_proposal_fits_into_the_terminal_until_all_of_it_is_asked_for(folder):
+    path = folder / "memories.json"
+    said = (
+        "Key {n} of the bridge is ssh password: 7Hk%9wQe! as Ada said, in the long year of the lake. "
+        + "The lake is calm. " * 60
+    )
+    path.write_text(json.dumps([{"id": f"x{n}", "memory": said.format(n=n)} for n in range(12)]))
+    with terminal_of(path) as terminal:
+        terminal.expect(r"\?\]")
+        assert len(terminal.before.splitlines()) <= 24
+        assert "other memories" in terminal.before
+        terminal.sendline("w")
+        terminal.expect(r"\?\]\S* $")
+        assert "other memories" not in terminal.before
+        assert terminal.before.count("Key ") == 12
+        terminal.sendline("q")
+        terminal.expect(pexpect.EOF)
+
+
+def test_one_goes_on_without_a_decision_and_what_is_put_off_is_asked_again_at_the_end(folder):
+    path = folder / "memories.json"
+    path.write_text(
+        json.dumps([{"id": f"x{n}", "memory": f"Write to ada{n}@lake{n}.example"} for n in range(3)])
+    )
+    shown = invoke("review", "--file", path, "--decisions", "d", input="l\nj\ny\nq\n").output
+    asked = re.findall(r"1 memory +(\w+)", shown)
+    assert asked == [asked[0], asked[1], asked[2], asked[1]]  # put off comes last
+    assert re.findall(r"(\d) proposals? left\n", shown) == ["3", "3", "3", "2"]
+    queue = {
+        row["proposal"]: row["decision"] for row in queue_of("--file", path, "--decisions", "d")["queue"]
+    }
+    assert [queue[one] for one in asked[:3]] == ["later", "", "accepted"]
+
+
+def test_the_page_is_written_after_the_last_decision(foreign, folder):
+    invoke("review", "--file", foreign, "--decisions", "d", "--html", "review.html", input="n\nq\n")
+    assert "1 rejected" in (folder / "review.html").read_text()
+
+
+def test_what_was_read_is_a_sentence_and_no_warning_of_python(folder):
+    (folder / "notes.json").write_text(json.dumps([{"memory": "Likes tea", "tags": ["x" * 900]}]))
+    shown = invoke("review", "--file", "notes.json", "--list")
+    assert shown.stderr.startswith("notes.json: 1 memory read")
+    assert "UserWarning" not in shown.stderr

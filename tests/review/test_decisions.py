@@ -257,3 +257,15 @@ def test_the_page_lists_what_was_accepted_and_is_no_longer_found(tmp_path):
     assert "no longer found" in after
     assert after.count("said twice") == 2
     assert "Likes tea" not in after
+
+
+def test_the_page_begins_with_what_was_accepted_and_counts_what_is_open(tmp_path):
+    memories = memories_of([{"id": f"m{n}", "content": f"mail to ada{n}@lake{n}.example"} for n in range(3)])
+    desk = mf.review(mf.audit_memories(memories), decisions=tmp_path / "decisions")
+    put_off, accepted, _ = desk.queue.proposal
+    desk.later(put_off)
+    desk.accept(accepted)
+    desk.to_html(tmp_path / "review.html")
+    page = (tmp_path / "review.html").read_text()
+    assert "3 proposals: 1 accepted, 1 later, 1 open." in page
+    assert page.index(accepted) < page.index(put_off)

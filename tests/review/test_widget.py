@@ -99,7 +99,7 @@ def test_all_that_a_filter_shows_is_decided_once_somebody_says_yes_and_undone_by
     ask("undo")
     assert sorted(review.queue.decision) == ["", "", "rejected"]
     asked = ask("weigh_all", what="accept")
-    assert asked["lines"][0] == "1 of Exact duplicates (copy)"
+    assert asked["lines"][0] == "Exact duplicates (copy): 1"
     assert asked["lines"][1].startswith("1 others stay open")
     ask("decide_all", what="accept", note="", seen=asked["seen"])
     assert review.queue[review.queue.decision == "accepted"].check.tolist() == ["exact_duplicate"]
@@ -121,3 +121,99 @@ def test_equal_texts_are_shown_once_and_what_would_be_lost_is_named(review, ask)
 def test_errors_are_sentences(ask):
     assert "nothing to undo" in ask("undo")
     assert "reload the page" in ask("dance")
+
+
+def show_only(contents, check, **options):
+    memories = pd.DataFrame(
+        {
+            "id": [f"m{n}" for n in range(len(contents))],
+            "content": contents,
+            "created_at": pd.date_range("2024-01-01", periods=len(contents), freq="MS", tz="UTC"),
+        }
+    )
+    desk = mf.review(mf.audit_memories(memories))
+    (one, *_) = [one for one in desk.proposals if one.first.check == check]
+    return show_proposal(desk, one.id, **options)
+
+
+def texts_of(shown, *kinds):
+    return [
+        "".join(piece.text for piece in field.pieces if not kinds or piece.kind in kinds)
+        for member in shown.members
+        for field in member.fields
+    ]
+
+
+def test_a_secret_of_which_only_a_part_differs_is_masked_as_a_whole():
+    contents = [
+        f"My credit card {number} is for the travel to the lake and the boat, and is paid by the bank."
+        for number in ("4539 1488 0343 6467", "4539 1488 9999 1110")
+    ]
+    for text in texts_of(show_only(contents, "version")):
+        assert not any(letter.isdigit() for letter in text)
+
+
+def test_texts_that_differ_in_a_masked_secret_are_not_said_to_be_the_same():
+    contents = [
+        f"My credit card {number} has been lost, Can I request you to block it."
+        for number in ("4539148803436467", "4539148899991110", "4539148812345675")
+    ]
+    shown = show_only(contents, "version")
+    assert len({*texts_of(shown)}) == 1
+    assert [len(member.ids) for member in shown.members] == [1, 1, 1]
+
+
+LONG = "The lake is calm in the morning, and the boat of Ada waits for her. " * 20
+
+
+def test_a_long_text_is_folded_around_what_changes_until_it_is_asked_for():
+    content = f"{LONG}Write to ada@lake.example. {LONG}"
+    (folded,) = texts_of(show_only([content], "personal_data"))
+    assert len(folded) < 700
+    assert folded.count("characters") == 2
+    (whole,) = texts_of(show_only([content], "personal_data", whole=True), "same", "removed")
+    assert whole == content
+
+
+def test_a_text_that_goes_for_what_it_says_is_shown_as_a_whole_with_what_was_found():
+    content = f"The order arrives on 24 June 2024. {LONG}"
+    shown = show_only([content], "stale")
+    assert texts_of(shown) == [content]
+    assert texts_of(shown, "found") == ["24 June 2024"]
+
+
+def test_all_that_was_found_in_a_memory_is_said():
+    shown = show_only(
+        ["The order arrives on 24 June 2024.", "Orders arrive", "The order arrives on 24 June 2024."],
+        "exact_duplicate",
+    )
+    assert any("Stale memories" in sentence for sentence in shown.others)
+
+
+def test_kinds_beyond_those_that_are_listed_are_counted(monkeypatch, ask):
+    monkeypatch.setattr("memframe.review.detail.MAX_KINDS", 1)
+    assert ask("weigh_all", what="reject")["lines"][1] == "other kinds: 2"
+
+
+def test_a_reason_that_is_a_value_alone_is_a_sentence():
+    shown = show_only(
+        ["The rent of the flat in Leeds is 640 pounds.", "The rent of the flat in Leeds is 665 pounds."],
+        "version",
+    )
+    assert shown.reason == "The newer memory has another value: 640 → 665"
+
+
+def test_of_many_tags_the_first_are_named():
+    memories = pd.DataFrame(
+        {"id": ["m1"], "content": ["mail a@b.example"], "tags": [tuple(f"tag{n}" for n in range(1_000))]}
+    )
+    desk = mf.review(mf.audit_memories(memories))
+    (member,) = show_proposal(desk, desk.queue.proposal[0]).members
+    assert member.facts[0].endswith("tag11, and 988 more")
+
+
+def test_the_desk_says_what_follows_once_all_are_decided(review, ask):
+    assert len(ask("settle", filter={}, search="")["preview"]) == 1
+    review.reject(review.queue)
+    summary = ask("summary", filter={}, search="", proposal="")
+    assert summary["preview"][-1] == "All are decided: review.plan(access) makes the plan."
