@@ -440,7 +440,7 @@ _PASSED = 0.6
 
 The priority of junk is its score, .7 and more. Of 355 real texts that two readers judged, 15 of 17 turns are worthless,
 18 of 39 texts with a time of day, and 23 of 126 of those that are asked about for another reason. Of 42 that are
-worthless or outdated, in random samples of 14 later sources, these signs reach 19 within one question for four memories;
+worthless or outdated, in random samples of 14 later sources, these signs reach 19 with one question for four memories;
 the limit reaches all. If two of five memories are worthless, no order of so few questions reaches more than five of
 eight. Asking first about beginnings that many texts share found no more of them.
 """
