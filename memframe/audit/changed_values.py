@@ -102,15 +102,15 @@ def _choose_closest(pairs: SimilarPairs, slots: Mapping[int, object]) -> Pairs:
 
     With few words in common the values may be different facts: Ada likes tea, and jazz, and Graz.
     """
-    changed, with_slot = pairs.pairs.that_are("changed"), np.array([*slots], np.int64)
+    changed, with_slot = pairs.pairs.select_relation("changed"), np.array([*slots], np.int64)
     is_slot = np.isin(changed.left, with_slot) & np.isin(changed.right, with_slot)
-    changed = changed.those((changed.n_shared >= _MIN_SHARED) | is_slot)
+    changed = changed.select((changed.n_shared >= _MIN_SHARED) | is_slot)
     sides = [np.array([*map(pairs.clusters.of, side.tolist())], np.int64) for side in changed[:2]]
     one, other = np.minimum(*sides), np.maximum(*sides)
     order = np.lexsort((changed.right, changed.left, -changed.score, other, one))
     one, other = one[order], other[order]
     is_first = (np.diff(one, prepend=-1) != 0) | (np.diff(other, prepend=-1) != 0)
-    return changed.those(order[is_first & (one != other)])
+    return changed.select(order[is_first & (one != other)])
 
 
 class _Templates:
