@@ -1,4 +1,4 @@
-"""Write a review as one page for the file: what was decided, by whom, when and why; without texts of memories."""
+"""Write a review as one page: the decisions with person, time and reason, and no texts of memories."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from memframe.report.words import check_words_of
 from memframe.review.proposals import ORIGIN_PLAN, Proposal
 
 MAX_DECIDED = 2_000
-"""Decisions that the page lists; the others it counts."""
+"""Decisions that the page lists; the others are counted."""
 
 _STYLE = Markup("""
 :root { color-scheme: light dark; font: 15px/1.5 system-ui, sans-serif; }
@@ -39,7 +39,7 @@ def review_html(
     progress: pd.DataFrame,
     now: datetime,
 ) -> str:
-    """Return the page of a review: what was decided, what was accepted earlier and is found no more, and the counts."""
+    """Return the page of a review: its decisions, earlier accepted findings that are no longer found, and counts."""
     n_of = Counter(found.decision for _, found in decided)
     counts = ", ".join(f"{n:,} {name}" for name, n in n_of.items()) or "nothing decided yet"
     n_all = int(progress["proposals"].sum())
