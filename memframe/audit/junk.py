@@ -353,7 +353,7 @@ def _detect_emptiness(text: str, matched: Groups = frozenset()) -> Sign | None:
         return None
     if not _WORDS["negations"].isdisjoint(words) and not _TELLS.isdisjoint(words):
         return None  # that something is missing may be a fact
-    return Sign("near_empty", 0.9, f"says what is true of anybody: {_quote(text)}")
+    return Sign("near_empty", 0.9, f"states only what is true of anybody: {_quote(text)}")
 
 
 # reports of machines: apart from numbers and identifiers, nearly all their words are about the state of a machine
@@ -392,7 +392,7 @@ def _detect_report(text: str, matched: Groups = frozenset()) -> Sign | None:
     if "ping" in matched:
         return Sign("heartbeat", 0.95, f"a status ping: {_quote(text)}")
     if "now" in matched:
-        return Sign("status_report", 0.9, f"tells what time it was: {_quote(text)}")
+        return Sign("status_report", 0.9, f"states the time of day: {_quote(text)}")
     tokens = [token.strip(".'’*_<>").lower() for token in _TOKEN.findall(_NAMED.sub(" #1 ", text))]
     tokens = [token for token in tokens if token]
     if (
@@ -413,7 +413,7 @@ def _detect_report(text: str, matched: Groups = frozenset()) -> Sign | None:
     is_short = len(tokens) <= _FEW_TOKENS and words & _WORDS["subjects"] and is_timed
     if share < _MIN_KNOWN and (not is_short or "people" in matched):
         return None
-    return Sign("status_report", 0.95, f"the report of a machine: {_quote(text)}")
+    return Sign("status_report", 0.95, f"a report of a machine: {_quote(text)}")
 
 
 def _is_of_machine(words: set[str], text: str, matched: Groups) -> bool:
@@ -435,8 +435,8 @@ def _is_state(words: set[str], matched: Groups) -> bool:
 
 _WHAT = {
     "session_noise": "an event of a conversation",
-    "tool_output": "what a tool printed",
-    "task_state": "asked or done in passing",
+    "tool_output": "output of a tool",
+    "task_state": "a task or question of one session",
 }
 """Beginning of the evidence, by kind."""
 
@@ -522,7 +522,7 @@ def _detect_prompts(texts: list[str]) -> list[Sign | None]:
             weight += min(for_somebody[number], against[number] if len(text) <= _SHORT else 0)
         if weight >= enough and number in of_prompts:
             score = 0.95 if weight >= _SURE else 0.9
-            signs[place] = Sign("system_prompt", score, f"written to an assistant: {_quote(text)}")
+            signs[place] = Sign("system_prompt", score, f"instructions to an assistant: {_quote(text)}")
     return signs
 
 
@@ -570,7 +570,7 @@ def _detect_recital(text: str, matched: Groups = frozenset()) -> Sign | None:
         word in _RECITED or word.isdecimal() for word in words
     )
     if is_recital or "nothing_kept" in matched:
-        evidence = f"says only that something was remembered, or nothing: {_quote(text)}"
+        evidence = f"states only that something was remembered, or that nothing was: {_quote(text)}"
         return Sign("feedback_loop", 0.9, evidence)
     return None
 
@@ -650,7 +650,7 @@ def _find_tool_words(store: _DistinctTexts) -> Iterator[tuple[int, Sign]]:
                 continue  # a plain label before a fact that no other memory contains
             keeper = keepers.setdefault((store.owners[row], words_in[row]), row)
         score = 0.95 if not inner or depth > 1 else 0.8
-        evidence = f"the memory tool's own words: {_quote(text)}"
+        evidence = f"a message of a memory tool: {_quote(text)}"
         yield row, Sign("feedback_loop", score, evidence, None if keeper == row else keeper)
 
 

@@ -462,7 +462,7 @@ class Merging:
         is_plain = values["content"] == holder.values["content"] and not gains
         is_asked = "merge" in self._taken and (not is_plain or (copy is not None and copy.action == "merge"))
         if not (is_asked or (is_plain and "delete" in self._taken)):
-            return "nobody asked for it"
+            return "this action was not asked for"
         if member in self._accepted:
             return None
         if not holder.members.keys().isdisjoint(self._apart_from[member]):
@@ -484,7 +484,7 @@ class Merging:
         if differing:
             return f"the two differ in {', '.join(differing)}"
         if not all(_is_sendable(name, value) for name, value in gains.items()):
-            return "the kept one cannot take over what this one holds"
+            return "the kept memory cannot take over a value of this one"
         written = {**holder.written, **dict.fromkeys(gains, member)}
         # all texts of both are compared together, because the title of one may be in the content of the other
         if any(values.get(name) not in (None, grown[name]) for name in TEXT_FIELDS):
@@ -494,7 +494,7 @@ class Merging:
                 for name in TEXT_FIELDS
             ):
                 return (
-                    "it is written otherwise (a sign, an accent or a capital), which may mean something else"
+                    "it is spelled differently (a sign, an accent or a capital), which may change the meaning"
                 )
             removed = self._texts.statements(*((member, name) for name in TEXT_FIELDS))
             held = self._texts.statements(*((written[name], name) for name in TEXT_FIELDS))
@@ -513,8 +513,8 @@ class Merging:
         self.why_left.pop(member, None)
 
 
-_PLANTED = "hidden characters in it may say something else"
-_NOTHING_KEEPS = "the memory that says the same is deleted, cannot be opened, or may not be kept"
+_PLANTED = "it has hidden characters, which may change its meaning"
+_NOTHING_KEEPS = "the memory that it repeats is deleted, cannot be opened, or may not be kept"
 
 
 class _Conditions(NamedTuple):

@@ -216,7 +216,7 @@ def find_planted(memories: Memories) -> pd.DataFrame:
 def _choose_action(one: _Planted, text: str) -> tuple[Proposal, str]:
     action = _KINDS[one.kind][1]
     if action == "strip" and not without_hidden(text).strip():
-        return "review", "; nothing else is in this text"
+        return "review", "; the text has no other characters"
     return action, ""
 
 

@@ -473,7 +473,7 @@ class CleanupBuilder:
         if memory_id in self._draft.why_left and actions & ENDING:
             return self._draft.why_left[memory_id]
         if "delete" in actions:
-            return "kept, as the memory that says the same is deleted or may be"
+            return "kept, because the memory that it repeats is deleted or may be"
         return "nothing is left to change"
 
     def _place_of(self, memory_id: str) -> int:
