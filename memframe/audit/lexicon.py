@@ -270,7 +270,7 @@ def is_slip(a: str, n_a: int, b: str, n_b: int, *, careless: bool = False) -> bo
         return False
     if (is_known(a) and (not careless or is_name(a))) or (a[:1] != b[:1] and not is_known(b)):
         return False  # «Preact» is not «React», however frequent that is
-    # below, the shorter a word is, the more must speak for an error: short words are close to many others
+    # below, shorter words need more evidence for an error, because they are close to many other words
     is_right, n_letters = n_b > 2 * n_a or is_known(b), max(len(a), len(b))
     may_have_two = is_right and not careless and a[0] == b[0] and n_letters >= _LETTERS_FOR_TWO
     if OSA.distance(a, b, score_cutoff=2) > (2 if may_have_two else 1):

@@ -224,9 +224,9 @@ def find_lost(
     kept one, and its last word may be half of a word there.
 
     >>> texts = StatementsByKey({"m1": "Ada likes tea", "m2": "Ada from Leeds likes tea since 2019."})
-    >>> tea, more = texts.statements("m1"), texts.statements("m2")
+    >>> short, full = texts.statements("m1"), texts.statements("m2")
     >>> store = WordCounts(pd.DataFrame({"content": ["Ada likes tea", "Ada from Leeds likes tea"]}))
-    >>> find_lost(tea, more, store), find_lost(more, tea, store)
+    >>> find_lost(short, full, store), find_lost(full, short, store)
     ([], ['leeds', '2019'])
     """
     capitals = (removed.names | removed.first) - kept.written

@@ -235,7 +235,7 @@ def _find_in(text: str) -> Iterator[_Planted]:
                 if match.rule.kind == "chat_mark"
                 else "a link that would carry data out"
             )
-            yield _Planted(match.rule.kind, *match.found.span(), f"{words}: {_show(match.found[0])}")
+            yield _Planted(match.rule.kind, *match.found.span(), f"{words}: {_quote(match.found[0])}")
     yield from _find_encoded(open_text)
 
 
@@ -251,7 +251,7 @@ def _find_characters(text: str, hidden: frozenset[int]) -> Iterator[_Planted]:
                 kind,
                 runs[0].start(),
                 runs[-1].end(),
-                f"{evidence}: {_show(decoded)}" if decoded else evidence,
+                f"{evidence}: {_quote(decoded)}" if decoded else evidence,
             )
 
 
@@ -274,7 +274,7 @@ def _find_encoded(text: str) -> Iterator[_Planted]:
         for found in pattern.finditer(text):
             decoded = _decode(found[0], is_hex=pattern is _HEX)
             if decoded and next(_INSTRUCTION.find(decoded), None):
-                yield _Planted("encoded", *found.span(), f"encoded: {_show(decoded)}")
+                yield _Planted("encoded", *found.span(), f"encoded: {_quote(decoded)}")
                 return
 
 
@@ -292,7 +292,7 @@ def _decode(word: str, *, is_hex: bool) -> str | None:
 _N_SHOWN = 80
 
 
-def _show(decoded: str) -> str:
+def _quote(decoded: str) -> str:
     """Quote a decoded text with visible characters alone; one with a word about secrets is masked."""
     if is_sensitive(decoded):
         return mask_text(decoded)

@@ -149,7 +149,7 @@ def _find_lists(prepared: MemoryTexts) -> list[tuple[pd.Timestamp, str] | None]:
 
 
 def _best_of_each(found: Iterator[_Replacement], age: Rows) -> list[_Replacement]:
-    """Keep changes by score, so that each memory is the older one of at most one, and the newer one of at most one."""
+    """Choose changes, best first, so that no memory is the older text of two of them, or the newer text of two."""
     kept: list[_Replacement] = []
     taken: set[tuple[str, int]] = set()
     for change in sorted(found, key=lambda one: (-one.score, age[one.newer], age[one.older])):

@@ -295,19 +295,22 @@ def _find_rewritten(chosen: MemoryTexts, pairs: SimilarPairs) -> Iterator[Link]:
     is_long = np.minimum(n_heavy[near.newer], n_heavy[near.older]) >= _MIN_HEAVY
     is_later = created[near.newer] - created[near.older] >= _MIN_APART  # False if a time is missing
     heavy, contents, titles = words.heavy_classes(), chosen.column("content").to_pylist(), _titles_of(chosen)
-    is_close = near.score >= _MIN_HEADINGS_APART
-    kept = np.array(
-        [
-            place
-            for place in np.flatnonzero(is_long & is_later).tolist()
-            if not pairs.is_repeated(int(near.newer[place]), int(near.older[place]))
-            and int(near.older[place]) not in pairs.repeats
-            and _share_of_words(words, heavy, near.newer[place], near.older[place]) >= _MIN_SHARED
-            and not _name_different_people(contents[near.newer[place]], contents[near.older[place]])
-            and (is_close[place] or not _are_apart(titles[near.newer[place]], titles[near.older[place]]))
-        ],
-        np.int64,
-    )
+
+    def may_be_versions(newer: int, older: int, score: float) -> bool:
+        return (
+            not pairs.is_repeated(newer, older)
+            and older not in pairs.repeats
+            and _share_of_words(words, heavy, newer, older) >= _MIN_SHARED
+            and not _name_different_people(contents[newer], contents[older])
+            and (score >= _MIN_HEADINGS_APART or not _are_apart(titles[newer], titles[older]))
+        )
+
+    columns = (column.tolist() for column in (near.newer, near.older, near.score))
+    is_version = [
+        is_candidate and may_be_versions(newer, older, score)
+        for is_candidate, newer, older, score in zip(is_long & is_later, *columns, strict=True)
+    ]
+    kept = np.flatnonzero(is_version)
     kept = kept[
         _have_enough_words(contents, near.newer[kept]) & _have_enough_words(contents, near.older[kept])
     ]

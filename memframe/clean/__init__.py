@@ -277,7 +277,7 @@ def write_plan(
 def _find_remaining(
     opened: FileToClean, plan: Plan, edited: Iterable[EditedDocument], hidden: Iterable[str]
 ) -> str | None:
-    """Say where the files still show what was redacted, as beside the memories they hold what is no memory."""
+    """Describe where the files still show redacted texts, because they also have parts that are no memories."""
     patches = [change for change in plan.writes if change.action == "patch"]
     redacted = {
         text
@@ -293,18 +293,18 @@ def _find_remaining(
     places: list[str] = []
     for text in sorted(redacted):
         for name, file in texts.items():
-            found = [start for way in ways_to_write(text) if (start := file.find(way)) >= 0]
+            found = [start for spelled in ways_to_write(text) if (start := file.find(spelled)) >= 0]
             if found:
                 shown.add(text)
                 places.append(f"line {file.count(chr(10), 0, min(found)) + 1} of {name}")
     if not shown:
         return None
-    n = number_of(len(shown), "redacted text still stands", "redacted texts still stand")
-    return f"{n} in another place, such as {places[0]}: remove what is there by hand."
+    n = number_of(len(shown), "redacted text is still", "redacted texts are still")
+    return f"{n} in another place, such as {places[0]}: remove it by hand."
 
 
 def _check_target(opened: FileToClean, plan: Plan) -> None:
-    """Refuse a plan for something else, or for another state of the file."""
+    """Refuse a plan for a service, for another file, or for another state of the file."""
     if plan.file is None:
         raise PlanError(
             f"this plan is for the service {plan.base_url}: apply it with apply_plan(access, plan)"

@@ -119,7 +119,7 @@ class Review:
         self._followers: list[Callable[[], None]] = []
         is_plan = isinstance(origin, Plan)
         with gc_paused():
-            self._items = items_of_plan(origin, decisions) if is_plan else items_of_audit(origin, decisions)  # type: ignore[arg-type]  # it is told apart
+            self._items = items_of_plan(origin, decisions) if is_plan else items_of_audit(origin, decisions)  # type: ignore[arg-type]  # mypy does not narrow by `is_plan`
         self.texts = ReviewTexts(origin, self._items)
         self._proposals: dict[str, Proposal] = {}
         self._sorted: list[str] = []

@@ -37,7 +37,7 @@ ACCEPTING = {
     "delete": "Accepting deletes {n}.",
     "merge": "Accepting deletes {n}; the memory that stays takes over what it lacks.",
     "redact": "Accepting replaces the value by a mark in {n}.",
-    "strip": "Accepting removes characters that nobody sees from {n}.",
+    "strip": "Accepting removes hidden characters from {n}.",
     "retag": "Accepting changes tags of {n}.",
     "rescale": "Accepting converts the importance of {n} to the scale from 0 to 1.",
     "none": "Accepting would do nothing: edit or reject.",

@@ -128,7 +128,7 @@ def _decisions(decided: Sequence[tuple[Proposal, Decision]]) -> Markup:
     rows = []
     for one, found in decided:
         until = f"until {format_time(found.until)}" if found.until else None
-        # evidence of other checks may quote what a memory says
+        # the evidence of other checks may quote memories
         reason = one.first.reason if one.first.check in MASKED else ""
         why = join([found.note, tag("div", until, class_="soft") if until else ""])
         rows.append(

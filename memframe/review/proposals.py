@@ -166,10 +166,10 @@ def items_of_audit(audit: Audit, decisions: Decisions) -> list[Point]:
             rows.tolist(), keys, texts, *columns, strict=True
         )
     ]  # fmt: skip
-    return list(_keep_first(points))
+    return list(_keep_first_of_repeats(points))
 
 
-def _keep_first(points: Sequence[Point]) -> Iterator[Point]:
+def _keep_first_of_repeats(points: Sequence[Point]) -> Iterator[Point]:
     """Take the proposal from the first of equal memories, with which the others are merged, and from their copies.
 
     The first is a finding as well, and the check on copies may keep another one: accepting all of these findings would
@@ -239,7 +239,7 @@ def effect_class(item: Point) -> str:
 
 
 _Claim = Literal["goes", "stays", "other"]
-"""Proposal of an item for its memory: that it goes, that it stays after all (`_keep_first`), or another one."""
+"""Proposal of an item for its memory: it goes, it stays (`_keep_first_of_repeats`), or another one."""
 
 
 def _claim_of(item: Point) -> _Claim:

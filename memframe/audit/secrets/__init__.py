@@ -57,7 +57,7 @@ _OTHER_LANGUAGES = (
 )
 
 _IN_COMMANDS = frozenset({"password", "key", "token", "pin"})
-"""Kinds that may stand in a command line, with another command behind them."""
+"""Kinds whose value may be in a command line, with another command behind it."""
 
 _MAX_CHARS_ALONE = 80
 """Most characters of a content that is a secret and nothing else."""

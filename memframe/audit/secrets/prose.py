@@ -285,13 +285,13 @@ EVIDENCE = {
     "short": Evidence("a few capitals and digits", 1),
     "mixed": Evidence("letters with digits or signs", 3),
     "strong": Evidence("letters with digits and signs", 4),
-    "opened": Evidence("a keyword for a code beside what it opens", 2),
+    "opened": Evidence("a keyword for a code next to a lock", 2),
     "supported": Evidence("a second keyword", 1),
-    "led": Evidence("a link that says what the secret is", 2),
+    "led": Evidence("a link to the keyword", 2),
     "close": Evidence("words about its purpose alone between", 1),
     "apart": Evidence("other words between", -1),
     "far": Evidence("far from its keyword", -1),
-    "doubted": Evidence("a word that speaks against a secret", -3),
+    "doubted": Evidence("a word against a secret", -3),
 }
 """Evidence by name. The evidence of a keyword has the weight of its rule (`rules/secret_prose.toml`)."""
 
@@ -350,8 +350,8 @@ def describe_evidence(text: str) -> Iterator[str]:
     ...     print(*describe_evidence(text))
     hunter2 (found): keyword password, link "is"
     hunter2 (found): keyword password, link "reversed"
-    4071 (5, found): digits +2, keyword lock +1, a link that says what the secret is +2
-    4071# (6, found): digits with a # or * +3, keyword lock +1, a link that says what the secret is +2
+    4071 (5, found): digits +2, keyword lock +1, a link to the keyword +2
+    4071# (6, found): digits with a # or * +3, keyword lock +1, a link to the keyword +2
     1987 (2, not found): a year +1, keyword lock +1, a second keyword +1, other words between -1
     Kx9!pq22 (5, found): letters with digits and signs +4, keyword password +2, ...
     """

@@ -29,7 +29,7 @@ def find_repeats(
     """Find further occurrences of secrets in texts, sources and tags.
 
     Words, short numbers and dates are not searched for, because in other texts they are no secrets. The occurrence of a
-    secret with a basis among `sure` is as sure if it stands alone, or if it looks drawn at random.
+    secret with a basis among `sure` is as sure if it is a whole word, or if it looks drawn at random.
 
     >>> memories = pd.DataFrame({"id": ["m1"], "title": ["Uses blau77hd now"], "content": ["Password: blau77hd"]})
     >>> first = (Text(0, "content", "Password: blau77hd"), Span("password", 10, 18, 0.9, basis="label"))
@@ -104,7 +104,7 @@ _JOINTS = frozenset("@/+-")
 def _repeat(first: Span, match: re.Match[str], sure: frozenset[str]) -> Span | None:
     """Return the span of another occurrence of a secret; None within a word or a name that may be another thing.
 
-    A secret that rests on its sentence may be a name of somebody, so it must stand alone, or look drawn at random.
+    A secret that rests on its sentence may be a person's name, so it must be a whole word, or look drawn at random.
     """
     start, end = match.span()
     neighbours = match.string[max(0, start - 1) : start] + match.string[end : end + 1]

@@ -120,7 +120,7 @@ class _Counter:
     def may_be_alike(self, left: Rows, right: Rows) -> Flags:
         """Return False for pairs that are ruled out by their sketches, a prefilter of `choose`.
 
-        A sketch has one bit for each word, so that a bit which only one text has stands for a word that only it has.
+        A sketch has one bit for each word, so that a bit which only one text has means a word that only it has.
         """
         bits, others = self._sketch[left], self._sketch[right]
         max_shared: Rows = np.minimum(
