@@ -397,7 +397,8 @@ def _find_doubtful(memories: pd.DataFrame, findings: pd.DataFrame) -> dict[str, 
     members = pd.concat([junk[~is_form], junk[is_form].drop_duplicates("group")])
     doubtful = dict(zip(members["id"], members["score"].fillna(0.0), strict=True))
     is_passed = (proposed["check"] == "stale") & (proposed["kind"] == "expired")
-    doubtful |= dict.fromkeys(set(proposed["id"][is_passed]) - doubtful.keys(), _PASSED)
+    for memory_id in proposed["id"][is_passed]:
+        doubtful.setdefault(memory_id, _PASSED)
     is_other = ~memories["id"].isin({*junk["id"], *findings["id"][is_ending]})
     others = memories[is_other & memories["content"].notna()]
     for memory_id, text in zip(others["id"], others["content"], strict=True):
