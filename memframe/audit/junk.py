@@ -11,6 +11,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
+from itertools import chain, count
 from operator import itemgetter
 from typing import Any, NamedTuple
 from unicodedata import category
@@ -34,7 +35,7 @@ _TABLE, _WORDS = load_rules("junk"), load_words("junk")
 ACTIONS: Mapping[str, Proposal] = {"empty": "delete", "heartbeat": "delete", "repeated": "merge"}
 """Proposals for the kinds that are found without understanding the text; all others are for review."""
 
-_LOW = {"empty", "near_empty", "template", "session_noise", "form"}
+_LOW = {"empty", "near_empty", "fragment", "template", "session_noise", "form", "transcript"}
 """Kinds of low severity; all others are of medium severity."""
 
 
@@ -65,9 +66,9 @@ def find_junk(memories: Memories) -> pd.DataFrame:
     -------
     DataFrame
         Findings of the kinds ``empty heartbeat repeated near_repeat form status_report system_prompt feedback_loop
-        task_state session_noise tool_output template near_empty``, one per memory; ``related_id`` is the memory that
-        stays. The proposal is ``delete`` for ``empty`` and ``heartbeat`` if title and summary add no word, ``merge``
-        with the first one for ``repeated``, and ``review`` for all others.
+        task_state session_noise tool_output template near_empty fragment transcript``, one per memory; ``related_id``
+        is the memory that stays. The proposal is ``delete`` for ``empty`` and ``heartbeat`` if title and summary add no
+        word, ``merge`` with the first one for ``repeated``, and ``review`` for all others.
 
     Examples
     --------
@@ -80,11 +81,17 @@ def find_junk(memories: Memories) -> pd.DataFrame:
     texts = MemoryTexts.of(memories)
     memories, ids = texts.memories, texts.ids
     store = _DistinctTexts.of(_without_hidden(without_long_contents(texts)))
-    found = _find_form_members(memories, store)
-    found.update(_find_repeats(store))
+    groups = count()
+    found = _find_form_members(memories, store, groups)
+    found.update(_find_repeats(store, groups))
     for number, sign in _detect(store.distinct).items():
-        found.update((row, sign) for row in store.rows_of[number])
+        for row in store.rows_of[number]:
+            # members of a form stay one, because they are decided together, unless a rule may delete or merge them
+            if sign.kind in ACTIONS or row not in found or found[row].kind != "form":
+                found[row] = sign
     found.update(_find_tool_words(store))
+    for row, sign in chain(_find_sections(memories, store, groups), _find_parts(memories, store)):
+        found.setdefault(row, sign)  # other signs are more specific
     return list_findings(
         Finding(
             check="junk",
@@ -181,7 +188,7 @@ _N_FIRST = 4
 """Words at the beginning that a repeated text and its variant have in common, so that not all pairs are compared."""
 
 
-def _find_repeats(store: _DistinctTexts) -> dict[int, Sign]:
+def _find_repeats(store: _DistinctTexts, groups: Iterator[int]) -> dict[int, Sign]:
     """Find texts that one person has unusually often, and their variants; the first of each stays, for review."""
     if len(store.number_of) < _MIN_COPIES:
         return {}
@@ -203,7 +210,7 @@ def _find_repeats(store: _DistinctTexts) -> dict[int, Sign]:
         beginnings[owner, *text.split()[:_N_FIRST]].append((owner, text))
     order = {row: place for place, row in enumerate(row for rows in store.rows_of for row in rows)}
     found: dict[int, Sign] = {}
-    for group, ((owner, text), rows) in enumerate(repeated.items()):
+    for ((owner, text), rows), group in zip(repeated.items(), groups, strict=False):
         first = min(rows, key=order.__getitem__)
 
         def make_sign(
@@ -235,13 +242,15 @@ def _is_variant(text: str, repeated: str) -> bool:
 # ---- forms
 
 
-def _find_form_members(memories: pd.DataFrame, store: _DistinctTexts) -> dict[int, Sign]:
+def _find_form_members(
+    memories: pd.DataFrame, store: _DistinctTexts, groups: Iterator[int]
+) -> dict[int, Sign]:
     """Find the members of forms, with the share of their source's memories that have the same form."""
     sources = read_texts(memories, "source").fillna("").tolist() if "source" in memories.columns else None
     n_by_source = Counter(sources or ())
     owners = [store.owners[rows[0]] for rows in store.rows_of]
     found: dict[int, Sign] = {}
-    for group, form in enumerate(find_forms(store.distinct, owners)):
+    for form, group in zip(find_forms(store.distinct, owners), groups, strict=False):
         rows = [row for place in form.places for row in store.rows_of[place]]
         evidence = f"one of {len(rows):,} texts of one form: {_quote(store.text_of(rows[0]))}"
         from_source = Counter(sources[row] for row in rows) if sources else Counter()
@@ -378,7 +387,7 @@ _MIN_KNOWN_TIMED = 0.7
 _FEW_TOKENS = 20
 
 
-_OF_REPORTS = ("ping", "now", "advice", "set_up", "note", "numbered", "people", "no_news", "nothing")
+_OF_REPORTS = ("ping", "now", "log", "advice", "set_up", "note", "numbered", "people", "no_news", "nothing")
 """Groups of rules that `_detect_report` asks for."""
 
 
@@ -393,6 +402,8 @@ def _detect_report(text: str, matched: Groups = frozenset()) -> Sign | None:
         return Sign("heartbeat", 0.95, f"a status ping: {_quote(text)}")
     if "now" in matched:
         return Sign("status_report", 0.9, f"states the time of day: {_quote(text)}")
+    if "log" in matched:
+        return Sign("status_report", 0.9, f"the log of a heartbeat: {_quote(text)}")
     tokens = [token.strip(".'’*_<>").lower() for token in _TOKEN.findall(_NAMED.sub(" #1 ", text))]
     tokens = [token for token in tokens if token]
     if (
@@ -593,6 +604,80 @@ _DETECTORS = (
     ),
 )
 """Detectors in their order; if two find a sign in a text, that of the later one counts."""
+
+# ---- sections of notes: conversations as they were held, and logs of heartbeats
+
+_MIN_TOGETHER = 5
+"""Fewest such memories of one person that are one group, because something writes them regularly."""
+
+
+def _find_sections(
+    memories: pd.DataFrame, store: _DistinctTexts, groups: Iterator[int]
+) -> Iterator[tuple[int, Sign]]:
+    """Find turns of conversations, which were stored unabridged, and lines of logs of heartbeats.
+
+    The lines of a note are separate memories. Only some lines of a conversation name their speaker, and only the
+    heading of a log has the word for it, so all memories under such a heading are found.
+    """
+    transcripts: defaultdict[str, set[int]] = defaultdict(set)
+    logs: defaultdict[str, set[int]] = defaultdict(set)
+    for number, _ in _TABLE.only("turns").search(pa.array(store.distinct, pa.large_string())):
+        for row in store.rows_of[number]:
+            transcripts[store.owners[row]].add(row)
+    (of_turns,), (of_log,) = (_TABLE.only(group).rules for group in ("title_of_turns", "log"))
+    for (title, owner), rows in _find_rows_by_title(memories, store).items():
+        if of_log.regex.match(title):
+            logs[owner] |= rows
+        elif of_turns.regex.match(title) and not rows.isdisjoint(transcripts[owner]):
+            transcripts[owner] |= rows
+    for kind, words, rows_of in (
+        ("transcript", "a conversation as it was held", transcripts),
+        ("status_report", "a line of the log of a heartbeat", logs),
+    ):
+        for found in rows_of.values():
+            group = next(groups) if len(found) >= _MIN_TOGETHER else None
+            for row in sorted(found):
+                yield row, Sign(kind, 0.8, f"{words}: {_quote(store.text_of(row))}", group=group)
+
+
+def _find_rows_by_title(memories: pd.DataFrame, store: _DistinctTexts) -> Mapping[tuple[str, str], set[int]]:
+    """Return the rows with a content for each title and owner."""
+    rows_of: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
+    if "title" in memories.columns:
+        for row, title in enumerate(read_texts(memories, "title").fillna("").tolist()):
+            if title and store.number_of[row] is not None:
+                rows_of[title, store.owners[row]].add(row)
+    return rows_of
+
+
+# ---- parts of a text: lead-ins, fields and questions without the rest
+
+_PARTS: Mapping[str, tuple[str, str]] = {
+    "lead_in": ("fragment", "announces what does not follow"),
+    "field": ("fragment", "one field of a record"),
+    "question": ("task_state", "asks, and tells nothing"),
+}
+"""Kind and beginning of the evidence, by group of rules."""
+
+
+def _find_parts(memories: pd.DataFrame, store: _DistinctTexts) -> Iterator[tuple[int, Sign]]:
+    """Find memories that are only a lead-in («Next steps:»), a field («Status: open») or a question.
+
+    Memories with a summary or with a title of their own are left out. A title that several memories share is the
+    heading of a section: its fields are found, and its questions are not, because they may be a list.
+    """
+    nothing = np.zeros(len(memories), bool)
+    titles, summaries = (
+        read_texts(memories, name).notna().to_numpy(bool) if name in memories.columns else nothing
+        for name in ("title", "summary")
+    )
+    shared = memories["title"].duplicated(keep=False).to_numpy(bool) if titles.any() else nothing
+    for number, (first, *_) in _TABLE.only(*_PARTS).search(pa.array(store.distinct, pa.large_string())):
+        kind, words = _PARTS[first.rule.group]
+        sign = Sign(kind, 0.8, f"{words}: {_quote(store.distinct[number])}")
+        has_context = summaries | (titles if first.rule.group == "question" else titles & ~shared)
+        yield from ((row, sign) for row in store.rows_of[number] if not has_context[row])
+
 
 # ---- messages of a memory tool around a text that it keeps, also several around each other
 

@@ -28,7 +28,7 @@ They count rules for an agent as junk, which are what an agent has to remember, 
 
 BY_WORDING = {
     "status_report", "system_prompt", "feedback_loop", "task_state", "session_noise", "tool_output", "template",
-    "near_empty",
+    "near_empty", "fragment", "transcript",
 }  # fmt: skip
 
 
@@ -226,3 +226,67 @@ FACTS_IN_A_FORM = {
 @pytest.mark.parametrize("texts", FACTS_IN_A_FORM.values(), ids=FACTS_IN_A_FORM.keys())
 def test_facts_of_one_form_are_no_junk(texts):
     assert form_of(texts).empty
+
+
+def test_a_form_and_equal_texts_are_groups_of_their_own():
+    found = find_junk(frame_of([*LOG, *["Ilka asked for the weather again"] * 9]))
+    kinds = found.groupby("group")["kind"].unique()
+    assert sorted(map(list, kinds)) == [["form"], ["repeated"]]
+    audit = mf.audit_memories(frame_of([*LOG, *["Ilka asked for the weather again"] * 9]))
+    assert sorted(len(proposal) for proposal in audit.groups("junk")["ids"]) == [6, 9]
+
+
+# ---- conversations and parts of a text
+
+TURNS = [f"Assistant: Now let me look at file {n}." for n in "abcde"]
+
+
+def test_turns_of_a_conversation_are_decided_together():
+    found = find_junk(frame_of([*TURNS, "Assistant: Max, for the calendar"]))
+    assert found[["id", "kind", "action"]].values.tolist() == [
+        [f"{n}", "transcript", "review"] for n in range(5)
+    ]
+    assert found["group"].nunique() == 1
+    assert find_junk(frame_of(TURNS[:4]))["group"].isna().all()
+
+
+def test_all_lines_under_the_heading_of_a_conversation_are_of_it():
+    memories = frame_of([TURNS[0], "first file a, then the rest", "Likes tea"])
+    memories["title"] = ["Conversation Summary", "Conversation Summary", "About Ada"]
+    assert find_junk(memories)["id"].tolist() == ["0", "1"]
+    memories["title"] = [
+        "Today",
+        "Conversation Summary",
+        "About Ada",
+    ]  # nothing shows that it was not written by a person
+    assert find_junk(memories)["id"].tolist() == ["0"]
+
+
+def test_all_lines_under_the_heading_of_a_heartbeat_are_its_log():
+    memories = frame_of([f"Disk {n} has room" for n in range(5)]).assign(title="4:23 PM — Heartbeat Check ✅")
+    found = find_junk(memories)
+    assert (found["kind"].tolist(), found["group"].nunique()) == (["status_report"] * 5, 1)
+    assert find_junk(memories.assign(title="Heartbeat at 09:00 and 18:00")).empty
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "kind"),
+    [
+        ("**Next steps:**", {}, "fragment"),
+        ("**Next steps:**", {"title": "Move to Graz"}, None),
+        ("Status: unresolved", {"title": "Flat search"}, None),
+        ("Status: unresolved", {"summary": "The flat in Graz"}, None),
+        ("Which bank?", {}, "task_state"),
+    ],
+)
+def test_a_part_of_a_text_is_junk_unless_its_title_or_summary_says_what_it_belongs_to(text, columns, kind):
+    found = find_junk(frame_of([text]).assign(**columns))
+    assert found["kind"].tolist() == [kind] * bool(kind)
+
+
+def test_a_title_that_memories_share_is_a_heading():
+    memories = frame_of(["Duration: 252s", "Duration: 31s", "What failed?"]).assign(title="Nightly run")
+    assert find_junk(memories)["kind"].tolist() == [
+        "fragment",
+        "fragment",
+    ]  # questions under it may be a list
