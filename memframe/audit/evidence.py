@@ -206,10 +206,13 @@ def withhold(
     return findings.assign(evidence=pd.array(evidence, "str"))
 
 
-def labels_of(memories: pd.DataFrame, ids: Container[str | None]) -> dict[str, str]:
+def labels_of(
+    memories: pd.DataFrame, ids: Container[str | None], *, with_place: bool = True
+) -> dict[str, str]:
     """Return the labels of chosen memories, by id: the title or the first words, with secrets masked.
 
-    The label of a memory from a file also has its entity, if there is one, and its place in the file.
+    Both are shown if several memories have the title, which is then the heading of a section. The label of a memory
+    from a file also has its entity, if there is one, and its place in the file, unless that is shown elsewhere.
 
     A text with a word about secrets in which no secret was found is not shown, because any of its words may be one.
 
@@ -218,22 +221,28 @@ def labels_of(memories: pd.DataFrame, ids: Container[str | None]) -> dict[str, s
     >>> labels_of(memories, ["m1", "m2", "m3"])
     {'m1': 'Tea', 'm2': 'Door code: (5 characters)', 'm3': '(not shown, as it speaks of a secret)'}
     """
-    concerned = memories[_are_among(memories["id"], ids)].drop_duplicates("id")
+    is_chosen = _are_among(memories["id"], ids)
+    concerned = memories[is_chosen].drop_duplicates("id")
     mask = make_mask(concerned)
     names = [name for name in TEXT_FIELDS if name in concerned.columns]
+    titles = memories["title"] if "title" in memories.columns else pd.Series(dtype="str")
+    headings = {*titles[titles.duplicated()].dropna()}
     labels = {}
     file = PurePath(memories.attrs.get(READ, {}).get("file", "")).name
     nothing = [None] * len(concerned)
     entities, places = (concerned.get(name, nothing) for name in ("entity", "place"))
     texts_of = zip(*(concerned[name] for name in names), strict=True)
     for memory_id, entity, place, texts in zip(concerned["id"], entities, places, texts_of, strict=True):
-        is_named = isinstance(entity, str) and entity.strip()
-        chosen = (f"{entity}: {texts[-1]}",) if is_named and isinstance(texts[-1], str) else texts
+        heading = entity if isinstance(entity, str) and entity.strip() else texts[0]
+        is_heading = heading is entity or heading in headings
+        chosen = (f"{heading}: {texts[-1]}",) if is_heading and isinstance(texts[-1], str) else texts
         text = next((" ".join(text.split()) for text in chosen if isinstance(text, str) and text.strip()), "")
         text = mask(memory_id, text)
         label = text if len(text) <= _LABEL_LETTERS else f"{text[: _LABEL_LETTERS - 1].rstrip()}…"
         where = " of ".join(
-            part for part in (place, file) if isinstance(part, str) and part and places is not nothing
+            part
+            for part in (place, file)
+            if with_place and isinstance(part, str) and part and places is not nothing
         )
         labels[memory_id] = f"{label} ({where})" if where else label
     return labels

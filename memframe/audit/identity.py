@@ -138,17 +138,23 @@ def split_by_keys(
 def list_once(findings: pd.DataFrame, memories: pd.DataFrame) -> pd.DataFrame:
     """Return findings with one row for each value or text, however many memories hold it, in their order.
 
-    The row is that of the first finding, with two more columns: ``ids``, a tuple, and ``n_times``.
+    Members of a group of junk are one row as well, because they are decided together. The row is that of the first
+    finding, with two more columns: ``ids``, a tuple, and ``n_times``.
     """
     is_value = findings["check"].isin(VALUES)
     texts = texts_judged(findings, memories, findings.head(0), is_span=is_value)
-    # the evidence of one value may differ between memories, as it may quote the word before it
-    evidence = findings["evidence"].mask(is_value)
+    is_group = (findings["check"] == "junk") & findings["group"].notna()
+    # the evidence of one value, or within one group, quotes different words
+    evidence = findings["evidence"].mask(is_value | is_group)
+    groups = findings["group"].where(is_group)
     columns = (findings[name] for name in ("check", "kind", "severity", "action"))
     places: dict[tuple[Any, ...], list[int]] = {}
-    for place, (text, *cells) in enumerate(zip(texts, evidence, *columns, strict=True)):
+    for place, (text, in_group, *cells) in enumerate(
+        zip(texts, is_group, groups, evidence, *columns, strict=True)
+    ):
         # a finding about no memory has no text, and a row of its own
-        places.setdefault((*map(str, cells), text, None if text else place), []).append(place)
+        shared = "" if in_group else text
+        places.setdefault((*map(str, cells), shared, None if text else place), []).append(place)
     ids = findings["id"].tolist()
     ids_of = [
         dict.fromkeys(ids[row] for row in rows if isinstance(ids[row], str)) for rows in places.values()

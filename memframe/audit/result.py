@@ -462,9 +462,9 @@ class Audit:
         by_size = listed["n_times"].to_numpy()
         return listed.iloc[np.lexsort((-by_size, rank))[:n]]
 
-    def labels(self, findings: pd.DataFrame) -> dict[str, str]:
+    def labels(self, findings: pd.DataFrame, *, with_place: bool = True) -> dict[str, str]:
         """Return titles or first words of the memories of findings, by id, with secrets masked."""
-        return labels_of(self.memories, {*findings["id"], *findings["related_id"]})
+        return labels_of(self.memories, {*findings["id"], *findings["related_id"]}, with_place=with_place)
 
     def json(self) -> bytes:
         """Return the JSON that `to_json` writes, in UTF-8."""

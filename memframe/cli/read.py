@@ -375,8 +375,9 @@ def _lines_of(audit: Audit) -> Iterator[str]:
 
 def _lines_of_findings(worst: pd.DataFrame, audit: Audit) -> Iterator[str]:
     """Yield two lines for each finding: its kind, evidence and a decision not yet applied; and its memory."""
-    labels, names = audit.labels(worst), ("check", "kind", "id", "field", "decision")
     places = files_and_lines(audit.memories)
+    labels = audit.labels(worst, with_place=not places)
+    names = "check", "kind", "id", "field", "decision"
     decided = {
         tuple(one): decision for *one, decision in zip(*(audit.answered[n] for n in names), strict=True)
     }
@@ -385,7 +386,7 @@ def _lines_of_findings(worst: pd.DataFrame, audit: Audit) -> Iterator[str]:
         kind = name_kind(finding["kind"])
         times = describe_times(finding["n_times"], len(ids))
         decision = decided.get(tuple(finding[name] for name in names[:-1]))
-        words = " · ".join(filter(None, [str(finding["evidence"]), times, decision]))
+        words = " · ".join(filter(None, [decision, times, str(finding["evidence"])]))  # the end may be cut
         yield f"{finding['severity']:<7} {printable(f'{check_words_of(check).title}, {kind}: {words}', LINE_CHARS)}"
         if ids:
             yield "        " + printable(

@@ -6,6 +6,7 @@ import pytest
 
 import memframe as mf
 from memframe.audit import find_junk
+from memframe.audit.evidence import labels_of
 from memframe.audit.junk import _DETECTORS
 from memframe.audit.rules import prefilter_of
 from tests.audit import corpora
@@ -290,3 +291,13 @@ def test_a_title_that_memories_share_is_a_heading():
         "fragment",
         "fragment",
     ]  # questions under it may be a list
+
+
+def test_members_of_a_group_are_listed_once():
+    listed = mf.audit_memories(frame_of([*TURNS, *LOG])).worst(9)
+    assert sorted(zip(listed["kind"], listed["n_times"], strict=True)) == [("form", 6), ("transcript", 5)]
+
+
+def test_a_memory_under_a_heading_is_called_by_its_words_too():
+    memories = frame_of(["Likes tea", "Likes plums", "Moved"]).assign(title=["Notes", "Notes", "To Graz"])
+    assert labels_of(memories, ["0", "2"]) == {"0": "Notes: Likes tea", "2": "To Graz"}
