@@ -386,15 +386,15 @@ _TIME_OF_DAY = re.compile(r"(?<![\d:.])\d{1,2}[:\uff1a]\d\d(?![\d.])|\b\d{1,2} ?
 def _find_doubtful(memories: pd.DataFrame, findings: pd.DataFrame) -> dict[str, float]:
     """Return the memories that may be worthless, each with its priority.
 
-    These are junk (one memory of each form), plans whose day is over, turns of a conversation, texts about a moment or
+    These are junk (one memory of each group), plans whose day is over, turns of a conversation, texts about a moment or
     a state, and vague texts; then all others below zero, short ones first. Memories that a rule deletes or merges are
     left out.
     """
     is_ending = findings["action"].isin(["delete", "merge"])
     proposed = findings[findings["action"] == "review"]
     junk = proposed[proposed["check"] == "junk"]
-    is_form = junk["kind"] == "form"
-    members = pd.concat([junk[~is_form], junk[is_form].drop_duplicates("group")])
+    is_together = junk["group"].notna()
+    members = pd.concat([junk[~is_together], junk[is_together].drop_duplicates("group")])
     doubtful = dict(zip(members["id"], members["score"].fillna(0.0), strict=True))
     is_passed = (proposed["check"] == "stale") & (proposed["kind"] == "expired")
     for memory_id in proposed["id"][is_passed]:
