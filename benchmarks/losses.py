@@ -4,7 +4,8 @@ python benchmarks/losses.py [FILE ...] [--plans 100] [--changes 20]
 
 FILE is read by `mf.read_memories`; without one, the sample is taken. Of each there are plans that delete one of two
 copies of some memories, plans that spell some otherwise (case, dashes, thousands), plans that correct typing errors,
-and the cleanup of an audit.
+and the cleanup of an audit. At the end, names that were corrected and names that were changed to a similar one
+(`benchmarks/pairs/names_*.txt`, of which every second one is held out): of how many the old spelling is called lost.
 """
 
 import argparse
@@ -20,6 +21,7 @@ import memframe as mf
 from benchmarks.pairs.edits import mistyped, respelled
 from memframe.plan import plan_of
 from memframe.plan.change import Change
+from memframe.plan.losses import find_losses
 
 SAMPLE = Path(mf.__file__).parent / "sample" / "memories.jsonl"
 
@@ -63,6 +65,20 @@ def patch(memories, rng, n, sides_of):
     return plan_of(memories.assign(content=before), changes)
 
 
+def name_pairs(title):
+    """Print for how many edits of one name the old one is said to be lost."""
+    path = Path(__file__).parent / "pairs" / f"names_{title}.txt"
+    pairs = [line.split() for line in path.read_text().splitlines()]
+    for half, chosen in (("develop", pairs[::2]), ("held out", pairs[1::2])):
+        texts = [[f"The gift from {name} has come." for name in pair] for pair in chosen]
+        changes = [
+            Change(action="patch", id="m1", before={"content": old}, after={"content": new})
+            for old, new in texts
+        ]
+        n_lost = sum(bool(find_losses([change], {})) for change in changes)
+        print(f"names {title}, {half}: {n_lost} of {len(chosen)} are called lost")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("files", nargs="*", type=Path, default=[SAMPLE])
@@ -79,6 +95,8 @@ def main():
             print(f"  {make.__name__}: {len(alarms)} alarms in {chosen.plans} plans", *alarms[:5])
         plan = mf.plan_cleanup(mf.audit_memories(mf.read_memories(path, zone="UTC")))
         print(f"  cleanup: {len(plan):,} changes, {len(plan.losses)} losses", *plan.losses["value"][:5])
+    name_pairs("corrected")
+    name_pairs("changed")
 
 
 if __name__ == "__main__":

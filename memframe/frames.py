@@ -329,22 +329,29 @@ def _unreadable(name: str, expected: str) -> FrameError:
     )
 
 
+_has_frozen = False
+"""True once frozen objects of the caller were counted, which takes 60 ms for a million of them."""
+
+
 @contextmanager
 def gc_paused() -> Iterator[None]:
     """Pause the cyclic garbage collector, which would walk the new objects of a load again and again.
 
-    At the end all objects are moved to the oldest generation, so that the next collection does not walk them either.
+    At the end all objects are moved to the oldest generation, so that the next collection does not walk them either;
+    not if the caller has frozen some, because these would be moved as well.
 
     >>> with gc_paused():
     ...     gc.isenabled()
     False
     """
+    global _has_frozen  # noqa: PLW0603 - the collector is one for the process, too
     was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        if was_enabled and not gc.get_freeze_count():
+        _has_frozen = _has_frozen or (was_enabled and gc.get_freeze_count() > 0)
+        if was_enabled and not _has_frozen:
             gc.freeze()
             gc.unfreeze()
         if was_enabled:

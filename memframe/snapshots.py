@@ -199,7 +199,7 @@ def list_snapshots(path: str | PathLike[str]) -> pd.DataFrame:
     Raises
     ------
     FrameError
-        There is no archive at `path`.
+        There is no archive at `path`, or something else.
 
     Examples
     --------
@@ -216,7 +216,16 @@ def list_snapshots(path: str | PathLike[str]) -> pd.DataFrame:
     if not target.exists():
         raise FrameError(f"There is no archive at {target}: check the path.")
     rows = [_describe(one) for one in find_snapshots(target)]
+    if not rows and not _is_archive(target):
+        raise FrameError(f"{target} is not an archive: give the path of an export.")
     return pd.DataFrame(rows, columns=[*_COLUMNS]).astype(_COLUMNS)
+
+
+def _is_archive(path: Path) -> bool:
+    """Return True for a folder with a file of memories, and for a file with the extension of an archive."""
+    if path.is_dir():
+        return any(file.suffix in (".parquet", ".md") for file in path.iterdir())
+    return path.suffix.lower() in (".parquet", ".jsonl", ".json", ".csv")
 
 
 _COLUMNS = {

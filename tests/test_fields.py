@@ -17,7 +17,7 @@ from memframe import wire
 from memframe.archive.sealing import SEALED
 from memframe.audit.evidence import HOLDS_WORDS
 from memframe.audit.findings import CHECKS, PROPOSALS
-from memframe.audit.merge import Copy, Merging
+from memframe.audit.merge import Copy, Merging, Relations
 from memframe.audit.run import all_checks
 from memframe.cleanup.plan import EDITORS
 from memframe.cleanup.proposals import ENDING, PLANNED, POSSIBLE
@@ -170,7 +170,7 @@ def test_in_whatever_two_memories_differ_both_stay_or_it_is_carried_over(memorie
     frame = memories_of([{"id": memory_id, **row} for memory_id, row in rows.items()])
     kind = data.draw(st.sampled_from([("exact_duplicate", "delete"), ("near_duplicate", "merge")]))
     copies = [Copy(memory_id, "m0", kind[0], "typing", kind[1]) for memory_id in rows]
-    for merge in Merging(frame, rows, taken={"delete", "merge"}, apart=set()).merges(copies):
+    for merge in Merging(frame, rows, taken={"delete", "merge"}, relations=Relations()).merges(copies):
         for member in (merge.keeper, *merge.copies):
             for field in (field for field in MEMORY_FIELDS if field.is_editable):
                 lost = find_loss(field, rows[member][field.name], merge.values)
@@ -199,5 +199,5 @@ def test_a_field_that_keeps_both_keeps_two_memories_apart(field):
     rows = {"m1": plain | {field.name: "one"}, "m2": plain | {field.name: "two"}, "m3": plain}
     frame = memories_of([{"id": memory_id, **row} for memory_id, row in rows.items()])
     copies = [Copy(memory_id, "m1", "exact_duplicate", "typing", "delete") for memory_id in rows]
-    (merge,) = Merging(frame, rows, taken={"delete", "merge"}, apart=set()).merges(copies)
+    (merge,) = Merging(frame, rows, taken={"delete", "merge"}, relations=Relations()).merges(copies)
     assert merge.copies == ("m3",)

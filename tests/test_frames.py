@@ -1,5 +1,6 @@
 """Frames of what a service sends: columns and dtypes that never depend on it, and rows that survive odd text."""
 
+import gc
 import os
 import subprocess
 import sys
@@ -8,7 +9,8 @@ import pandas as pd
 import pytest
 
 import memframe as mf
-from memframe import wire
+from memframe import frames, wire
+from memframe.frames import gc_paused
 from tests.strangers import TAG, USER_ID
 
 DTYPES = {
@@ -96,3 +98,19 @@ def test_pandas_2_is_refused_with_the_way_out(tmp_path):
     assert done.returncode == 1
     assert "ImportError: memframe needs pandas 3" in done.stderr
     assert "this is pandas 2.3.3: pip install 'pandas>=3,<4'" in done.stderr
+
+
+def test_frozen_objects_of_the_caller_stay_frozen_and_are_counted_once(monkeypatch):
+    """To count a million of them takes longer than a key of the review desk may."""
+    counted, count = [], gc.get_freeze_count
+    monkeypatch.setattr(frames, "_has_frozen", False)
+    monkeypatch.setattr(gc, "get_freeze_count", lambda: counted.append(1) or count())
+    gc.freeze()
+    try:
+        for _ in range(3):
+            with gc_paused():
+                pass
+        assert len(counted) == 1
+        assert count()
+    finally:
+        gc.unfreeze()

@@ -25,8 +25,10 @@ from memframe.history import trace_memory
 from memframe.runtime import Runtime
 from memframe.snapshots import PERIODS, SNAPSHOTS, choose_kept, name_snapshot
 from tests.conftest import User
-from tests.rows import assert_same
+from tests.rows import assert_same, memories_of
 from tests.strangers import MEMORY
+
+NO_ARCHIVE = {"notes.txt": "Ada likes tea", "plan.bin": "memframe plan 1"}
 
 START = datetime(2026, 11, 1, 2, tzinfo=UTC)
 
@@ -624,3 +626,15 @@ def test_an_archive_that_another_program_changed_does_not_fit_its_snapshots(kept
     pq.write_table(pa.concat_tables([table, table]), part)
     with pytest.raises(FrameError, match="does not fit the archive"):
         kept.load(as_of=moment)
+
+
+def test_what_is_no_archive_has_no_snapshots(tmp_path):
+    memories = memories_of([{"id": "m1", "content": "Ada likes tea"}])
+    for name, text in NO_ARCHIVE.items():
+        (tmp_path / name).write_text(text)
+    for path in (tmp_path, *(tmp_path / name for name in NO_ARCHIVE)):
+        with pytest.raises(FrameError, match=f"{path.name} is not an archive"):
+            mf.list_snapshots(path)
+    for name in ("a.jsonl", "a.parquet", "folder"):
+        mf.export_memories(memories, tmp_path / name, progress=False)
+        assert mf.list_snapshots(tmp_path / name).empty

@@ -264,6 +264,25 @@ def test_a_journal_that_became_read_only_sends_nothing(journal, path, monkeypatc
         reopened(path, writes=True)
 
 
+def done(*command):
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+def test_a_disk_that_became_read_only_is_named(journal, path):
+    journal.close()
+    folder = str(path.parent)
+    if os.name != "posix" or not done("mount", "--bind", folder, folder):
+        pytest.skip("only the superuser may mount")
+    try:
+        assert done("mount", "-o", "remount,bind,ro", folder)
+        for writes in (True, False):
+            with pytest.raises(mf.JournalError, match=r"is read-only: .* copy it to another disk") as refused:
+                reopened(path, writes=writes)
+            assert refused.value.errno == errno.EROFS
+    finally:
+        assert done("umount", folder)
+
+
 # The run directory
 
 

@@ -20,8 +20,9 @@ from memframe.audit.secrets.keys import is_token_alone
 from memframe.audit.text import Memories, MemoryTexts, mask_text
 from memframe.display import number_of
 from memframe.envelope.detect import looks_sealed
+from memframe.errors import FrameError, check_kind
 from memframe.fields import MEMORY_FIELDS, NAMES_FIELDS
-from memframe.frames import read_names, read_numbers, read_texts
+from memframe.frames import read_names, read_numbers, read_texts, require_column
 
 ScoreCells = NDArray[np.float64]
 
@@ -349,6 +350,10 @@ def find_tags(memories: Memories, tags: pd.DataFrame | None = None) -> pd.DataFr
     0  near_identical  m3  'Recipes' (1 memory) and 'recipe' (2 memories)  retag
     """
     memories = MemoryTexts.of(memories).memories
+    if tags is not None:
+        check_kind("tags", tags, pd.DataFrame, error=FrameError)
+        for column in ("name", "is_enabled"):
+            require_column(tags, column, of="pass tags as load_tags returns them")
     if "tags" not in memories.columns:
         return list_findings([])
     cells = [tuple(dict.fromkeys(cell)) for cell in read_names(memories, "tags")]

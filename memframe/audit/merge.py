@@ -67,6 +67,9 @@ _STARTS_SENTENCE = re.compile(r"(?:^|[.!?:;\n\u2026\u2013\u2014-]\s*|[\"'\u201c\
 _MAX_SLIPS = 30
 """Most words that are compared as typing errors, halves of words, or words written apart; more are another text."""
 
+_MAX_TAKEN_IN = 20
+"""Most keepers of a cluster that are tried for each later one, because trying all with all would take long."""
+
 _MAX_RUN = 8
 """Most consecutive words that are compared with one word of another text."""
 
@@ -325,6 +328,15 @@ class Merge(Struct, frozen=True, kw_only=True):
     """Action for each copy: "delete" for one that adds nothing to the keeper, "merge" for any other."""
 
 
+class Relations(NamedTuple):
+    """Relations of memories that decide which merges lose nothing."""
+
+    apart: frozenset[frozenset[str]] = frozenset()
+    """Pairs of versions of one memory: each may have a value that the other one lacks."""
+    broken_off: frozenset[str] = frozenset()
+    """Memories whose text is the beginning of another one."""
+
+
 class Merging:
     """Find the merges that lose nothing.
 
@@ -336,8 +348,8 @@ class Merging:
         Fields of the memories that may be merged, by id, as the plan will leave them.
     taken : collection of str
         Actions to plan: "delete" for copies that add nothing to the keeper, "merge" for the others.
-    apart : collection of frozenset
-        Pairs of memories that differ in a value.
+    relations : Relations
+        Relations of memories that forbid merges.
     accepted : collection of str
         Copies that a person has accepted: they are merged although values are lost.
     """
@@ -348,7 +360,7 @@ class Merging:
         values: Mapping[str, FieldValues],
         *,
         taken: Collection[str],
-        apart: Collection[frozenset[str]],
+        relations: Relations,
         accepted: Collection[str] = (),
     ) -> None:
         texts = MemoryTexts.of(memories)
@@ -357,14 +369,16 @@ class Merging:
         self._taken = taken
         self._accepted = accepted
         self._apart_from: defaultdict[str, set[str]] = defaultdict(set)
-        for one, other in map(sorted, apart):
+        for one, other in map(sorted, relations.apart):
             self._apart_from[one].add(other)
             self._apart_from[other].add(one)
         self._store = texts.once(WordCounts)
         self._copies: dict[str, Copy] = {}
         self._texts = StatementsByKey({})
         self._conditions: dict[str, _Conditions] = {}
-        self._broken_off: set[str] = set()
+        # an exact copy of a text that breaks off breaks off as well
+        ids, contents = texts.memories["id"], texts.memories["content"]
+        self._broken_off = {*contents[ids.isin(relations.broken_off)]}
         self.why_left: dict[str, str] = {}
         """Reasons for which memories that repeat another one stay, by id."""
 
@@ -376,9 +390,6 @@ class Merging:
             reverse=True,
         )
         self._copies = {copy.id: copy for copy in found}  # of several findings, the one of the lowest rank
-        # an exact copy of a text that breaks off breaks off as well
-        broken_off = {copy.id for copy in found if copy.kind == "truncated"}
-        self._broken_off = {self._values[one]["content"] for one in broken_off & self._values.keys()}
         groups = _group_copies(found)
         self._conditions = _read_conditions(
             self._prepared, [member for group in groups for member in group if member in self._values]
@@ -430,27 +441,51 @@ class Merging:
     def _merge_cluster(self, members: Sequence[str]) -> Iterator[Merge]:
         """Merge into the first member all others that lose nothing, then likewise the rest.
 
-        An edit may change which member is first, so those that cannot be merged into it get another keeper.
+        An earlier keeper with its copies is then merged into a later one that loses nothing of them: a text on tea
+        holds the words of a title «Tea». So the result does not depend on which member is first, which an edit may
+        change.
         """
+        # if only one action is planned, a copy that is not asked for might go with its keeper
+        are_all_asked = {"delete", "merge"} <= {*self._taken}
+        holders: list[_Holder] = []
         rest = list(members)
         while rest:
-            keeper, *others = rest
-            holder = _Holder(keeper, self._values[keeper])
-            n_before = 0
-            # repeated, because a member may lose nothing once the holder has the fields of another one
-            while len(holder.members) > n_before:
-                n_before = len(holder.members)
-                for member in others:
-                    if member in holder.members:
-                        continue
-                    if why := self._find_obstacle(member, holder):
-                        self.why_left[member] = why
-                    else:
-                        self._take_in(member, holder)
+            holder = _Holder(rest[0], self._values[rest[0]])
+            rest = self._fill(holder, rest[1:])
+            for other in holders[:_MAX_TAKEN_IN]:
+                grown = holder.copy()
+                if are_all_asked and self._take_in_all(other.members, grown):
+                    holders.remove(other)
+                    holder = grown
+                    rest = self._fill(holder, rest)
+            holders.append(holder)
+        for holder in holders:
             if len(holder.members) > 1:
                 copies = tuple(holder.members)[1:]
-                yield Merge(keeper=keeper, copies=copies, values=holder.values, actions=holder.actions)
-            rest = [member for member in others if member not in holder.members]
+                yield Merge(keeper=holder.id, copies=copies, values=holder.values, actions=holder.actions)
+
+    def _fill(self, holder: _Holder, members: Sequence[str]) -> list[str]:
+        """Take in all members that lose nothing in a holder, and return the others."""
+        rest, n_before = [*members], 0
+        # repeated, because a member may lose nothing once the holder has the fields of another one
+        while len(holder.members) > n_before:
+            n_before = len(holder.members)
+            for member in rest:
+                if why := self._find_obstacle(member, holder):
+                    self.why_left[member] = why
+                else:
+                    self._take_in(member, holder)
+            rest = [member for member in rest if member not in holder.members]
+        return rest
+
+    def _take_in_all(self, members: Iterable[str], holder: _Holder) -> bool:
+        """Take in members until there is an obstacle; return True if there is none."""
+        # the copies before their keeper, which is the first member and has no reason to stay
+        for member in [*members][::-1]:
+            if self._find_obstacle(member, holder):
+                return False
+            self._take_in(member, holder)
+        return True
 
     def _find_obstacle(self, member: str, holder: _Holder) -> str | None:
         """Return the reason why a memory cannot be merged; None if it can.
@@ -600,6 +635,12 @@ class _Holder:
         self.written: dict[str, str] = dict.fromkeys(TEXT_FIELDS, memory_id)
         """Id of the memory that each field was taken from."""
 
+    def copy(self) -> _Holder:
+        """Return an independent copy of the holder."""
+        copy = _Holder(self.id, self.values)
+        copy.actions, copy.members, copy.written = {**self.actions}, {**self.members}, {**self.written}
+        return copy
+
     def gains(self, other: FieldValues) -> dict[str, Any]:
         """Return the fields that it would take over from another memory."""
         gains = {name: other.get(name) for name in FILLED if _is_empty(self.values.get(name))}
@@ -642,11 +683,15 @@ def read_copies(findings: pd.DataFrame) -> list[Copy]:
     ]
 
 
-def changed_pairs(findings: pd.DataFrame) -> set[frozenset[str]]:
-    """Return all pairs of versions of one memory: each version may have a value that the others lack."""
-    versions = findings[(findings["check"] == "version") & findings["group"].notna()]
+def read_relations(findings: pd.DataFrame) -> Relations:
+    """Return the relations of memories, from all findings of an audit, also those without a proposal."""
+    check, kind = findings["check"], findings["kind"]
+    versions = findings[(check == "version") & findings["group"].notna()]
     groups = versions.groupby("group")["id"] if len(versions) else ()
-    return {frozenset(pair) for _, ids in groups for pair in combinations(ids, 2)}
+    return Relations(
+        apart=frozenset(frozenset(pair) for _, ids in groups for pair in combinations(ids, 2)),
+        broken_off=frozenset(findings["id"][(check == "near_duplicate") & (kind == "truncated")]),
+    )
 
 
 def join_fields(keeper: FieldValues, copies: Iterable[FieldValues]) -> dict[str, Any]:
@@ -692,7 +737,11 @@ def settle_proposals(findings: pd.DataFrame, memories: Memories) -> pd.DataFrame
             proposed.add(ids[row])
             related[row], actions[row] = merged[ids[row]]
         elif is_ending[row]:
-            actions[row] = "review"
+            keeper, _ = merged.get(related[row], (related[row], None))
+            if keeper == ids[row]:  # the keeper was merged into this memory
+                actions[row] = "none"
+                continue
+            related[row], actions[row] = keeper, "review"
             evidence[row] = f"{evidence[row]}; left to you: {why_left.get(ids[row], _NOTHING_KEEPS)}"
     columns = {"action": actions, "related_id": related, "evidence": evidence}
     return findings.assign(**{name: pd.array(cells, "str") for name, cells in columns.items()})
@@ -722,14 +771,14 @@ def _find_merges(
     by_owner: defaultdict[Any, list[Copy]] = defaultdict(list)
     for copy in copies:
         by_owner[owner_of.get(copy.id)].append(copy)
-    apart = changed_pairs(findings)
+    relations = read_relations(findings)
     for owner, own in by_owner.items():
         store = (
             texts
             if len(by_owner) == 1 and owners.nunique() <= 1
             else texts.take(np.flatnonzero((owners == owner).to_numpy(bool)))
         )
-        merging = Merging(store, values, taken=frozenset(PROPOSALS), apart=apart)
+        merging = Merging(store, values, taken=frozenset(PROPOSALS), relations=relations)
         for merge in merging.merges(own):
             merged |= {copy: (merge.keeper, merge.actions[copy]) for copy in merge.copies}
         why_left |= merging.why_left

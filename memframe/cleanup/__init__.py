@@ -12,7 +12,7 @@ import pandas as pd
 from memframe.access import Access
 from memframe.audit import Audit
 from memframe.audit.evidence import values_of
-from memframe.audit.merge import changed_pairs
+from memframe.audit.merge import Relations, read_relations
 from memframe.audit.policy import Policy, PolicyOption, read_policy
 from memframe.audit.text import MemoryTexts
 from memframe.cleanup.lists import write_changes
@@ -168,14 +168,16 @@ def change_accepted(
     audited: AuditedMemories,
     texts: MemoryTexts,
     *,
-    apart: Collection[frozenset[str]],
+    relations: Relations,
     merged: Collection[str],
 ) -> list[Change]:
     """Return the changes that `plan_accepted` would plan for some findings, given the memories as of the audit."""
     rows = audited.read({*findings["id"], *findings["related_id"].dropna()})
     concerned = audited.memories[audited.memories["id"].isin(rows.keys())]
     known = _known_secrets(concerned, findings)
-    draft = make_draft(findings, rows, texts, taken=PLANNED, apart=apart, known=known, accepted=merged)
+    draft = make_draft(
+        findings, rows, texts, taken=PLANNED, relations=relations, known=known, accepted=merged
+    )
     return CleanupBuilder(draft, findings).changes()
 
 
@@ -200,11 +202,11 @@ def _plan_findings(
     audited = AuditedMemories(access, audit.memories)
     findings = _select_known(asked.of(audit.findings), audited)
     rows = audited.read({*findings["id"], *findings["related_id"].dropna()})
-    apart, known = changed_pairs(audit.findings), _known_secrets(audited.memories, audit.findings)
+    relations, known = read_relations(audit.findings), _known_secrets(audited.memories, audit.findings)
     with gc_paused():
         draft = make_draft(
             findings, rows, MemoryTexts.of(audited.memories),
-            taken=asked.taken, apart=apart, known=known, accepted=merged,
+            taken=asked.taken, relations=relations, known=known, accepted=merged,
         )  # fmt: skip
     check_share(findings, draft.deletes, len(audited), max_share)
     builder = CleanupBuilder(draft, findings)

@@ -29,7 +29,7 @@ from msgspec.structs import replace
 from memframe.access import Access
 from memframe.audit.fields import names_in, rescale_importance
 from memframe.audit.findings import Proposal
-from memframe.audit.merge import Merge, Merging, join_fields, read_copies
+from memframe.audit.merge import Merge, Merging, Relations, join_fields, read_copies
 from memframe.audit.planted import without_hidden
 from memframe.audit.secrets.repeats import find_memories_showing
 from memframe.audit.text import MemoryTexts
@@ -186,7 +186,7 @@ class Draft(Struct, frozen=True, kw_only=True):
                     self.kept[memory_id][name] if memory_id in self.kept else value
                     for memory_id, value in zip(remaining["id"], remaining[name], strict=True)
                 ],
-                dtype=remaining[name].dtype,
+                dtype=object,  # a categorical column has no room for a redacted text
             )
             for name in HOLDING
             if name in remaining.columns
@@ -201,7 +201,7 @@ def make_draft(
     memories: MemoryTexts,
     *,
     taken: Iterable[str],
-    apart: Iterable[frozenset[str]],
+    relations: Relations,
     known: Mapping[str, frozenset[str]],
     accepted: Collection[str] = (),
 ) -> Draft:
@@ -216,14 +216,14 @@ def make_draft(
         All audited memories of the user.
     taken : iterable of str
         Actions to plan.
-    apart : iterable of frozenset
-        Pairs of memories that differ in a value.
+    relations : Relations
+        Relations of memories that forbid merges.
     known : mapping
         Secrets that the audit found, by memory.
     accepted : collection of str
         Copies that a person has accepted, which are merged although values are lost.
     """
-    findings, apart = _leave_out_sealed(findings, rows), frozenset(apart)
+    findings = _leave_out_sealed(findings, rows)
     conflicts = _find_conflicts(findings, rows)
     findings = findings[~findings["id"].isin(conflicts.keys())]
     stored = {memory_id: row.current for memory_id, row in rows.items() if row.stored is not None}
@@ -239,7 +239,7 @@ def make_draft(
         edits[edits["action"] == "redact"],
         may_change,
         searched=searched,
-        apart=apart,
+        apart=relations.apart,
         others=memories.once(_select_marked),
     )
     deletes = _choose_deletes(findings, may_change)
@@ -247,7 +247,7 @@ def make_draft(
     kept = {memory_id: fields for memory_id, fields in kept.items() if memory_id not in deletes}
     # merges are computed from the fields without edits, as in the audit; the edited fields are then joined
     unedited = {memory_id: may_change[memory_id] for memory_id in kept}
-    merging = Merging(memories, unedited, taken=frozenset(taken), apart=apart, accepted=accepted)
+    merging = Merging(memories, unedited, taken=frozenset(taken), relations=relations, accepted=accepted)
     merges = tuple(merging.merges(read_copies(findings)))
     for merge in merges:
         kept[merge.keeper] = join_fields(kept[merge.keeper], [kept[copy] for copy in merge.copies])
@@ -385,12 +385,15 @@ def _choose_deletes(findings: pd.DataFrame, may_stay: Collection[str]) -> dict[s
     """Find memories to delete, each with the one that says the same, if any, which must then stay."""
     own = findings[(findings["action"] == "delete") & (findings["check"] != "exact_duplicate")]
     related = own["related_id"].astype(object).where(own["related_id"].notna(), None)
-    wanted = dict(zip(own["id"], related, strict=True))
-    return {
-        memory_id: other
-        for memory_id, other in wanted.items()
-        if other is None or (other in may_stay and other not in wanted)
-    }
+    keepers: defaultdict[str, list[str | None]] = defaultdict(list)
+    for memory_id, other in zip(own["id"], related, strict=True):
+        keepers[memory_id].append(other)
+    chosen: dict[str, str | None] = {}
+    for memory_id, others in keepers.items():
+        staying = [other for other in others if other in may_stay and other not in keepers]
+        if staying or None in others:
+            chosen[memory_id] = staying[0] if staying else None
+    return chosen
 
 
 class CleanupBuilder:

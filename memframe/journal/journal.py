@@ -464,11 +464,18 @@ def _damaged(path: Path, how: str) -> JournalError:
 _REASONS = {
     "SQLITE_FULL": (errno.ENOSPC, "the disk is full: free some space"),
     "SQLITE_IOERR": (errno.EIO, "the disk fails or is full: free some space, or move the journal"),
-    "SQLITE_READONLY": (errno.EROFS, "it is read-only: correct its permissions"),
+    "SQLITE_READONLY": (errno.EROFS, "it is read-only: correct its permissions, or copy it to another disk"),
     "SQLITE_CANTOPEN": (errno.EACCES, "it cannot be opened: correct the folder's permissions"),
     "SQLITE_BUSY": (errno.EBUSY, "another process uses it: wait until that ends"),
 }
 """Error numbers and words, by the beginning of the name of SQLite's error."""
+
+
+def _is_on_read_only_disk(path: Path) -> bool:
+    try:
+        return bool(os.statvfs(path).f_flag & os.ST_RDONLY)
+    except (OSError, AttributeError):  # Windows cannot tell
+        return False
 
 
 @contextmanager
@@ -480,6 +487,8 @@ def _sqlite_errors(path: Path, hint: Hint | None = None) -> Iterator[None]:
         name = getattr(fault, "sqlite_errorname", "")
         if name.startswith("SQLITE_CANTOPEN") and not path.exists():
             raise _absent(path) from None
+        if name.startswith(("SQLITE_CANTOPEN", "SQLITE_IOERR")) and _is_on_read_only_disk(path):
+            name = "SQLITE_READONLY"
         for beginning, (number, words) in _REASONS.items():
             if name.startswith(beginning):
                 refusal = JournalError(

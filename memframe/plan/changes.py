@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from memframe.access import Access
-from memframe.display import number_of
+from memframe.display import number_of, printable
 from memframe.errors import Hint, PlanError, check_kind
 from memframe.plan.cells import Cell, is_held, normalize_field
 from memframe.plan.change import WRITES, Change, Fields, Label, Value, in_order, list_some, same_value
@@ -356,7 +356,7 @@ class ChangeBuilder:
     def _gone(self, edit: Edit, mine: dict[str, Value] | None) -> Change | None:
         """Refuse an edit of a memory that the service does not have, or mark it as a conflict."""
         gone = "it was deleted at the service since it was loaded"
-        unknown = f"there is no memory with the id {edit.id}"
+        unknown = f"there is no memory with the id {printable(str(edit.id), 80)}"
         dates = (name for name in ("updated_at", "created_at") if name in self._frame)
         if mine is None and not any(self._frame.cells(name, [edit.position])[0].is_given for name in dates):
             self._errors.add(edit.row, unknown)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from memframe.access import Access
+from memframe.display import printable
 from memframe.errors import PlanError, check_kind
 from memframe.plan.cells import cells_of, differs_in, read_cell
 from memframe.plan.change import FIELDS, Change, Label
@@ -76,7 +77,7 @@ def plan_deletes(
     current = read_current(access, first_of, n_known=len(baseline) or None)
     for memory_id, row in first_of.items():
         if memory_id not in current:
-            errors.add(frame.label(row), f"there is no memory with the id {memory_id}")
+            errors.add(frame.label(row), f"there is no memory with the id {printable(memory_id, 80)}")
     errors.raise_if_any("the deletes")
     reasons = _find_changed(frame, first_of, baseline, current) if given_as == "rows" and first_of else {}
     records = []

@@ -8,7 +8,7 @@ compares (`memframe.audit.tokenize`).
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -22,7 +22,17 @@ from numpy.typing import NDArray
 from rapidfuzz.distance import OSA
 
 from memframe.audit.junk import find_junk
-from memframe.audit.lexicon import CALENDAR, LIGHT, MONTHS, UNITS, class_of, is_name, is_number, is_slip
+from memframe.audit.lexicon import (
+    CALENDAR,
+    LIGHT,
+    MONTHS,
+    UNITS,
+    class_of,
+    is_known,
+    is_name,
+    is_number,
+    is_slip,
+)
 from memframe.audit.text import MAX_CHARACTERS, first_characters, text_column
 from memframe.audit.tokenize import Words, words_of
 from memframe.fields import TEXT_FIELDS
@@ -414,20 +424,27 @@ def find_losses(records: Sequence[Change], held: Mapping[str, int]) -> dict[str,
 
 
 def _is_respelled(value: Stated) -> bool:
-    """Return True if a text that stays has the same value without a typing error, or not cut off at its end."""
+    """Return True if a text that stays has the same value without a typing error, or not cut off at its end.
+
+    A name that is known to be right has no typing error, and none is corrected by a name that stood beside it.
+    """
     change = value.change
     after = change.after.get(value.field)
     others = [*change.keeps.values(), *([after] if isinstance(after, str) else [])]
     if value.kind not in ("name", "quote") or not others:
         return False
-    kept = _read_kept(tuple(others))
+    kept, own = _count_words(tuple(others)), _count_words((str(change.before[value.field]),))
     classes = {class_of(word) for word in kept}
     missing = [word for word in value.words if class_of(word) not in classes]
     is_cut_off = bool(change.keeps) and value.ends_text and len(missing) == 1
     is_long = value.kind == "quote" and len(missing) * 3 <= len(value.words)
     return "".join(value.words) in kept or all(
         any(
-            is_slip(word, 1, other, 1)
+            (
+                kept[other] > own[other]
+                and not (value.kind == "name" and is_known(word))
+                and is_slip(word, 1, other, 1)
+            )
             or (is_cut_off and other.startswith(word))
             or (is_long and not is_number(word) and OSA.distance(word, other, score_cutoff=1) <= 1)
             for other in kept
@@ -437,10 +454,10 @@ def _is_respelled(value: Stated) -> bool:
 
 
 @lru_cache(maxsize=1_000)
-def _read_kept(texts: tuple[str, ...]) -> frozenset[str]:
-    """Return the words of texts that stay; a review asks for the same ones at each key."""
+def _count_words(texts: tuple[str, ...]) -> Counter[str]:
+    """Count the words of texts; a review asks for the same ones at each key."""
     words = words_of(pa.array(texts))
-    return frozenset(word for number in range(len(texts)) for word in words.of(number))
+    return Counter(word for number in range(len(texts)) for word in words.of(number))
 
 
 def _is_redacted(value: Stated) -> bool:

@@ -473,10 +473,14 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
             The file was changed, or saved by another user or on another machine.
         """
         source = expand_path(path)
-        with raise_os_errors_as(PlanError, f"the plan {source} cannot be read", "check the path"):
-            stored = source.read_bytes()
-        if not stored.startswith(MAGIC_STEM):
-            raise PlanError(f"{source} is not a saved plan: check the path")
+        with (
+            raise_os_errors_as(PlanError, f"the plan {source} cannot be read", "check the path"),
+            source.open("rb") as file,
+        ):
+            stored = file.read(len(MAGIC_STEM))
+            if stored != MAGIC_STEM:  # what is no plan may have no end, as a device
+                raise PlanError(f"{source} is not a saved plan: check the path")
+            stored += file.read()
         refusal = PlanError(
             f"{source} was saved by another version of memframe ({package_version()} cannot read it): use that "
             "version, or plan again and save again"

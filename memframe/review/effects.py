@@ -12,7 +12,7 @@ import pandas as pd
 
 from memframe.access import Access
 from memframe.audit import Audit
-from memframe.audit.merge import changed_pairs
+from memframe.audit.merge import Relations, read_relations
 from memframe.audit.policy import Policy
 from memframe.audit.text import MemoryTexts
 from memframe.cleanup import change_accepted
@@ -170,7 +170,7 @@ class AuditEffects:
         plan = plan_of(
             memories,
             change_accepted(
-                findings, self._audited, self._prepared, apart=self._apart, merged=merged_ids(part)
+                findings, self._audited, self._prepared, relations=self._relations, merged=merged_ids(part)
             ),
         )
         gone = {item.id for item in part.gone}
@@ -189,8 +189,8 @@ class AuditEffects:
         return MemoryTexts.of(self._audited.memories)
 
     @cached_property
-    def _apart(self) -> set[frozenset[str]]:
-        return changed_pairs(self._audit.findings)
+    def _relations(self) -> Relations:
+        return read_relations(self._audit.findings)
 
     def _list_kept(self, records: Sequence[Change], near: Iterable[str]) -> Iterator[Change]:
         """Yield the texts of memories after the changes as patches of all fields, for memories that stay."""

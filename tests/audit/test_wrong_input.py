@@ -133,6 +133,20 @@ def test_options_that_make_no_sense_are_refused(options):
         mf.audit_memories(frame(), **options)
 
 
+@pytest.mark.parametrize(
+    ("tags", "words"),
+    [
+        (pd.DataFrame(), "no column 'name'.*load_tags"),
+        (pd.DataFrame({"name": ["tea"]}), "'is_enabled'"),
+        (["tea"], "tags is a list, not a pandas DataFrame"),
+    ],
+    ids=["no columns", "names alone", "a list"],
+)
+def test_tags_that_are_no_frame_of_tags_are_refused(tags, words):
+    with pytest.raises(FrameError, match=words):
+        mf.audit_memories(frame(), tags=tags)
+
+
 # Findings that somebody replaced
 
 

@@ -236,6 +236,8 @@ def test_a_plan_says_which_memories_still_show_what_is_redacted(store):
     (note,) = plan.notes
     assert note.startswith("1 memory still shows what is redacted in others")
     assert loaded.loc["The myhunter2boats are new", "id"] in note
+    categorical = store.load().astype({"content": "category"})
+    assert store.plan(mf.audit_memories(categorical, now=NOW)).notes == plan.notes
 
 
 def test_a_secret_in_a_copy_goes_with_it_and_is_not_shown(store):

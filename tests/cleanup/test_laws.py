@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from benchmarks.pairs.corpus import corpus
 from memframe.audit import audit_memories, find_secrets
 from memframe.audit.duplicates import find_exact_duplicates, find_near_duplicates
-from memframe.audit.merge import Copy, Merging, StatementsByKey, WordCounts, find_lost
+from memframe.audit.merge import Copy, Merging, Relations, StatementsByKey, WordCounts, find_lost
 from memframe.audit.secrets.repeats import find_memories_showing
 from memframe.audit.spelling import find_respelled
 from memframe.audit.text import redaction_mark
@@ -244,10 +244,12 @@ def test_no_value_vanishes_whatever_an_audit_proposes(memories, data):
             data.draw(st.sampled_from(ids)),
         )
         copies.append(Copy(one, other, check, "typing", action))
-    apart = {frozenset(ids[:2])}
+    apart = frozenset({frozenset(ids[:2])})
     frame = memories_of([{"id": i, **row} for i, row in rows.items()])
     gone = []
-    for merge in Merging(frame, rows, taken={"delete", "merge"}, apart=apart).merges(copies):
+    for merge in Merging(frame, rows, taken={"delete", "merge"}, relations=Relations(apart=apart)).merges(
+        copies
+    ):
         members = [merge.keeper, *merge.copies]
         assert not apart & {frozenset({one, other}) for one in members for other in members}
         assert {tag for i in members for tag in rows[i]["tags"]} == set(merge.values["tags"])
@@ -275,7 +277,7 @@ def test_on_a_labelled_store_duplicates_go_and_no_changed_value_does(seed):
     ]
     rows = memories[["id", *FIELDS]].astype(object).where(memories[["id", *FIELDS]].notna(), None)
     values = {row["id"]: row for row in rows.to_dict("records")}
-    merges = list(Merging(memories, values, taken={"delete", "merge"}, apart=set()).merges(copies))
+    merges = list(Merging(memories, values, taken={"delete", "merge"}, relations=Relations()).merges(copies))
     place = {i: n for n, i in enumerate(memories.id)}
     together = {frozenset((place[m.keeper], place[copy])) for m in merges for copy in m.copies}
     assert not together & labelled.changed

@@ -1,5 +1,6 @@
 """A cleanup does what the audit proposed, keeps no planted text, and deletes no event."""
 
+import dataclasses
 import random
 
 import pandas as pd
@@ -10,6 +11,7 @@ from benchmarks.pairs.corpus import corpus
 from memframe.audit.findings import findings_frame
 from memframe.audit.merge import settle_proposals
 from memframe.plan.losses import count_holders
+from tests.cleanup.conftest import NOW
 from tests.rows import memories_of
 
 TEA = "Ada drinks green tea."
@@ -65,7 +67,6 @@ def store_rows(seed):
 
 @pytest.mark.parametrize("seed", range(1, 5))
 def test_a_plan_does_what_the_audit_proposes_and_leaves_nothing_to_do_alone(store, seed):
-    """Of thirty such stores one, the first, has a copy left for a second cleanup."""
     store.fill(*store_rows(seed))
     audit = store.audit()
     proposed = ending(audit)
@@ -178,3 +179,97 @@ def test_what_is_hidden_comes_out_and_what_is_seen_stays(store):
     after = store.clean()
     assert sorted(after.content) == [TEA, "The rent is due."]
     assert set(after.title.dropna()) == {"Rent"}
+
+
+# -- a second audit
+
+
+WHOLE = (
+    "Vera gave the accordion to a school in Leeds. Our sheepdog is called Agnes and sleeps in the sunroom."
+)
+TEXTS = (TEA, "Ada likes tea.", WHOLE, WHOLE[:90], f"{WHOLE} It snores.", f"Ada drinks{HIDDEN} green tea.")
+
+
+def rows_with(rng, n):
+    for _ in range(n):
+        yield {
+            "content": rng.choice(TEXTS),
+            "title": rng.choice([None, "Tea", "Vera", "Rent of May"]),
+            "tags": tuple(rng.sample(["tea", "home", "Home"], rng.randrange(3))),
+            "source": rng.choice(["chat", "chat", None, "mail"]),
+            "created_at": f"2026-03-{rng.choice([1, 1, 2]):02d}T10:00:00Z",
+            "updated_at": f"2026-03-{rng.choice([2, 3, 4]):02d}T10:00:00Z",
+        }
+
+
+def carry_out(plan, memories):
+    after = memories.set_index("origin_id", drop=False)
+    for change in plan.records:
+        if change.action == "delete":
+            after = after.drop(change.id)
+        for name, value in change.after.items():
+            after.at[change.id, name] = value
+            after.at[change.id, "updated_at"] = pd.Timestamp("2026-05-01", tz="UTC")
+    return after.reset_index(drop=True)
+
+
+def plan_twice(rows):
+    """The plan of a file that holds some rows, and the plan of what it leaves."""
+    places = [f"m{place:02d}" for place in range(len(rows))]
+    memories = memories_of([{"id": None, "tags": (), **row} for row in rows]).assign(origin_id=places)
+    plan = mf.plan_cleanup(mf.audit_memories(memories, now=NOW), max_share=1)
+    assert plan.losses.empty
+    return plan, mf.plan_cleanup(mf.audit_memories(carry_out(plan, memories), now=NOW), max_share=1)
+
+
+def said_of(plan):
+    return [*plan.changes.reason, *plan.left.reason]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_cleaned_store_is_clean(seed):
+    rng = random.Random(seed)
+    plan, again = plan_twice([*rows_with(rng, rng.randrange(3, 16))])
+    assert plan.left.empty
+    assert said_of(again) == []
+
+
+def test_copies_of_a_text_that_breaks_off_go_though_one_of_them_stays():
+    rows = [
+        {"content": WHOLE, "title": "Dog"},
+        {"content": WHOLE[:90], "title": "Rent of May", "tags": ("work", "home")},
+        *({"content": WHOLE[:90], "tags": tags} for tags in [(), ("work",)]),
+    ]
+    plan, again = plan_twice(rows)
+    assert plan.counts == {"patch": 1, "delete": 2}
+    assert set(plan.changes.id) == {"m00", "m02", "m03"}
+    assert said_of(again) == []
+
+
+@pytest.mark.parametrize("newest", [0, 1])
+def test_the_memory_is_kept_that_can_hold_both(newest):
+    """«Tea» is in the text, the rent is not."""
+    rows = [{"content": "Ada likes tea.", "title": title} for title in ("Tea", "Rent of May")]
+    rows[newest] |= {"updated_at": "2026-04-01T10:00:00Z"}
+    plan, again = plan_twice(rows)
+    assert plan.changes[["action", "id"]].to_numpy().tolist() == [["delete", "m00"]]
+    assert said_of(again) == []
+    found = actions_of(*rows)
+    assert found.loc[found.action != "none", ["id", "related_id", "action"]].to_numpy().tolist() == [
+        ["m0", "m1", "delete"]
+    ]
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_memory_goes_if_one_of_several_findings_says_so(order):
+    """The memory that one of them would keep goes as well."""
+    memories = memories_of([{"id": None, "content": text, "tags": ()} for text in TEXTS[:3]])
+    audit = mf.audit_memories(memories.assign(origin_id=["m0", "m1", "m2"]), now=NOW)
+    rows = [("stale", "m0", None), ("version", "m0", "m1"), ("stale", "m1", None), ("version", "m0", "m2")]
+    for chosen, gone in ((rows[:3], {"m0": None, "m1": None}), (rows[1:], {"m0": "m2", "m1": None})):
+        check, ids, related = zip(*chosen[::order], strict=True)
+        findings = findings_frame(
+            check=check, id=ids, related_id=related, severity=["low"] * 3, action=["delete"] * 3
+        )
+        plan = mf.plan_cleanup(dataclasses.replace(audit, findings=findings), max_share=1)
+        assert {change.id: next(iter(change.keeps), None) for change in plan.records} == gone

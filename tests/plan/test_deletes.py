@@ -60,6 +60,7 @@ def test_nothing_to_delete_is_an_empty_plan(access, nothing):
     [
         ("nobody", "there is no memory with the id nobody"),
         (["nobody", "none"], "row 0: there is no memory with the id nobody; row 1: "),
+        (pd.Series(["Ada likes tea. " * 40]), r"id (Ada likes tea\. ){5}A.{0,4}…$"),
         (pd.Series(["nobody"], index=["r"]), "row r: there is no memory"),
         (pd.DataFrame({"id": ["nobody", None]}, index=["r", "s"]), "row s: it has no id"),
         (pd.DataFrame({"ID": ["t"]}), "'ID' and no 'id'"),

@@ -85,6 +85,25 @@ def test_what_an_edit_replaces_is_listed_and_retagging_loses_nothing():
     assert lost(retag, Change(action="conflict", id="m2", before={"content": BIRTH})) == []
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("It is for Marta", "It is for Maria"),
+        ("The trip is to Kiel", "The trip is to Keil"),
+        ("The trip is to Vienna", "The trip is to Vienne"),
+        ("With Petersen and Pedersen", "With Pedersen"),
+        ("In May 2023", "In May 2024"),
+    ],
+)
+def test_a_name_that_is_changed_to_a_similar_one_is_a_loss(before, after):
+    assert lost(patch(before, after))
+
+
+def test_a_corrected_name_is_no_loss():
+    assert lost(patch("The trip is to Stuttgrat", "The trip is to Stuttgart")) == []
+    assert lost(patch("From Stuttgart to Stuttgrat", "From Stuttgart to Stuttgart")) == []
+
+
 def test_what_is_redacted_on_purpose_is_no_loss():
     before, after = "The PIN 4711 is Ada's", "The PIN [redacted: pin] is Ada's"
     assert lost(patch(before, after)) == []

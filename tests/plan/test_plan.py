@@ -1,5 +1,6 @@
 """Plans: values that add up, are kept sealed, and are refused when what they were made from has moved."""
 
+import os
 import stat
 import traceback
 from datetime import UTC, datetime, timedelta
@@ -183,6 +184,19 @@ def test_a_plan_that_was_changed_does_not_load(tmp_path):
         path.write_bytes(stored_bytes)
         with pytest.raises((PlanError, JournalError), match="plan"):
             mf.Plan.load(path)
+
+
+def test_what_is_no_plan_is_refused_by_its_beginning(tmp_path):
+    """Of what has no end: a pipe that stays open, as /dev/zero would."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = os.open(pipe, os.O_RDWR)
+    os.write(writer, b"zeros, and more to come")
+    try:
+        with pytest.raises(PlanError, match="pipe is not a saved plan"):
+            mf.Plan.load(pipe)
+    finally:
+        os.close(writer)
 
 
 def test_a_plan_of_another_machine_does_not_load(tmp_path, monkeypatch):
