@@ -1,7 +1,7 @@
 """Candidates: for each memory the older ones of the same user that it may repeat, replace or contradict.
 
-Similarity finds the memory that an update refers to, and cannot tell an update from a second fact about the same
-thing. Candidates are therefore read by a person or a judge (`memframe.audit.judge`); no change is proposed by them.
+Similarity finds the memory that an update refers to, but does not distinguish an update from a second fact about the
+same thing. Candidates are therefore for a person or a judge (`memframe.audit.judge`); they propose no change.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ from memframe.audit.tokenize import Words, words_of
 from memframe.errors import ConfigError
 
 N_OLDER = 5
+"""Candidates for each memory."""
 MIN_SCORE = 0.15
-"""Cosine similarity below which texts have little more in common than the person."""
+"""Least cosine similarity of a candidate; below it, texts have little more in common than the person."""
 
 Embed = Callable[[list[str]], Any]
-"""Texts to vectors: an array with one row a text, such as ``SentenceTransformer(...).encode``."""
+"""Function from texts to an array with one row per text, such as ``SentenceTransformer(...).encode``."""
 
 Scores = NDArray[np.float64]
 
@@ -47,16 +48,16 @@ class Reach(NamedTuple):
 
 
 _TEXTS_AT_ONCE = 256
-"""Newer texts whose lookups are laid out side by side: at most 256 x 16 x 100 numbers of 8 bytes, 3 MB."""
+"""Newer texts whose lookups are in one array: at most 256 x 16 x 100 numbers of 8 bytes, 3 MB."""
 
 _PAIRS_AT_ONCE = 20_000
-"""Pairs whose words are laid out side by side: those of 100,000 pairs took 100 MB."""
+"""Pairs whose words are in one array; those of 100,000 pairs took 100 MB."""
 
 _MATRIX_CELLS = 8_000_000
-"""Similarities of vectors that are in memory at once: 32 MB."""
+"""Most similarities of vectors that are in memory at once: 32 MB."""
 
 _TOPIC_WEIGHT = 0.6
-"""Weight of a topic as a share of that of a word as rare: two texts about homes need not be about the same home."""
+"""Weight of a topic relative to a word of the same frequency; two texts about homes may be about different homes."""
 
 _COLUMNS = {"newer": "str", "older": "str", "rank": "int64", "score": "float64", "cue": "str"}
 
@@ -77,18 +78,18 @@ def find_candidates(
     Parameters
     ----------
     memories : DataFrame
-        Columns as `load_memories` has them. Of several memories with the same text, one is compared.
+        Frame with the columns of `load_memories`. Of several memories with the same text, one is compared.
     embed : callable, optional
-        Vectors of texts, by which similarity is measured together with that of words. Texts of memories are passed
-        to it as they are, secrets included: use a model on this machine.
+        Function that returns vectors of texts, whose similarity then counts as much as that of words. It gets the
+        texts of memories unmasked, with their secrets: use a model on this machine.
     n, min_score
-        How many for each memory, and how similar at least.
+        Most candidates for each memory, and their least similarity.
 
     Returns
     -------
     DataFrame
         Columns ``newer older rank score cue``: two ids, 1 for the most similar, the cosine similarity, and the words
-        by which the newer memory says that something has changed, if there are any.
+        of the newer memory that state a change, if there are any.
 
     Examples
     --------
@@ -130,21 +131,21 @@ def nearest_older(
 ) -> Nearest:
     """Find for each text the older ones of the same owner with the highest cosine similarity.
 
-    Words count by how rare they are in the store; a topic (home, work, ...) that two texts speak of in other words
-    counts as a word that they share. With vectors, the mean of both similarities is taken.
+    Words are weighted by how rare they are in the store. If two texts name the same topic (home, work, ...) in
+    different words, the topic counts as a shared word. With vectors, the score is the mean of both similarities.
 
     Parameters
     ----------
     words : Words
         Words of the texts, in their order.
     owners, time_order : array of int
-        A number for the owner of each text, and its place in time, later ones higher, which no other text has.
+        Number of the owner of each text, and its place in time, which is unique and higher for later texts.
     newer : array of int, optional
-        The texts to find older ones for; by default all.
+        Texts to find older ones for; by default all.
     vectors : array of float, optional
-        One row a text, of length 1.
+        One row of length 1 per text.
     reach : Reach
-        How many words of a text are looked up, in how many texts each, and how many of these are compared.
+        Bounds of the search.
     """
     terms = _Terms.of(words)
     is_asked = np.ones(len(time_order), bool) if newer is None else np.isin(np.arange(len(time_order)), newer)
@@ -157,7 +158,7 @@ def nearest_older(
         score = (score + np.einsum("ij,ij->i", vectors[later], vectors[older], dtype=np.float64)) / 2
     is_near = score >= min_score
     later, older, score = later[is_near], older[is_near], score[is_near]
-    # of two as similar the later one comes first
+    # of two older texts with the same score the later one comes first
     order = _order(later, _rank(-score), len(time_order) - time_order[older])
     order = order[_rank_in_runs(later[order]) < n]
     return Nearest(later[order], older[order], score[order])
@@ -169,7 +170,7 @@ def vectors_of(texts: Sequence[str], embed: Embed) -> NDArray[np.float32]:
     Raises
     ------
     ConfigError
-        What `embed` returned is not one vector a text.
+        The result of `embed` is not one vector of finite numbers per text.
     """
     try:
         vectors = np.asarray(embed(list(texts)), np.float32)
@@ -190,14 +191,14 @@ def vectors_of(texts: Sequence[str], embed: Embed) -> NDArray[np.float32]:
 
 
 class _Terms(NamedTuple):
-    """Distinct words with a meaning, and topics, of all texts: one row for each term of each text, in that order."""
+    """Terms of all texts, which are words with a value and topics: one row for each term of a text, sorted by both."""
 
     texts: Rows
     """Text of each row."""
     terms: Rows
     """Number of the word or topic of each row."""
     starts: Rows
-    """First row of each text; one more than there are texts."""
+    """First row of each text, and at the end the number of rows."""
     weight: Scores
     """Inverse document frequency of each term."""
     norm: Scores
@@ -266,7 +267,7 @@ def _pairs_by_words(
     texts, weight = terms.texts[order], terms.weight[terms.terms[order]]
     begin = _begin_lists(_is_first(owners[texts]) | _is_first(terms.terms[order]), reach.n_postings)
 
-    rank = _rank(-terms.weight)[terms.terms[order]]  # of the few terms, and not of each of their places
+    rank = _rank(-terms.weight)[terms.terms[order]]  # terms are ranked, because they are far fewer than rows
     lookups = _choose_lookups(texts, rank, reach.n_words)
     lookups = lookups[is_asked[texts[lookups]]]
     bounds = np.searchsorted(texts[lookups], np.arange(0, len(time_order) + _TEXTS_AT_ONCE, _TEXTS_AT_ONCE))
@@ -408,26 +409,27 @@ def _rank_in_runs(values: Rows) -> Rows:
     return np.arange(len(values)) - np.searchsorted(values, values)
 
 
-# ---- cues: phrases by which a memory says that something has changed, from rules/superseded.toml
+# ---- cues: phrases of a memory that state a change, from rules/superseded.toml
 
 _MAX_CUED_CHARACTERS = 2_000
-"""Characters of a text in which cues are looked for: a cue stands in a sentence, and what is longer is a document."""
+"""Characters at the beginning of a text in which cues are looked for; a longer text is a document."""
 
 
 class Cue(NamedTuple):
-    """Phrase by which a memory says that something has changed."""
+    """Phrase of a memory that states a change."""
 
     kind: str
     strength: float
     quote: str
-    """The words of the cue, as they are written."""
+    """Words of the cue as they are written."""
     old: str
-    """Former state in the words of the memory; empty where it does not name one."""
+    """Former state in the words of the memory; empty if it names none."""
     new: str
+    """Present state, likewise."""
 
 
 def find_cues(texts: pa.Array) -> Iterator[tuple[int, list[Cue]]]:
-    """Yield the place of each text of a column that has cues, with those, the strongest first.
+    """Yield the place and the cues of each text of a column that has some, the strongest cue first.
 
     >>> next(find_cues(pa.array(["Ada switched from tea to coffee in May.", "Ada likes tea."])))
     (0, [Cue(kind='switched', strength=1, quote='switched from', old='tea', new='coffee in May'), ...])

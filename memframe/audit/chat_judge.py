@@ -1,7 +1,7 @@
 """A judge behind an endpoint that speaks the protocol of OpenAI's chat completions: Ollama, vLLM, llama.cpp, ...
 
-Texts of memories are data inside JSON, and verdicts an enumeration, so that the most a text can do that was written to
-instruct the model is to get a wrong verdict about itself.
+Texts of memories are sent as data inside JSON, and verdicts are an enumeration, so that a text which was written to
+instruct the model can at most get a wrong verdict about itself.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ worth keeping), passing (of use for a moment only), machine (a log line or anoth
 _REPAIR = "That was not the JSON that was asked for. Answer again, with JSON of this form alone: "
 
 PROMPT = hashlib.sha256(msgspec.json.encode([_HEAD, _TASKS, VERDICTS], order="sorted")).hexdigest()[:16]
-"""The version of what a model is told: cached answers to another prompt do not count."""
+"""Version of the prompt: answers that were cached with another one are not used."""
 
 
 class _Answers(msgspec.Struct):
@@ -58,7 +58,7 @@ class _Answers(msgspec.Struct):
 
 
 class _UnansweredError(Exception):
-    """The reason for no answer and, where it may be asked again, the seconds to wait before."""
+    """Reason why there is no answer, and the seconds to wait before the next try; None if there is none."""
 
     def __init__(self, problem: str, wait_s: float | None = None) -> None:
         super().__init__(problem)
@@ -81,7 +81,7 @@ class ChatJudge:
     send : bool
         Confirms that masked texts of memories may be sent to another machine.
     timeout_s : float
-        For the whole answer to one batch of questions.
+        Longest time for the whole answer to one batch of questions.
 
     Raises
     ------
@@ -152,7 +152,7 @@ class ChatJudge:
         return []
 
     def _complete(self, messages: Sequence[dict[str, str]], schema: dict[str, Any]) -> str:
-        """Send one prompt, again after refusals that pass."""
+        """Send one prompt, and repeat it after temporary refusals."""
         form = {"type": "json_schema", "json_schema": {"name": "answers", "strict": True, "schema": schema}}
         body = {"model": self.model, "messages": messages, "temperature": 0, "response_format": form}
         for _ in range(_MAX_TRIES - 1):
@@ -182,13 +182,13 @@ class ChatJudge:
         try:
             return str(msgspec.json.decode(content)["choices"][0]["message"]["content"] or "")
         except (msgspec.DecodeError, UnicodeDecodeError, LookupError, TypeError, RecursionError):
-            return ""  # no completion at all: as unusable as one in another form
+            return ""  # no completion is treated as one in another form: it is asked for once more
 
 
 _HEADERS = {
     "Content-Type": "application/json",
     "Accept": "application/json",
-    "Accept-Encoding": "identity",  # so that no answer unpacks to more than was sent
+    "Accept-Encoding": "identity",  # a compressed answer could become much larger than what was sent
 }
 
 
@@ -214,6 +214,7 @@ _HINTS = {
     ),
 }
 _PASSING = (429, 500, 502, 503, 504)
+"""Statuses of temporary refusals."""
 
 
 def _refusal(host: str, response: BaseHTTPResponse) -> _UnansweredError:
@@ -240,7 +241,7 @@ def _as_json(question: Question) -> dict[str, Any]:
 def _schema(kind: str) -> dict[str, Any]:
     answer = {
         "number": {"type": "integer"},
-        "reason": {"type": "string"},  # before the verdict, so that it is not made up afterwards
+        "reason": {"type": "string"},  # first, so that the verdict follows from it
         "verdict": {"type": "string", "enum": list(VERDICTS[kind])},
         "confidence": {"type": "number"},
     }
@@ -254,7 +255,7 @@ def _schema(kind: str) -> dict[str, Any]:
 
 
 def _read_answers(text: str, wanted: set[int], verdicts: Sequence[str]) -> list[Answer]:
-    """Read the usable answers of a text: to numbers that were asked, with a verdict that there is."""
+    """Return the usable answers in a text: to numbers that were asked, and with a known verdict."""
     start, end = text.find("{"), text.rfind("}")
     answers = []
     try:

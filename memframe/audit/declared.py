@@ -1,4 +1,4 @@
-"""Recognise what the system that a memory comes from calls outdated: by a time, a state, a flag or a successor."""
+"""Recognise memories that their own system marks as outdated: by a time, a state, a flag or a successor."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ ENDS = (
     "invalid_at", "expired_at", "expires_at", "expiration_date", "valid_until", "valid_to", "superseded_at",
     "archived_at", "deleted_at", "forgotten_at",
 )  # fmt: skip
-"""Times from which on a memory no longer holds."""
+"""Names of columns with a time from which on a memory no longer holds."""
 
 STATES = {
     "status": "archived deleted deprecated disabled expired forgotten inactive invalid obsolete outdated paused "
     "replaced retracted superseded",
 }
 STATES["state"] = STATES["status"]
-"""Names of states, and those in which a memory no longer holds."""
+"""Names of columns with a state, and the states in which a memory no longer holds."""
 
 FLAGS = {
     **dict.fromkeys(["is_latest", "is_active", "is_current", "is_valid", "active", "enabled"], False),
@@ -37,10 +37,10 @@ FLAGS = {
         True,
     ),
 }
-"""Flags, and the value with which a memory no longer holds."""
+"""Names of columns with a flag, and the value with which a memory no longer holds."""
 
 SUCCESSORS = ("replaced_by", "superseded_by")
-"""Names of what stands in the place of a memory."""
+"""Names of columns with the memory that replaces this one."""
 
 
 @lru_cache(maxsize=1024)
@@ -55,7 +55,7 @@ _KNOWN = {*_ENDS, *_STATES, *_FLAGS, *_SUCCESSORS}
 
 
 def declaring(names: Iterable[object]) -> list[str]:
-    """Return the names that may declare a memory outdated, in whichever spelling.
+    """Return the names of columns that may declare a memory outdated; case, hyphens and underscores do not matter.
 
     >>> declaring(["content", "invalidAt", "status", 3])
     ['invalidAt', 'status']
@@ -64,7 +64,7 @@ def declaring(names: Iterable[object]) -> list[str]:
 
 
 def declared_outdated(cells: Mapping[str, object], now: datetime) -> str | None:
-    """Return how the cells of a memory say that it no longer holds; None if they do not.
+    """Return the cell that declares a memory outdated, with its name; None if none does.
 
     >>> at = datetime(2026, 5, 1, tzinfo=UTC)
     >>> declared_outdated({"content": "Lives in Lyon", "invalid_at": "2024-05-01T10:00:00Z"}, at)
@@ -73,7 +73,7 @@ def declared_outdated(cells: Mapping[str, object], now: datetime) -> str | None:
     """
     for name in declaring(cells):
         value, folded = cells[name], _fold(name)
-        value = value.item() if hasattr(value, "item") else value  # of NumPy
+        value = value.item() if hasattr(value, "item") else value  # a NumPy scalar
         text = str(value).strip()
         if value is None or value != value or text.casefold() in ("", "none", "null", "nan", "nat", "<na>"):
             continue
@@ -85,7 +85,7 @@ def declared_outdated(cells: Mapping[str, object], now: datetime) -> str | None:
         elif folded in _FLAGS:
             is_outdated = word in _FLAG_WORDS[_FLAGS[folded]]
         else:
-            is_outdated = word not in _FLAG_WORDS[False]
+            is_outdated = word not in _FLAG_WORDS[False]  # any successor
         if is_outdated:
             return f"{name}: {text[:60]}"
     return None
@@ -95,7 +95,7 @@ _FLAG_WORDS = {True: {"true", "1", "1.0", "yes"}, False: {"false", "0", "0.0", "
 
 
 def _is_past(value: object, now: datetime) -> bool:
-    """Return True for a time that has passed; one that cannot be read counts as such, as somebody set an end."""
+    """Return True for a time that has passed. A time that cannot be read counts as passed, because it is an end."""
     moment, _ = read_moment(value)
     if moment is None:
         return str(value).strip().casefold() not in _FLAG_WORDS[False]

@@ -1,4 +1,4 @@
-"""Duplicates: memories of one person with the same text, and with nearly the same."""
+"""Duplicates: memories of one person with equal texts, and with nearly equal ones."""
 
 from __future__ import annotations
 
@@ -17,24 +17,23 @@ from memframe.audit.similarity.cluster import SimilarPairs, similar_pairs
 from memframe.audit.similarity.compare import Difference
 from memframe.audit.text import Memories, MemoryTexts
 
-# ---- the same text
+# ---- equal texts
 
 
 def find_exact_duplicates(memories: Memories) -> pd.DataFrame:
     """Find memories of one user with the same content, character for character, each group with the one to keep.
 
-    One row a memory. The keeper, which has most fields and tags filled (then: was updated last, has the smallest id),
-    has the kind ``keeper``, the action ``none`` and no ``related_id``; the others have the kind ``copy``, the keeper as
-    ``related_id`` and the action ``delete``; or ``merge``, if they have a tag, or a title, summary, source or score
-    where the keeper has none.
+    There is one row per memory. The keeper is the memory with most fields and tags filled (then: the one updated last,
+    the one with the smallest id). It has the kind ``keeper``, the action ``none`` and no ``related_id``. The others
+    have the kind ``copy``, the keeper as ``related_id`` and the action ``delete``, or ``merge`` if they have a tag,
+    title, summary, source or score that the keeper lacks.
 
-    It finds all of them, and nothing else. Titles, tags and scores are not compared, and a blank more makes another
-    text, for which there is `find_near_duplicates`.
+    Titles, tags and scores are not compared. Texts that differ in a blank are for `find_near_duplicates`.
 
     Parameters
     ----------
     memories : DataFrame
-        Columns as `load_memories` has them; rows without content are left out.
+        Frame with the columns of `load_memories`; rows without content are left out.
 
     Examples
     --------
@@ -81,7 +80,7 @@ def find_exact_duplicates(memories: Memories) -> pd.DataFrame:
 
 
 def _actions(memories: pd.DataFrame, rows: NDArray[np.int64], keepers: NDArray[np.int64]) -> list[Proposal]:
-    """Return what a cleanup does with each row: one with a field or a tag that its keeper lacks is merged."""
+    """Return the proposal for each row: a copy with a field or a tag that its keeper lacks is merged."""
     cells, place_of = memories.iloc[rows], {row: place for place, row in enumerate(rows.tolist())}
     kept = [place_of[keeper] for keeper in keepers.tolist()]
     filled = np.array(
@@ -104,7 +103,7 @@ def _actions(memories: pd.DataFrame, rows: NDArray[np.int64], keepers: NDArray[n
     return actions
 
 
-# ---- nearly the same text
+# ---- nearly equal texts
 
 _SAME = {
     "keeper": "kept: it says most of {n} that say the same",
@@ -117,7 +116,7 @@ _SAME = {
 
 
 class _Member(NamedTuple):
-    """One text of a cluster, and what it is to the one to keep."""
+    """One text of a cluster, with its keeper and the kind of its difference from that."""
 
     place: int
     keeper: int
@@ -127,32 +126,32 @@ class _Member(NamedTuple):
 
 
 def find_near_duplicates(memories: Memories, *, pairs: SimilarPairs | None = None) -> pd.DataFrame:
-    """Find memories of one user that say the same as another one, in clusters, each with the one to keep.
+    """Find memories of one user with the same statement, in clusters, each with the one to keep.
 
-    One row a memory. The keeper, which says most (then: is a plain text, neither wrapped nor mistyped, has most fields
-    and tags filled, is the plainest, was updated last, has the smallest id), has the kind ``keeper``, the action
-    ``none`` and no ``related_id``; the others have the keeper as ``related_id`` and the action ``merge``. Their kinds
-    are ``spelling``, ``order``, ``typing`` and ``truncated`` (the keeper goes on). A text that is no such copy, but
-    of which all words with a value stand in the keeper, has the kind ``shortened`` and the action ``review``: it says
-    nothing new, but what it leaves out may be meant. Of memories with the very same text
-    only the keeper of `find_exact_duplicates` takes part. ``score`` is the share of words that both have, by weight.
+    There is one row per memory. The keeper has the fullest text (then: a plain one, neither wrapped nor mistyped, most
+    fields and tags filled, the plainest wording, the latest update, the smallest id). It has the kind ``keeper``, the
+    action ``none`` and no ``related_id``; the others have the keeper as ``related_id`` and the action ``merge``. Their
+    kinds are ``spelling``, ``order``, ``typing`` and ``truncated`` (the keeper goes on). A text that is no such copy,
+    but whose words with a value are all in the keeper, has the kind ``shortened`` and the action ``review``, because
+    words may have been left out on purpose. Of memories with equal texts, only the keeper of `find_exact_duplicates` is
+    compared. ``score`` is the share of words that both have, by weight.
 
     It finds copies that differ in case, punctuation, accents, spelling, common abbreviations and synonyms, typing
     errors, wrappers («The user said that»), the order of clauses or words, or fillers, and copies that break off. Two
-    texts are never merged if one has an additional word that may be a value, even in its middle, or if they differ in
-    «he» and «she», «and» and «or», or «starts», «started» and «may start»: leaving two copies is better than merging
-    two facts. An audit leaves those for review in which a sign, an accent or a capital may be a fact: `find_respelled`.
+    texts are never merged if one has an additional word that may be a value, or if they differ in «he» and «she», «and»
+    and «or», or «starts», «started» and «may start», because two copies that stay are a smaller error than two facts
+    that are merged. Copies that differ in a sign, an accent or a capital are for review in an audit (`find_respelled`).
 
-    It misses paraphrases, for which `memframe.audit.candidates` ranks candidates; synonyms that are not in its short
-    list; typing errors that make another word («house», «hose») or change a name; and copies that are cut to less than
-    half at the end of a sentence, since such a copy is a text of its own.
+    Not found are paraphrases, for which `memframe.audit.candidates` ranks candidates; synonyms that are not in the
+    short list; typing errors that make another word («house», «hose») or change a name; and copies that are cut to less
+    than half at the end of a sentence.
 
     Parameters
     ----------
     memories : DataFrame
-        Columns as `load_memories` has them; rows without content are left out.
+        Frame with the columns of `load_memories`; rows without content are left out.
     pairs : SimilarPairs, optional
-        Of the same frame, where other checks have them already.
+        Similar pairs of the same frame, if other checks have computed them.
 
     Examples
     --------
@@ -205,7 +204,7 @@ _NEAR_ACTIONS: Mapping[str, Proposal] = {"keeper": "none", "shortened": "review"
 
 
 def _find_members(texts: MemoryTexts, pairs: SimilarPairs) -> Iterator[_Member]:
-    """Yield the texts of all clusters of more than one; kept is the plainest of those that say as much as any."""
+    """Yield the texts of all clusters; the keeper is the plainest of the fullest texts."""
     comparer = pairs.comparer
     groups = [sorted(group) for group in pairs.clusters.groups()]
     if not groups:
@@ -242,7 +241,7 @@ def _find_members(texts: MemoryTexts, pairs: SimilarPairs) -> Iterator[_Member]:
 
 
 def _find_repetitions(copies: Sequence[_Member], pairs: SimilarPairs) -> Iterator[_Member]:
-    """Yield the texts that a person may find to repeat another one, and those of these others that have no copies."""
+    """Yield the texts that repeat a fuller one, and the fuller ones that are not in a cluster."""
     keeper_of = {member.place: member.keeper for member in copies}
     repeated: dict[int, list[_Member]] = {}
     for place, pair in pairs.repeats.items():

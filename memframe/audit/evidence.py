@@ -1,4 +1,4 @@
-"""Evidence and labels of memories for people, and masked texts for a judge: nothing that gives a secret away."""
+"""Evidence and labels of memories for people, and masked texts for a judge, without secrets."""
 
 from __future__ import annotations
 
@@ -32,16 +32,20 @@ _SECRET = re.compile(
     r"social security|passport|security (?:question|answer)|maiden|unlock|combination|geheim|密码|口令|كلمة",
     re.IGNORECASE,
 )
-"""Words beside which any other word may be the secret."""
+"""Words about secrets: in a text with one of them, any other word may be the secret."""
 
 _PREFILTER = "(?i)" + _SECRET.pattern.replace("i", r"[i\x{130}\x{131}]")
-"""The same for RE2, which takes a hundredth of the time; an i may be a Turkish one, which Python alone knows."""
+"""The same pattern for RE2, which takes a hundredth of the time.
 
-_TELLING = re.compile(r"\d{6}|(?=.{0,40}\d)(?=.{0,40}[^\W\d]).{8}|@|.{25}")
+Python also matches the Turkish letters for i without regard to case, RE2 does not.
+"""
+
+_IDENTIFYING = re.compile(r"\d{6}|(?=.{0,40}\d)(?=.{0,40}[^\W\d]).{8}|@|.{25}")
+"""Words that are shortened in evidence, because they may identify somebody or open something."""
 
 
 def is_sensitive(text: str) -> bool:
-    """Return True for a text that speaks of secrets, so that none of its words may be shown.
+    """Return True for a text with a word about secrets, so that none of its words may be shown.
 
     >>> is_sensitive("The padlock opens with the PIN 4071."), is_sensitive("The rent is 640 pounds.")
     (True, False)
@@ -50,7 +54,7 @@ def is_sensitive(text: str) -> bool:
 
 
 class SensitiveTexts:
-    """Find the texts of a column that speak of secrets.
+    """Test the texts of a column for words about secrets, with one prefilter for all of them.
 
     >>> SensitiveTexts(pa.array(["The padlock opens with the PIN 4071.", "The rent is 640 pounds."])).any_of(1)
     False
@@ -67,6 +71,7 @@ class SensitiveTexts:
         return found
 
     def any_of(self, *rows: int) -> bool:
+        """Return True if one of the texts has a word about secrets."""
         return any(self._may_be[row] and is_sensitive(self._texts[row].as_py()) for row in rows)
 
 
@@ -77,18 +82,19 @@ def quote_words(words: Iterable[str], *, sensitive: bool) -> str:
     ('640 s… (10)', '4… (4)')
     """
     return " ".join(
-        f"{word[0]}… ({len(word)})" if sensitive or _TELLING.search(word) else word for word in words
+        f"{word[0]}… ({len(word)})" if sensitive or _IDENTIFYING.search(word) else word for word in words
     )
 
 
-_MOST_QUOTED = 6
+_MAX_QUOTED = 6
+"""Words of each text that a difference quotes."""
 
 
 def describe_difference(words: Sequence[str], others: Sequence[str]) -> str:
-    """Say which words with a value stand in another text alone, and which in this one alone; the first few of each.
+    """Describe which words with a value only another text has, and which only this one has; the first few of each.
 
-    Words with a digit are left out: they may be parts of a secret that no check knows. Callers leave out texts that
-    speak of secrets.
+    Words with a digit are left out, because they may be parts of a secret that no check has found. Callers leave out
+    texts with words about secrets.
 
     >>> describe_difference("ada likes green tea".split(), "ada likes black tea and chess".split())
     '; only the other has «black chess»; only this one has «green»'
@@ -101,8 +107,8 @@ def describe_difference(words: Sequence[str], others: Sequence[str]) -> str:
             if word.isalpha() and word not in LIGHT and word not in compared_with
         ]
         if alone:
-            quoted = quote_words(alone[:_MOST_QUOTED], sensitive=False)
-            more = " …" * (len(alone) > _MOST_QUOTED)
+            quoted = quote_words(alone[:_MAX_QUOTED], sensitive=False)
+            more = " …" * (len(alone) > _MAX_QUOTED)
             described += f"; only {owner} has «{_BETWEEN_CHARACTERS.sub('', quoted)}{more}»"
     return described
 
@@ -124,28 +130,31 @@ HOLDS_WORDS: Mapping[Check, bool] = {
     "tags": False,
     "sealed": False,
 }
-"""True for checks whose evidence may contain words of memories, as that of somebody's own check may."""
+"""True for checks whose evidence may contain words of memories; the evidence of a check of your own may, too."""
 
 MASKED = frozenset(check for check, holds_words in HOLDS_WORDS.items() if not holds_words)
+"""Checks whose evidence contains no words of memories, or only masked ones."""
 
 FINDERS: Mapping[Check, Callable[[Memories], pd.DataFrame]] = {
     "secret": find_secrets,
     "personal_data": find_personal_data,
 }
-"""Checks that find what must not be shown."""
+"""Checks whose values must not be shown, with their functions."""
 
 WITHHELD = "withheld, as it would show a secret or personal data"
+"""Evidence of a finding that names no memory, if secrets were found."""
 
 NOT_SHOWN = "(not shown, as it speaks of a secret)"
+"""Label of a memory whose text has a word about secrets, although no secret was found in it."""
 
 _LABEL_LETTERS = 72
-"""Characters of a title, or of the first words, by which one knows a memory again."""
+"""Characters of a title, or of the first words, in the label of a memory."""
 
 _OPEN_KINDS = frozenset({"url", "name", "address"})
-"""Personal data that evidence may show: it is what memories are about."""
+"""Personal data that evidence may show, because memories are about people and places."""
 
 _N_LETTERS = 4
-"""Characters in a row that are too much of a secret to show."""
+"""Consecutive characters of a secret that evidence must not show."""
 
 _WORD = re.compile(r"[^\s\"'«»“”„()\[\]<>,;]+")
 """A word of evidence, which is shown or masked as a whole."""
@@ -157,15 +166,15 @@ _MASK_END = re.compile(r" \([0-9,]+ characters\)")
 def withhold(
     findings: pd.DataFrame, memories: pd.DataFrame, *, known: Collection[Check] = ()
 ) -> pd.DataFrame:
-    """Mask in the evidence of findings what is secret or personal in the memories concerned.
+    """Mask secrets and personal data of the memories concerned in the evidence of findings.
 
     Parameters
     ----------
     findings : DataFrame
     memories : DataFrame
-        That were audited.
+        The audited memories.
     known : collection of str
-        Checks of `FINDERS` whose findings are there already; the others are run here.
+        Checks of `FINDERS` whose findings are among the given ones; the others are run here.
     """
     findings = _mask_tag_names(findings)
     checks, ids, related_ids, evidence = plain_columns(findings, "check", "id", "related_id", "evidence")
@@ -180,7 +189,7 @@ def withhold(
         for check, find in FINDERS.items()
     ]
     hidden = _find_hidden(concerned, spans)
-    masked: dict[str, str] = {}  # much of what is said is said of many memories
+    masked: dict[str, str] = {}  # many findings have the same evidence
 
     def mask(text: str, values: Collection[str]) -> str:
         if values:
@@ -189,23 +198,23 @@ def withhold(
             masked[text] = _mask_evidence(text, ())
         return masked[text]
 
-    # of memories without ids nobody can say which of them holds what is hidden
     for row in rows:
-        one, other, text = ids[row], related_ids[row], evidence[row]
-        is_of_any = hidden and one is None
-        evidence[row] = WITHHELD if is_of_any else mask(text, {*hidden.get(one, ()), *hidden.get(other, ())})
+        memory_id, related_id, text = ids[row], related_ids[row], evidence[row]
+        values = {*hidden.get(memory_id, ()), *hidden.get(related_id, ())}
+        # a finding without an id may be about any memory, so that its evidence may quote any of the values
+        evidence[row] = WITHHELD if hidden and memory_id is None else mask(text, values)
     return findings.assign(evidence=pd.array(evidence, "str"))
 
 
 def labels_of(
     memories: pd.DataFrame, ids: Container[str | None], *, with_place: bool = True
 ) -> dict[str, str]:
-    """Return what chosen memories are called in a report: the title, or the first words, secrets masked.
+    """Return the labels of chosen memories, by id: the title or the first words, with secrets masked.
 
-    Both are shown where several memories have the title, which is the heading of a section then. A memory of a file is
-    called by its entity, if it has one, and by its place in the file unless that is shown elsewhere.
+    Both are shown if several memories have the title, which is then the heading of a section. The label of a memory
+    from a file also has its entity, if there is one, and its place in the file, unless that is shown elsewhere.
 
-    A text that speaks of secrets while none was found in it is not shown at all: any of its words may be one.
+    A text with a word about secrets in which no secret was found is not shown, because any of its words may be one.
 
     >>> memories = pd.DataFrame({"id": ["m1", "m2", "m3"], "title": ["Tea", None, None], "content": [
     ...     "Likes tea", "Door code: 2580#", "The padlock opens with the usual combination"]})
@@ -242,7 +251,7 @@ def labels_of(
 def make_mask(memories: pd.DataFrame) -> Callable[[str | None, str], str]:
     """Return a function that masks secrets and personal data in a text of one of these memories, given its id.
 
-    A text that speaks of a secret while none was found in the memory is not shown at all. White space is joined.
+    A text with a word about secrets is not shown if no secret was found in the memory. White space is joined.
 
     >>> mask = make_mask(pd.DataFrame({"id": ["m1"], "content": ["Door code:\\n2580#"]}))
     >>> mask("m1", "Door code:\\n2580#")
@@ -268,7 +277,7 @@ _N_AROUND = 60
 
 
 def quote_secrets(memories: pd.DataFrame, findings: pd.DataFrame) -> dict[tuple[str, str, int], str]:
-    """Quote the words around each secret that was found, by id, field and start; what must not be seen is masked.
+    """Quote the words around each secret that was found, by id, field and start, with all secrets masked.
 
     >>> memories = pd.DataFrame({"id": ["m1"], "content": ["The PIN of Ada's card is 2580, and she likes tea."]})
     >>> quote_secrets(memories, find_secrets(memories))
@@ -306,7 +315,7 @@ def _read_ids(column: pd.Series[Any]) -> list[str | None]:
 
 
 def _are_among(column: pd.Series[Any], wanted: Container[str | None]) -> NDArray[np.bool_]:
-    """Find the ids that are among some; `Series.isin` takes twenty times as long for many."""
+    """Return True for each id that is among the wanted ones; `Series.isin` takes twenty times as long for many."""
     return np.array([memory_id in wanted for memory_id in _read_ids(column)], bool)
 
 
@@ -346,7 +355,7 @@ def values_of(memories: pd.DataFrame, spans: pd.DataFrame) -> Iterator[tuple[str
 
 
 def _find_hidden(memories: pd.DataFrame, spans: Iterable[pd.DataFrame]) -> dict[str | None, set[str]]:
-    """Return the texts that nobody shall see, by the id of the memory."""
+    """Return the values that must not be shown, by the id of the memory."""
     hidden: defaultdict[str | None, set[str]] = defaultdict(set)
     for part in spans:
         for memory_id, value, kind in values_of(memories, part):
@@ -356,7 +365,7 @@ def _find_hidden(memories: pd.DataFrame, spans: Iterable[pd.DataFrame]) -> dict[
 
 
 def _mask_evidence(evidence: str, hidden: Iterable[str]) -> str:
-    """Mask hidden texts in evidence, each word that shows a part of one, and what looks like a secret.
+    """Mask hidden values in evidence, words that contain a part of one, and words that look like a secret.
 
     >>> _mask_evidence("«use Blue$kies1 at home» and «blue$ki», not ~lmlyD2zM*9", ["Blue$kies1"])
     '«use (10 characters) at home» and «(7 characters)», not (11 characters)'
@@ -378,11 +387,12 @@ def _mask_evidence(evidence: str, hidden: Iterable[str]) -> str:
     return _WORD.sub(mask, evidence)
 
 
-# ---- texts for a judge: without secrets and personal data, or none
+# ---- texts for a judge: masked, or withheld
 
-_LONGEST_SENT = 2_000
-_LEAST_ELSEWHERE = 6
-"""Characters of a secret that is masked in other memories, too; shorter ones are ordinary numbers there."""
+_MAX_SENT_CHARS = 2_000
+"""Characters of a masked text that a judge gets; the rest is cut off."""
+_MIN_CHARS_ELSEWHERE = 6
+"""Fewest characters of a secret that is masked in other memories as well; shorter ones are ordinary numbers there."""
 
 _MARK = re.compile(r"\[redacted: ([a-z ]{1,30}?)( \d+)?\]")
 _MARK_OR_WORD = re.compile(rf"(?P<mark>{_MARK.pattern})|[^\s\"'«»“”()\[\]<>,;]+")
@@ -390,8 +400,8 @@ _LIKE_A_SECRET = re.compile(
     r"(?<![\d.:/-])\d{4}|(?=[!-~]{0,40}\d)(?=[!-~]{0,40}[A-Za-z])[!-~]{6}"
     r"|(?=[!-~]{0,40}[A-Za-z])(?=[!-~]{0,40}[$#*%^&!+=~])[!-~]{6}|@|[!-~]{25}"
 )
-"""Words that are masked although no check knows what they are: long numbers, letters mixed with digits or signs,
-addresses, and whatever is very long."""
+"""Words that are masked although no check finds them: numbers of four digits and more, letters mixed with digits or
+signs, addresses, and very long words."""
 
 _YEAR = re.compile(r"(?:19\d|20[0-4])\d")
 _NAMED_MONTH = "(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}"
@@ -404,30 +414,30 @@ _DATE = re.compile(
     rf"|(?:19\d|20[0-4])\d[-/.]{_NAMED_MONTH}(?:[-/.][0-3]?\d)?|(?:19\d|20[0-4])\d年(?:[01]?\d月(?:[0-3]?\d日)?)?",
     re.IGNORECASE,
 )
-"""A day, however it is written: what changes from one version to the next is often that."""
+"""A day in any spelling. Dates are not masked, because two versions often differ in the day alone."""
 _BEFORE_YEAR = re.compile(
     r"\b(?:in|since|from|until|till|by|before|after|year|(?:early|mid|late|spring|summer|autumn|fall|winter|"
     r"jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]{0,6}\.?|seit|im|depuis|en|desde|del?)\s?$",
     re.IGNORECASE,
 )
-"""Words before a year, which is then no PIN; any other number of four digits may be one."""
+"""Words before a year, which is then not masked; any other number of four digits may be a PIN."""
 
 
 class Masks:
     """Masked texts of memories that a judge may be asked about.
 
-    What is masked is searched for in the folded texts (`fold`), and replaced in the original ones. The same value has
-    the same mask in all texts of a question, so that a judge sees that it is the same. Where a sentence speaks of a
-    secret and none was found, all of its words that carry a value are masked. A memory is withheld where a secret is
-    left after masking, or nothing but masks.
+    Values are searched for in the folded texts (`fold`), and masked in the original ones. The same value has the same
+    mask in all texts of a question, so that a judge can compare them. In a sentence with a word about secrets in which
+    none was found, all words that carry a value are masked. A memory is withheld if a secret is found after masking,
+    or if nothing but masks is left.
 
     Parameters
     ----------
     memories : DataFrame
     findings : DataFrame
-        Of the whole store: secrets that it names are masked wherever they stand.
+        Findings of the whole store; the secrets among them are masked in all texts.
     ids : collection of str
-        The memories concerned.
+        Ids of the memories to mask.
     """
 
     def __init__(self, memories: pd.DataFrame, findings: pd.DataFrame, ids: Collection[str]) -> None:
@@ -447,12 +457,12 @@ class Masks:
         found = values_of(memories, findings[findings["check"] == "secret"])
         spans = (*((memory_id, fold(value).text, kind) for memory_id, value, kind in found), *own)
         self._everywhere = {
-            value.strip(): kind for _, value, kind in spans if len(value.strip()) >= _LEAST_ELSEWHERE
+            value.strip(): kind for _, value, kind in spans if len(value.strip()) >= _MIN_CHARS_ELSEWHERE
         }
         with_secret = set(secrets["id"])
         self._withheld = {memory_id for memory_id, text in self._texts.items() if text is None}
-        self._told = {
-            memory_id: _find_told(text.text)
+        self._sensitive_spans = {
+            memory_id: _find_sensitive_sentences(text.text)
             for memory_id, text in self._texts.items()
             if text is not None and memory_id not in with_secret and is_sensitive(text.text)
         }
@@ -461,15 +471,17 @@ class Masks:
             for memory_id in self._texts
             if memory_id not in self._withheld
         }
-        self._withheld |= {memory_id for memory_id in self._told if _has_only_masks(marked[memory_id])}
+        self._withheld |= {
+            memory_id for memory_id in self._sensitive_spans if _has_only_masks(marked[memory_id])
+        }
         frame = pd.DataFrame({"id": [*marked], "content": [*marked.values()]}, dtype="str")
-        for find in FINDERS.values():  # what is left is not sent
+        for find in FINDERS.values():  # a text in which one is still found is not sent
             findings = find(_fold_texts(frame))
             self._withheld |= set(findings["id"][findings["action"] != "none"])
 
     @property
     def withheld(self) -> set[str]:
-        """Memories that are not asked about."""
+        """Ids of the memories that a judge is not asked about."""
         return self._withheld
 
     def day_of(self, memory_id: str) -> str:
@@ -487,7 +499,7 @@ class Masks:
         return [None if text is None else _MARK.sub(r"<\1\2>", text) for text in texts]
 
     def _mask_hidden(self, memory_id: str, others: Iterable[str], marks: dict[str, str]) -> str:
-        """Replace what is hidden of some memories, the longest values first, and what looks like a secret."""
+        """Mask the hidden values of some memories in a text, the longest first, and words that look like a secret."""
         folded = self._texts[memory_id]
         assert folded is not None  # noqa: S101 - for the type checker: a memory without a text is withheld
         hidden = dict(self._everywhere)
@@ -495,32 +507,35 @@ class Masks:
             hidden |= self._hidden.get(other, {})
         values = sorted((value for value in hidden if value and value in folded.text), key=len, reverse=True)
         any_of_them = re.compile("|".join(map(re.escape, values)) or r"(?!)")
-        pieces, at, end = [], 0, 0
+        sensitive_spans = self._sensitive_spans.get(memory_id, ())
+        pieces, n_copied, end = [], 0, 0
         for value in (*any_of_them.finditer(folded.text), None):
             until = value.start() if value else len(folded.text)
-            places = list(_cover(folded.text, end, until, marks, self._told.get(memory_id, ())))
+            masked = list(_mask_words(folded.text, end, until, marks, sensitive_spans))
             if value:
-                places.append((*value.span(), _mark(value[0], hidden[value[0]], marks)))
+                masked.append((*value.span(), _mark(value[0], hidden[value[0]], marks)))
                 end = value.end()
-            for *place, mark in places:
-                first, last = folded.span(*place)
-                pieces += [folded.original[at:first], mark]
-                at = last
-        text = "".join([*pieces, folded.original[at:]])
-        if len(text) <= _LONGEST_SENT:
+            for *span, mark in masked:
+                first, last = folded.span(*span)
+                pieces += [folded.original[n_copied:first], mark]
+                n_copied = last
+        text = "".join([*pieces, folded.original[n_copied:]])
+        if len(text) <= _MAX_SENT_CHARS:
             return text
-        end = text.rfind("[", 0, _LONGEST_SENT)  # perhaps of a mark that would be cut
-        return f"{text[: end if 0 <= _LONGEST_SENT - end < len(redaction_mark('')) + 40 else _LONGEST_SENT]}…"
+        bracket = text.rfind("[", 0, _MAX_SENT_CHARS)
+        may_cut_mark = 0 <= _MAX_SENT_CHARS - bracket < len(redaction_mark("")) + 40
+        return f"{text[: bracket if may_cut_mark else _MAX_SENT_CHARS]}…"
 
 
 _SENTENCE = re.compile(r"[^\n.!?]*(?:[.!?](?!\s)[^\n.!?]*)*(?:[:=]\s*\n[^\n]*)?")
-"""Up to a sign with a blank behind it, or to the end of the line; after a colon the next line, too."""
+"""A sentence: up to a full stop with a blank behind it, or to the line end; if that follows a colon, the next line too.
+"""
 
 
-def _find_told(text: str) -> list[tuple[int, int]]:
-    """Find the sentences that speak of secrets: each of their words may be one, as far as no check has found it.
+def _find_sensitive_sentences(text: str) -> list[tuple[int, int]]:
+    """Find the sentences with words about secrets: any other word in them may be a secret that no check has found.
 
-    >>> _find_told("Tea is in the tin. The padlock opens with the PIN.")
+    >>> _find_sensitive_sentences("Tea is in the tin. The padlock opens with the PIN.")
     [(18, 50)]
     """
     return [match.span() for match in _SENTENCE.finditer(text) if is_sensitive(match[0])]
@@ -528,7 +543,7 @@ def _find_told(text: str) -> list[tuple[int, int]]:
 
 @cache
 def _plain_words() -> frozenset[str]:
-    """Return words that are no secret wherever they stand: those that carry no value, and those of machines."""
+    """Return words that are no secret in any sentence: those that carry no value, and words about machines."""
     of_machines = frozenset().union(*(load_words("junk")[name] for name in ("subjects", "things", "states")))
     return LIGHT | (of_machines - seed_words())
 
@@ -539,25 +554,25 @@ def _fold_texts(memories: pd.DataFrame) -> pd.DataFrame:
     return memories.assign(**columns)
 
 
-def _cover(
-    text: str, start: int, end: int, marks: dict[str, str], told: Sequence[tuple[int, int]]
+def _mask_words(
+    text: str, start: int, end: int, marks: dict[str, str], sensitive_spans: Sequence[tuple[int, int]]
 ) -> Iterator[tuple[int, int, str]]:
-    """Yield the places of words in a part of a text that look like a secret, with their marks.
+    """Yield the spans of words in a part of a text that look like a secret, each with its mark.
 
-    Where secrets are told any word is masked that carries a value.
+    In a sensitive span these are all words that carry a value.
     """
     for word in _MARK_OR_WORD.finditer(text, start, end):
         core, before = word[0].rstrip(".:!?"), text[max(0, word.start() - 16) : word.start()]
         is_year = _YEAR.fullmatch(core) and _BEFORE_YEAR.search(before)
         if not core or word["mark"] or is_year or _DATE.fullmatch(core):
             continue
-        is_told = any(first <= word.start() < last for first, last in told) and not _is_plain(core)
-        if is_told or _LIKE_A_SECRET.search(core):
+        is_in_sensitive = any(first <= word.start() < last for first, last in sensitive_spans)
+        if (is_in_sensitive and not _is_plain(core)) or _LIKE_A_SECRET.search(core):
             yield word.start(), word.start() + len(core), _mark(core, "value", marks)
 
 
 def _has_only_masks(text: str) -> bool:
-    """Return True if no word is left with which a question could be answered."""
+    """Return True if a masked text has no word left that carries a value."""
     return all(_is_plain(word[0]) for word in _WORD_LEFT.finditer(_MARK.sub(" ", text)))
 
 
@@ -565,11 +580,13 @@ _WORD_LEFT = re.compile(r"[^\W\d_]+")
 
 
 def _is_plain(word: str) -> bool:
+    """Return True for a word that is no secret in any sentence, or that is itself a word about secrets."""
     small = word.casefold().strip("*_-,;")
     return small in _plain_words() or _SECRET.fullmatch(small.removesuffix("s")) is not None
 
 
 def _mark(value: str, kind: str, marks: dict[str, str]) -> str:
+    """Return the mark of a value, numbered by kind; `marks` keeps those of the question."""
     if value not in marks:
         mark = redaction_mark(kind)
         number = 1 + sum(other.startswith(mark[:-1]) for other in marks.values())

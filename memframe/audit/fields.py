@@ -1,4 +1,4 @@
-"""Fields: what is missing, scores on several scales, tags that mean the same, content that could not be opened."""
+"""Fields: empty fields, scores on several scales, tags with the same meaning, content that could not be opened."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ ScoreCells = NDArray[np.float64]
 _MISSING_SEVERITIES: dict[str, Severity] = {
     field.name: field.if_missing for field in MEMORY_FIELDS if field.if_missing
 }
-"""Fields that may be missing, each with the severity of that."""
+"""Severity of a missing field, by the name of the field."""
 
 
 def find_missing(memories: Memories) -> pd.DataFrame:
-    """Find fields that are empty: nothing, or white space alone.
+    """Find fields that are empty or hold only white space.
 
-    Content that could not be opened is not missing; `find_sealed` tells of it. A column that the frame does not
-    have is not missing from its memories either.
+    Content that could not be opened is not missing; `find_sealed` finds it. Fields without a column in the frame are
+    not missing either.
 
     Parameters
     ----------
     memories : DataFrame
-        Needs ``id``.
+        Frame with ``id``.
 
     Returns
     -------
     DataFrame
-        Findings, one a memory and field; ``kind`` and ``field`` are the name of the field. An audit counts them,
-        and has one for each field.
+        Findings, one per memory and field; ``kind`` and ``field`` are the name of the field. An audit counts them in
+        one finding for each field.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def find_missing(memories: Memories) -> pd.DataFrame:
 
 
 _Row = tuple[int, str, Severity, float, str, Proposal]
-"""Row of the memory of a finding, kind, severity, score, evidence and action."""
+"""One finding: row of its memory, kind, severity, score, evidence and action."""
 
 
 def _make_findings(memories: pd.DataFrame, check: str, field: str, rows: Iterable[_Row]) -> pd.DataFrame:
@@ -100,7 +100,7 @@ HIGHEST = 5.0
 """Top of the scale from 1 to 5; the specification allows 0 to 1 as well."""
 
 MIN_ROWS = 10
-"""Memories of a source from which on one and the same confidence is no accident."""
+"""Fewest memories of a source for which a constant confidence is found; in fewer it may be a coincidence."""
 
 _NO_SOURCE = "(no source)"
 
@@ -108,15 +108,14 @@ _NO_SOURCE = "(no source)"
 def find_scores(memories: Memories) -> pd.DataFrame:
     """Find importance above 1 among importance of 0 to 1, impossible scores, and confidence that never changes.
 
-    Whether an importance of exactly 1 is the most of the one scale or the least of the other nobody can tell; it
-    is named for review where its source scored from 1 to 5 just before and just after. In a store that holds
-    nothing below 1 and something above, importance is on one scale, of which 1 is the least; that is said once for
-    each memory as information.
+    An importance of exactly 1 may be the top of one scale or the bottom of the other. It is for review if the scores of
+    its source directly before and after it are above 1. If a store has scores above 1 and none below, all are on the
+    scale from 1 to 5, which is one finding of severity "info" for each memory.
 
     Parameters
     ----------
     memories : DataFrame
-        Needs ``id``; looks at ``importance`` and ``confidence``, by ``source`` and ``created_at``.
+        Frame with ``id``; the check reads ``importance`` and ``confidence``, by ``source`` and ``created_at``.
 
     Returns
     -------
@@ -187,7 +186,7 @@ def _sources(memories: pd.DataFrame) -> NDArray[Any]:
 
 
 def _find_ambiguous(memories: pd.DataFrame, importance: ScoreCells) -> Iterator[_Row]:
-    """Yield an importance of 1 between two neighbours of the same source, by time, that are both above 1."""
+    """Yield an importance of 1 between two of the same source that are above 1, in the order of time."""
     if not {"source", "created_at"} <= set(memories.columns):
         return
     if not ((importance < 1).any() and (importance == 1).any()):
@@ -204,7 +203,7 @@ def _find_ambiguous(memories: pd.DataFrame, importance: ScoreCells) -> Iterator[
 
 
 def mask_source(name: str) -> str:
-    """Return the name of a source as evidence may show it: short, and no sentence that may hold a secret.
+    """Return the name of a source for evidence; a long name, or one with unusual characters, is masked.
 
     >>> mask_source("chat"), mask_source("password: 83kd-2jd8-aa")
     ("'chat'", 'pa… (22 characters)')
@@ -214,12 +213,13 @@ def mask_source(name: str) -> str:
 
 
 _LONGEST_NAME = 24
+"""Most characters of a name that is shown; a longer one may be a sentence with a secret."""
 _NO_NAME = re.compile(r"\d{4}|[^\w. ()-]")
-"""Signs that the names of programs do not have; what has them may be something else."""
+"""Characters that names of programs do not have, so that a text with one of them may hold a secret."""
 
 
 def _find_constant(memories: pd.DataFrame, confidence: ScoreCells) -> pd.DataFrame:
-    """Find memories of sources whose confidence tells nothing, as it is always the same."""
+    """Find memories of sources whose confidence has no information, because it is always the same."""
     if len(memories) < MIN_ROWS:
         return list_findings(())
     source = _sources(memories)
@@ -242,10 +242,10 @@ _CAUSES = (
     ("surrogate", re.compile(r"lone surrogate")),
     ("layout", re.compile(r"^sealed as|does not show changes|in no known layout|not UTF-8")),
 )
-"""Kinds of finding, and what ``content_error`` says of them; everything else is ``undecryptable``."""
+"""Kinds of findings by words of ``content_error``; any other error is ``undecryptable``."""
 
 _DENSE = r"^\s*(?:\S{38}|\{)"
-"""Beginning of content that looks sealed, as a pattern of RE2: without a space, or as JSON."""
+"""Prefilter for content that looks sealed: a beginning without a blank, or JSON."""
 
 
 def find_sealed(memories: Memories) -> pd.DataFrame:
@@ -254,15 +254,15 @@ def find_sealed(memories: Memories) -> pd.DataFrame:
     Parameters
     ----------
     memories : DataFrame
-        Needs ``id``; looks at ``content_error``, ``content`` and ``attrs["memframe"]`` of the load.
+        Frame with ``id``; the check reads ``content_error``, ``content`` and ``attrs["memframe"]`` of the load.
 
     Returns
     -------
     DataFrame
         Findings of the kinds ``key_version`` (sealed with another version of the key), ``layout`` (sealed in a
-        way that is not read), ``undecryptable`` (wrong key or damage), ``surrogate`` (text that had to be mended),
-        ``ciphertext`` (what was read as plain text looks sealed), and ``plain`` (some content of the load was
-        stored unsealed among sealed; a load counts such memories and does not name them, so there is no ``id``).
+        layout that is not read), ``undecryptable`` (wrong key or damage), ``surrogate`` (text that had to be mended),
+        ``ciphertext`` (plain text that looks sealed), and ``plain`` (unsealed content among sealed content; it has no
+        ``id``, because a load only counts such memories).
 
     Examples
     --------
@@ -299,16 +299,16 @@ def find_sealed(memories: Memories) -> pd.DataFrame:
 
 
 MIN_LETTERS = 6
-"""Fewest letters of a name in which one other letter may be a slip; in a shorter one it makes another word."""
+"""Fewest letters of a name in which another letter may be a typing error; in a shorter one it makes another word."""
 
 MAX_SLIP_SHARE = 0.25
-"""Largest share of the frequent name's memories that a slip may have."""
+"""Most memories of a mistyped name, as a share of those of the frequent name."""
 
 _SEPARATORS = re.compile(r"[\W_]+")
 
 _QUOTED = r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
 _EVIDENCE = re.compile(rf"\A{_QUOTED}(?: \([\d,]+ memor(?:y|ies)\) and {_QUOTED})?")
-"""Evidence of a finding that names one tag, or two of which the second is proposed for the first."""
+"""Evidence with one tag, or with two of which the second one is proposed in place of the first."""
 
 _SINGULAR = (
     ("ies", "y"),
@@ -319,22 +319,22 @@ _SINGULAR = (
     ("ss", "ss"),
     ("us", "us"),
 )
-"""Ends of words, and what they are of one alone; where none of these fits an "s" is dropped."""
+"""Endings of plurals with those of the singular; of other words a final "s" is dropped."""
 
 
 def find_tags(memories: Memories, tags: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Find tags that mean the same; with the user's tags given, also disabled, unknown and unused ones.
+    """Find tags with the same meaning; given the user's tags, also disabled, unknown and unused ones.
 
-    Names mean the same if they differ in case, accents, signs or a plural, and may do if they differ in one
-    letter and one is far rarer; the more frequent one is proposed. Names with different digits never do. Words that
-    mean the same but are spelled differently ("car", "automobile") are not found.
+    Names have the same meaning if they differ in case, accents, signs or a plural; they may have it if they differ in
+    one letter and one of them is far rarer. The more frequent name is proposed. Names with different digits never have
+    the same meaning. Synonyms ("car", "automobile") are not found.
 
     Parameters
     ----------
     memories : DataFrame
-        Needs ``id``; looks at ``tags``, and says nothing where there is no such column.
+        Frame with ``id``; without a column ``tags`` there are no findings.
     tags : DataFrame, optional
-        As `memframe.load_tags` returns them.
+        The user's tags, from `memframe.load_tags`.
 
     Returns
     -------
@@ -363,7 +363,7 @@ def find_tags(memories: Memories, tags: pd.DataFrame | None = None) -> pd.DataFr
     parts = []
 
     def add(kind: str, severity: Severity, action: Proposal, tagged: Mapping[str, tuple[float, str]]) -> None:
-        """Build one finding for each memory with one of some tags, of which score and evidence are given."""
+        """Add one finding for each memory with one of some tags, given their scores and evidence."""
         places = [(row, name) for row, cell in enumerate(cells) for name in cell if name in tagged]
         rows: list[_Row] = [(row, kind, severity, *tagged[name], action) for row, name in places]
         parts.append(_make_findings(memories, "tags", "tags", rows))
@@ -371,7 +371,7 @@ def find_tags(memories: Memories, tags: pd.DataFrame | None = None) -> pd.DataFr
     pairs = [*_find_same_forms(counts), *_find_slips(counts)]
     similar = {name: (score, f"{n_of[name]} and {n_of[other]}") for name, other, score in pairs}
     better = {name: other for name, other, _ in pairs}
-    # a name that is enabled does not give way to a disabled one
+    # an enabled name is not replaced by a disabled one
     kept = {name for name in similar if better[name] in disabled and name not in disabled}
     add("near_identical", "low", "retag", {name: similar[name] for name in similar.keys() - kept})
     add("near_identical", "low", "review", {name: similar[name] for name in kept})
@@ -401,7 +401,7 @@ def find_tags(memories: Memories, tags: pd.DataFrame | None = None) -> pd.DataFr
 
 @lru_cache(maxsize=1 << 12)
 def names_in(evidence: str) -> tuple[str, ...]:
-    """Return the tag that a finding is about and, where names mean the same, the one that is proposed for it.
+    """Return the tag that a finding is about and, if there is one, the tag that is proposed in its place.
 
     >>> names_in("'Recipes' (1 memory) and 'recipe' (2 memories)"), names_in("'stamps' is disabled")
     (('Recipes', 'recipe'), ('stamps',))
@@ -421,9 +421,9 @@ def _find_same_forms(counts: Counter[str]) -> Iterator[tuple[str, str, float]]:
 
 
 def _find_slips(counts: Counter[str]) -> Iterator[tuple[str, str, float]]:
-    """Yield rare names that are one letter away from a frequent one.
+    """Yield rare names that differ from a frequent one by one letter.
 
-    Names with a letter in common places meet under the forms that each has without one of its letters.
+    Names are indexed by their forms without one letter each, so that not all pairs are compared.
     """
     meeting = defaultdict(set)
     for name in counts:

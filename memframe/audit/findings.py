@@ -1,4 +1,4 @@
-"""Findings: what checks observe, one row each, as one frame with the same columns and dtypes always."""
+"""Findings: the observations of checks, one row each, in a frame that always has the same columns and dtypes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CHECKS: tuple[Check, ...] = get_args(Check)
 
 Severity = Literal["info", "low", "medium", "high"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
-"""From the least to the worst."""
+"""Severities from the least to the worst."""
 
 Proposal = Literal["delete", "merge", "redact", "strip", "retag", "rescale", "review", "none"]
 PROPOSALS: tuple[Proposal, ...] = get_args(Proposal)
@@ -52,17 +52,17 @@ DTYPES: Mapping[str, str] = MappingProxyType(
 )
 """Columns of a frame of findings.
 
-``check`` and ``kind`` say what was observed, ``id`` in which memory, ``field`` in which of its columns and,
-for a span of text, ``start`` and ``end`` where (offsets of characters in that field, ``end`` exclusive).
-``related_id`` is the memory that it is seen beside: the keeper of a duplicate, the newer fact. ``group`` is
-one number for each cluster of a check. ``score`` is from 0 to 1. ``evidence`` is for people, and never holds
-a secret in the open. ``action`` is what the cleanup will do, one of `PROPOSALS`. What concerns many memories alike is
-one row without an id, a figure (`are_figures`): its ``score`` is the share of memories, its ``evidence`` says how many.
+``check`` and ``kind`` name the observation, ``id`` the memory and ``field`` its column. ``start`` and ``end`` are the
+span in that field, as offsets of characters (``end`` exclusive). ``related_id`` is the memory with which it is
+compared: the keeper of a duplicate, the newer fact. ``group`` is the number of a cluster within its check. ``score`` is
+from 0 to 1. ``evidence`` is for people, and secrets in it are masked. ``action`` is what the cleanup will do, one of
+`PROPOSALS`. An observation about many memories is one row without an id, a figure (`are_figures`), whose ``score`` is
+the share of memories and whose ``evidence`` has their number.
 """
 
 
 class Finding(NamedTuple):
-    """One observation of a check: a row of findings; `DTYPES` says what its fields are."""
+    """One observation of a check, which is a row of findings; `DTYPES` describes its fields."""
 
     check: str
     kind: str
@@ -90,7 +90,7 @@ def list_findings(found: Iterable[Finding]) -> pd.DataFrame:
 
 
 def findings_frame(**columns: Sequence[Any] | str | float | None) -> pd.DataFrame:
-    """Build findings from one sequence a column; a single value stands for all rows, and what is not given is missing.
+    """Build findings from one sequence per column; a single value is for all rows, and other columns are missing.
 
     Examples
     --------
@@ -119,7 +119,7 @@ def _build(columns: Mapping[str, Any], n_rows: int) -> pd.DataFrame:
 
 @functools.cache
 def _no_findings() -> pd.DataFrame:
-    """Build no findings once: it is what most checks of a small store find, and slow to build."""
+    """Build an empty frame once, because it is slow to build, and the result of most checks of a small store."""
     return _build({}, 0)
 
 
@@ -133,22 +133,22 @@ def plain_columns(findings: pd.DataFrame, *names: str) -> list[list[Any]]:
 
 
 def join_findings(parts: Iterable[pd.DataFrame]) -> pd.DataFrame:
-    """Join the findings of several checks in one frame; groups stay numbers within their check."""
+    """Join the findings of several checks in one frame; groups keep their numbers within their check."""
     frames = [part for part in parts if len(part)]
     return pd.concat(frames, ignore_index=True) if frames else findings_frame(id=[])
 
 
 FIGURES = frozenset({"never_updated", "constant_confidence"})
-"""Kinds that are counted, beside all of the check ``missing``: nothing is to be decided about the single memory."""
+"""Kinds that are counted like all kinds of the check ``missing``, because no single memory needs a decision."""
 
 
 def are_figures(findings: pd.DataFrame) -> pd.Series[bool]:
-    """Find the findings that an audit counts instead of listing: empty fields, what is merely old, constant scores."""
+    """Return True for findings that an audit counts instead of listing: empty fields, old memories, constant scores."""
     return (findings["check"] == "missing") | findings["kind"].isin(FIGURES)
 
 
 def check_findings(findings: object) -> None:
-    """Refuse what cannot be the findings of an audit, such as a frame of which columns were dropped.
+    """Refuse a frame that cannot be the findings of an audit, such as one without some of the columns.
 
     >>> check_findings(findings_frame(id=["m1"], check="junk").drop(columns="action"))
     Traceback (most recent call last):
@@ -170,7 +170,7 @@ def check_findings(findings: object) -> None:
 
 
 def split_figures(findings: pd.DataFrame, n_memories: int) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Replace the findings that are counted by one row for each kind and group, and return the replaced ones beside.
+    """Replace counted findings by one row for each kind and group; return the new findings, and the replaced ones.
 
     >>> found = findings_frame(check="missing", kind="title", id=["m1", "m2"], evidence="no title", severity="low")
     >>> figures, counted = split_figures(found, 8)

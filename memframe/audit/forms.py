@@ -1,8 +1,8 @@
-"""Forms: texts that a machine fills in again and again, with another time and other numbers each.
+"""Forms: texts that a machine writes again and again with another time and other numbers.
 
-«Heartbeat 14:00, cost alerts none» says something once; thirty of them are a log. They are told by their beginnings,
-which are the same once times, numbers, paths and identifiers are masked, and differ without the mask. What people
-write down regularly («80.2 kg», «took 400 mg ibuprofen») begins alike, too: a form speaks of what machines have.
+One «Heartbeat 14:00, cost alerts none» may be a fact; thirty of them are a log. The texts of a form begin alike once
+times, numbers, paths and identifiers are masked, and differ without the masks. Texts that people write regularly
+(«80.2 kg», «took 400 mg ibuprofen») begin alike as well, so all texts of a form must have a word about machines.
 """
 
 from __future__ import annotations
@@ -18,21 +18,22 @@ import pyarrow.compute as pc
 from memframe.audit.rules import load_words
 
 MIN_MEMBERS = 5
-"""Texts of one beginning from which on they are a log, and no accident of a few days."""
+"""Fewest texts with one beginning that are a form; fewer may be notes of a few days that begin alike by chance."""
 
 _N_SAME = 28
-"""Masked characters that are the same. Measured on 39 sources: at 24 headings over notes are taken for forms; at 32 the
-heartbeats of one agent fall apart into five."""
+"""Masked characters of the beginning that all texts of a form share. Measured on 39 sources: with 24, headings over
+notes are taken for forms; with 32, the heartbeats of one agent fall apart into five forms."""
 
 _N_BEGINNING = 60
-"""Characters in which a form has its time and its numbers, and names what it is about."""
+"""Characters at the beginning of a long text in which its time, its numbers and a word about machines must be."""
 
 _N_SHORT = 80
-"""Characters of a text that may have its time anywhere («... clean runs through 15:41Z.»). So many characters of longer
-texts find messages with a stamp (2 groups on 28 stores)."""
+"""Characters of a short text, in which these may be anywhere («... clean runs through 15:41Z.»). With 80 characters of
+long texts as well, messages with a time stamp are taken for forms (2 groups on 28 stores)."""
 
 _MIN_DIFFERENT = 0.6
-"""Share of members with their own numbers; notes under one heading («Fixes, 22:27: ...») have those of the heading."""
+"""Smallest share of texts with numbers of their own. Notes under one heading («Fixes, 22:27: ...») all have the numbers
+of the heading."""
 
 _TIMED = r"(?i)\d[:\x{ff1a}]\d\d|20\d\d-\d\d-\d\d|\d ?[ap]m\b"
 """A time of day or a date, for RE2."""
@@ -43,20 +44,21 @@ _MASKS = (
     (r"\d+(?:[.,:/T -]+\d+)*", "0"),
     (r"[^\pL\pN#/]+", " "),
 )
-"""Patterns for RE2, in their order, and what stands for what they match."""
+"""Patterns for RE2 in the order in which they are applied, each with its mask."""
 
 _NUMBER = re.compile(r"\d+")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _OF_MACHINES = frozenset().union(*(load_words("junk")[name] for name in ("subjects", "pulses", "things")))
+"""Words about machines and their jobs."""
 _SIGNS = load_words("junk")["signs"]
-"""The same in languages that leave no blanks between words."""
+"""Such words in languages without blanks between words."""
 
 
 class Form(NamedTuple):
     """Texts of one form."""
 
     beginning: str
-    """Beginning that all of them have, masked."""
+    """Masked beginning that all of them share."""
     places: Sequence[int]
 
 
@@ -73,10 +75,10 @@ def find_forms(texts: Sequence[str], owners: Sequence[str]) -> Iterator[Form]:
     is_short = pc.less_equal(pc.utf8_length(column), _N_SHORT)
     beginnings = pc.if_else(is_short, column, pc.utf8_slice_codeunits(column, 0, _N_BEGINNING))
     timed = pc.indices_nonzero(pc.match_substring_regex(beginnings, _TIMED))
-    together: dict[tuple[str, str], list[int]] = defaultdict(list)
+    places_of: dict[tuple[str, str], list[int]] = defaultdict(list)
     for place, masked in zip(timed.to_pylist(), _mask(column.take(timed)), strict=True):
-        together[owners[place], masked[:_N_SAME].strip()].append(place)
-    for (_, beginning), places in together.items():
+        places_of[owners[place], masked[:_N_SAME].strip()].append(place)
+    for (_, beginning), places in places_of.items():
         raw = [beginnings[place].as_py().lower() for place in places]
         if len(places) >= MIN_MEMBERS and _is_filled_in(raw) and _is_of_machines(raw):
             yield Form(beginning, places)
@@ -84,8 +86,8 @@ def find_forms(texts: Sequence[str], owners: Sequence[str]) -> Iterator[Form]:
 
 def _mask(texts: pa.Array) -> Iterable[str]:
     masked = pc.utf8_lower(texts)
-    for pattern, sign in _MASKS:
-        masked = pc.replace_substring_regex(masked, pattern, sign)
+    for pattern, mask in _MASKS:
+        masked = pc.replace_substring_regex(masked, pattern, mask)
     return pc.utf8_trim_whitespace(masked).to_pylist()  # type: ignore[no-any-return]
 
 
@@ -95,7 +97,7 @@ def _is_filled_in(beginnings: Sequence[str]) -> bool:
 
 
 def _is_of_machines(beginnings: Sequence[str]) -> bool:
-    """Return True if all of them name something that machines have, beside whatever else they say."""
+    """Return True if each beginning has a word about machines."""
     return all(
         not _OF_MACHINES.isdisjoint(_WORD.findall(text)) or any(sign in text for sign in _SIGNS)
         for text in beginnings

@@ -1,9 +1,9 @@
-"""Identify findings: know one again in another audit, and the same value in several memories.
+"""Identify findings: match those of two audits, and those of the same value in several memories.
 
-A finding is its check, kind, memory, field and the text that it judges: the value that was found, the name of a tag,
-or what the field holds. Sentences, scores, counts, offsets and groups are no part of it: they change with every memory
-that comes and goes. Texts are stored as digests under a key that is not stored beside them, as a digest of a PIN alone
-could be guessed.
+A finding is identified by its check, kind, memory, field and the text that it judges: the value that was found, the
+name of a tag, or the whole field. Sentences, scores, counts, offsets and groups are left out, because they change with
+every memory that is added or deleted. Texts are stored as keyed digests, because a plain digest of a PIN could be
+guessed; the key is stored elsewhere.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ from memframe.audit.findings import join_findings, plain_columns
 from memframe.decisions import Decisions
 
 RELATIVE_CHECKS = frozenset({"exact_duplicate", "near_duplicate", "version"})
-"""Checks whose kind says what a memory is to the others of its group; it changes when one of those goes."""
+"""Checks whose kind depends on the other memories of the group, so that it does not identify a finding."""
 
 _DIGEST_CHARACTERS = 32
+"""Hexadecimal characters of a digest: 128 bits."""
 
 
 def digest_text(key: bytes, text: str) -> str:
-    """Return what stands for a text where the text itself may not be stored.
+    """Return the keyed digest of a text, for files that must not hold the text.
 
     >>> digest_text(b"key", "4711")
     '3f64db98781294e86878d407d31f2fc7'
@@ -36,7 +37,7 @@ def digest_text(key: bytes, text: str) -> str:
 
 
 VALUES = frozenset({"secret", "personal_data"})
-"""Checks that find values, which are the same in whatever text they stand."""
+"""Checks that find values, which are the same in any text."""
 
 
 def texts_judged(
@@ -46,9 +47,9 @@ def texts_judged(
     *,
     is_span: pd.Series[bool] | None = None,
 ) -> list[str]:
-    """Return the text that each finding judges; of a figure that is about a source, its name.
+    """Return the text that each finding judges; for a figure about a source, the name of the source.
 
-    ``is_span`` tells of which findings the span is judged, and not the whole field; by default of all that have one.
+    `is_span` is True for findings that judge their span rather than the whole field; by default, all that have a span.
 
     >>> memories = pd.DataFrame({"id": ["m1"], "content": ["Door code: 2580#"]})
     >>> from memframe.audit.secrets import find_secrets
@@ -64,7 +65,9 @@ def texts_judged(
     names = ("check", "kind", "id", "field", "start", "end", "group", "evidence")
     plain = plain_columns(findings, *names)
     spans = [True] * len(findings) if is_span is None else is_span.tolist()
-    for check, kind, memory_id, field, start, end, group, evidence, is_own in zip(*plain, spans, strict=True):
+    for check, kind, memory_id, field, start, end, group, evidence, has_span in zip(
+        *plain, spans, strict=True
+    ):
         if check == "tags" and (tags := names_in(str(evidence))):
             texts.append(tags[0])
         elif memory_id is None:
@@ -75,24 +78,25 @@ def texts_judged(
             if not isinstance(cell, str):
                 texts.append(repr(cell))
             else:
-                texts.append(cell[start:end] if is_own else cell)
+                texts.append(cell[start:end] if has_span else cell)
     return texts
 
 
 def _sources_of(counted: pd.DataFrame, memories: pd.DataFrame) -> dict[tuple[Any, ...], str]:
-    """Return the source that each figure with a group is about."""
-    if "source" not in memories.columns or not len(grouped := counted[counted["group"].notna()]):
+    """Return the source of each figure with a group."""
+    if "source" not in memories.columns:
         return {}
-    each = grouped.drop_duplicates(["check", "kind", "group"])
+    grouped = counted[counted["group"].notna()]
+    figures = grouped.drop_duplicates(["check", "kind", "group"])
     sources = dict(zip(memories["id"], memories["source"], strict=True))
-    keys = zip(each["check"], each["kind"], each["group"].tolist(), strict=True)
-    return {key: str(sources.get(one)) for key, one in zip(keys, each["id"], strict=True)}
+    keys = zip(figures["check"], figures["kind"], figures["group"].tolist(), strict=True)
+    return {key: str(sources.get(memory_id)) for key, memory_id in zip(keys, figures["id"], strict=True)}
 
 
 def keys_of(findings: pd.DataFrame, texts: Sequence[str] | None) -> list[tuple[Any, ...]]:
-    """Return one key for each finding; the second of two equal ones has another than the first.
+    """Return one key for each finding; equal findings are numbered, so that each has a key of its own.
 
-    Without texts, which an audit of an earlier version did not store, check, kind, memory and field have to do.
+    Without texts, which audits of earlier versions did not store, the key is check, kind, memory and field.
 
     >>> found = pd.DataFrame({"check": "secret", "kind": "pin", "id": ["m1", "m1"], "field": "content"})
     >>> keys_of(found, ["4711", "4711"])[1]
@@ -115,8 +119,9 @@ def split_by_keys(
     earlier_keys: Sequence[Any],
     rejected_keys: Iterable[Any] = (),
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """Return the findings that only the later audit has, those that only the earlier one has, those of both, and those
-    that the later one does not list because a person has rejected them.
+    """Split the findings of two audits into new, gone, remaining and settled ones.
+
+    Settled are those of the earlier audit that the later one does not list because a person has rejected them.
     """
     known, found, rejected = set(earlier_keys), set(keys), set(rejected_keys)
     is_old = np.array([key in known for key in keys], bool)
@@ -131,30 +136,31 @@ def split_by_keys(
 
 
 def list_once(findings: pd.DataFrame, memories: pd.DataFrame) -> pd.DataFrame:
-    """Return findings with one row for each value or text that several memories hold alike, in their order.
+    """Return findings with one row for each value or text, however many memories hold it, in their order.
 
-    Members of a group of junk are one row, too: whatever they say, they are decided together. The row is the first of
-    them, and has the columns ``ids``, a tuple, and ``n_times`` beside.
+    Members of a group of junk are one row as well, because they are decided together. The row is that of the first
+    finding, with two more columns: ``ids``, a tuple, and ``n_times``.
     """
     is_value = findings["check"].isin(VALUES)
     texts = texts_judged(findings, memories, findings.head(0), is_span=is_value)
-    is_together = (findings["check"] == "junk") & findings["group"].notna()
-    evidence = findings["evidence"].mask(
-        is_value | is_together
-    )  # each has other words around what is the same
-    groups = findings["group"].where(is_together)
+    is_group = (findings["check"] == "junk") & findings["group"].notna()
+    # the evidence of one value, or within one group, quotes different words
+    evidence = findings["evidence"].mask(is_value | is_group)
+    groups = findings["group"].where(is_group)
     columns = (findings[name] for name in ("check", "kind", "severity", "action"))
     places: dict[tuple[Any, ...], list[int]] = {}
-    for place, (text, together, *cells) in enumerate(
-        zip(texts, is_together, groups, evidence, *columns, strict=True)
+    for place, (text, in_group, *cells) in enumerate(
+        zip(texts, is_group, groups, evidence, *columns, strict=True)
     ):
-        # what is about no memory has no text, and is by itself
-        same = "" if together else text
-        places.setdefault((*map(str, cells), same, None if text else place), []).append(place)
+        # a finding about no memory has no text, and a row of its own
+        shared = "" if in_group else text
+        places.setdefault((*map(str, cells), shared, None if text else place), []).append(place)
     ids = findings["id"].tolist()
-    named = [dict.fromkeys(ids[row] for row in rows if isinstance(ids[row], str)) for rows in places.values()]
+    ids_of = [
+        dict.fromkeys(ids[row] for row in rows if isinstance(ids[row], str)) for rows in places.values()
+    ]
     return findings.iloc[[rows[0] for rows in places.values()]].assign(
-        ids=pd.Series([*map(tuple, named)], dtype=object).to_numpy(), n_times=[*map(len, places.values())]
+        ids=pd.Series([*map(tuple, ids_of)], dtype=object).to_numpy(), n_times=[*map(len, places.values())]
     )
 
 
@@ -166,10 +172,10 @@ def decision_keys(
     *,
     is_stored: bool,
 ) -> tuple[list[str], list[str]]:
-    """Return the keys by which decisions about findings are known again, and the texts that the findings judge.
+    """Return the keys of decisions about findings, and the texts that the findings judge.
 
-    Unlike a comparison, a key has the whole field beside the value that was found: who edits a memory is asked again.
-    Memories of a file have no ids that last, so there the text alone has to do.
+    Unlike the key of a comparison, this one includes the whole field, so that a person is asked again once the memory
+    was edited. Ids of memories from a file do not last, so their keys have no id.
     """
     whole = texts_judged(findings, memories, counted, is_span=pd.Series(False, index=findings.index))
     texts = [*whole]

@@ -1,9 +1,9 @@
-"""The judge: a language model, a function or a person that is asked what rules cannot know.
+"""The judge: a language model, a function or a person that answers questions which rules cannot decide.
 
-Questions go to a function, `ChatJudge` or any other, in batches: whether a newer memory says the same as an older one,
-replaces or contradicts it, and whether a text is worth keeping. Secrets and personal data are masked before, and
-memories whose masking is doubtful are not asked about. A judge deletes and merges nothing: its verdicts turn
-candidates into findings for review, and proposals of rules into such.
+Questions go in batches to a function, such as a `ChatJudge`: what a newer memory is to an older one (the same,
+replaces it, contradicts it, ...), and whether a text is worth keeping. Secrets and personal data are masked before,
+and memories with doubtful masks are withheld. A verdict never deletes or merges: it turns candidates into findings for
+review, and proposals of rules into findings for review or without a proposal.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from itertools import chain, zip_longest
+from operator import itemgetter
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -35,20 +36,26 @@ VERDICTS: Mapping[str, tuple[str, ...]] = {
     "relation": ("same", "replaced", "contradicts", "both_true", "unrelated"),
     "worth": ("lasting", "passing", "machine", "instruction", "nothing"),
 }
-"""Answers that a question of each kind may have."""
+"""Possible answers to the questions of each kind."""
 
 QUESTIONS_AT_ONCE = 10
+"""Questions in one batch."""
 JUDGE_LIMIT = 500
+"""Questions to a judge at most, by default, besides the control questions."""
 LEAST_RIGHT = 16
-"""Control questions that a judge answers right at least, or else its verdicts change nothing."""
+"""Fewest right answers to the control questions; with fewer, the verdicts of a judge are not used."""
 
 JUDGED = "judged_"
-"""With this the kinds of findings begin that a judge alone has made."""
+"""Prefix of the kinds of findings that rest on a judge alone."""
 
 _MAX_OLDER = 5
+"""Older texts of one question."""
 _MAX_REASON = 300
+"""Characters of a reason that are kept."""
 _MAX_FAILURES = 3
+"""Consecutive batches without an answer after which no more are sent."""
 _MAX_KEPT = 20_000
+"""Questions of one model and prompt whose answers are cached."""
 _COLUMNS = {
     **dict.fromkeys(("question", "newer", "older", "verdict", "reason"), "str"),
     "confidence": "float64",
@@ -64,15 +71,15 @@ class Question:
     Attributes
     ----------
     kind : {"relation", "worth"}
-        What each older text is to the newer one (a verdict for each), or whether a text is worth keeping (one verdict).
+        "relation" asks for a verdict on each older text, "worth" for one on the newer text alone.
     newer : str
-        The text that is asked about, masked.
+        The text of the question, masked.
     older : tuple of str
         Up to five older texts of the same user, masked; none for "worth".
     said_at : tuple of str
-        The day of the newer text and of each older one, as far as they are known.
+        The day of the newer text and of each older one; empty text for an unknown day.
     number : int
-        Of the first answer; see `numbers`.
+        The number of the first answer; see `numbers`.
     """
 
     kind: QuestionKind
@@ -83,13 +90,13 @@ class Question:
 
     @property
     def numbers(self) -> range:
-        """The number that each answer has to name: one for each older text, or one for the text itself."""
+        """The numbers of its answers: one for each older text, or one for the text itself."""
         return range(self.number, self.number + max(1, len(self.older)))
 
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer of a judge: to which number, a verdict out of `VERDICTS`, why, and how sure it is (0 to 1)."""
+    """One answer of a judge: the number that it answers, a verdict of `VERDICTS`, the reason, a confidence (0 to 1)."""
 
     number: int
     verdict: str
@@ -98,7 +105,7 @@ class Answer:
 
 
 JudgeFunction = Callable[[list[Question]], list[Answer]]
-"""A judge. With attributes ``model`` (a name) and ``prompt`` (what it is told) its answers are cached.
+"""Function from questions to answers. Its answers are cached if it has the attributes ``model`` and ``prompt``.
 
 >>> def judge(questions):
 ...     return [
@@ -122,20 +129,20 @@ _NOTHING_JUDGED = _judged_frame()
 
 @dataclass(frozen=True, eq=False)
 class Judgement:
-    """Outcome of the questions to a judge; by default of none.
+    """Outcome of the questions to a judge; by default, that of an audit without one.
 
     Attributes
     ----------
     judged : DataFrame
-        Columns ``question newer older verdict reason confidence model cached``, one row a pair or text.
+        Columns ``question newer older verdict reason confidence model cached``, one row per pair or text.
     n_not_asked : int
-        Questions beyond the limit, or after the judge had failed several times in a row.
+        Questions that were not sent: those beyond the limit, or after several failures in a row.
     n_withheld : int
-        Memories that were not asked about, as their masking is doubtful.
+        Memories that were withheld because their masking is doubtful.
     n_right, n_control : int
-        Control questions: answered right, and asked.
+        Control questions that were answered right, and all of them.
     problems : tuple of str
-        Why there was no answer, as far as the judge says.
+        Reasons for missing answers, as the judge gives them.
     """
 
     judged: pd.DataFrame = field(default_factory=_NOTHING_JUDGED.copy)
@@ -157,7 +164,7 @@ class Judgement:
         return self.n_right >= LEAST_RIGHT
 
     def sentences(self) -> Iterator[str]:
-        """Say what was asked, how far the answers are to be believed, and what was not asked."""
+        """Yield sentences on the questions, on the reliability of the answers, and on what was not asked."""
         things = number_of(len(self.judged), "pair or text", "pairs and texts")
         yield f"Asked {self.model} about {things}: {self.n_unanswered:,} unanswered."
         if self.n_control:
@@ -177,7 +184,7 @@ class Control(msgspec.Struct, frozen=True):
 
     newer: str
     verdicts: tuple[str, ...]
-    """Accepted verdicts for each number, set apart by a bar."""
+    """Accepted verdicts for each number, separated by ``|``."""
     older: tuple[str, ...] = ()
 
 
@@ -189,7 +196,7 @@ def control_questions() -> list[Control]:
 
 @dataclass(eq=False)
 class _Asked:
-    """A question, the ids that it is about, and the answers to it by place."""
+    """A question, the ids of its memories, and its answers by place."""
 
     question: Question
     newer: str = ""
@@ -200,7 +207,7 @@ class _Asked:
 
     @property
     def is_right(self) -> bool:
-        """True if all answers to a control question are accepted ones."""
+        """True for a control question whose answers are all accepted ones."""
         accepted = self.control.verdicts if self.control else ()
         return all(
             place in self.answers and self.answers[place].verdict in verdicts.split("|")
@@ -216,21 +223,21 @@ def ask_judge(
     *,
     limit: int = JUDGE_LIMIT,
 ) -> Judgement:
-    """Ask a judge about candidates and about what rules propose by wording, the most promising questions first.
+    """Ask a judge about candidates and about proposals that rest on wording, the most promising questions first.
+
+    Errors that ``judge`` raises, and answers that cannot be used, do not end the audit; see `Judgement.problems`.
 
     Parameters
     ----------
     judge : callable
     memories : DataFrame
-        With all columns of memories.
+        Frame with all columns of memories.
     findings : DataFrame
-        Of all checks, with their places; masks cover more than these name.
+        Findings of all checks, whose secrets are masked; more secrets are searched for.
     candidates : DataFrame
-        Of `find_candidates`.
+        Result of `find_candidates`.
     limit : int
-        Questions that are asked at most, beside the control questions.
-
-    Whatever ``judge`` raises or returns costs no more than its answers: `Judgement.problems` says what it was.
+        Questions to ask at most, besides the control questions.
     """
     model = str(getattr(judge, "model", "") or getattr(judge, "__name__", type(judge).__name__))
     drafts = _draft_questions(memories, findings, candidates)
@@ -264,10 +271,10 @@ def ask_judge(
 def _draft_questions(
     memories: pd.DataFrame, findings: pd.DataFrame, candidates: pd.DataFrame
 ) -> list[list[str]]:
-    """Gather what could be asked, as ids, the newer first; a single id asks whether that memory is worth keeping.
+    """Draft questions as lists of ids: the newer memory and older ones, or a single memory that may be worthless.
 
-    Pairs and texts that may be worthless take turns, as each alone would use up the limit. Texts without a sign of it
-    are asked about when these are done, and pairs that were noted together last.
+    Pairs and single memories take turns, because either alone would use up the limit. Single memories without a sign
+    of being worthless come after these, and pairs that were noted together come last.
     """
     wordings = _read_wordings(memories)
     groups: defaultdict[str, dict[str, tuple[bool, float]]] = defaultdict(dict)
@@ -275,8 +282,8 @@ def _draft_questions(
     def add(one: object, other: object, score: float, gain: float) -> None:
         if isinstance(one, str) and isinstance(other, str) and {one, other} <= wordings.keys():
             older, newer = sorted((one, other), key=lambda memory_id: wordings[memory_id].age)
-            promise = _rate_pair(wordings[newer], wordings[older], score) + gain
-            groups[newer].setdefault(older, (gain == _BY_RULE, promise))
+            priority = _rate_pair(wordings[newer], wordings[older], score) + gain
+            groups[newer].setdefault(older, (gain == _BY_RULE, priority))
 
     is_merge = (findings["check"] == "near_duplicate") & (findings["action"] == "merge")
     is_version = (findings["check"] == "version") & (findings["action"] == "review")
@@ -288,45 +295,48 @@ def _draft_questions(
     for newer, older, score, cue in zip(*columns, strict=True):
         add(newer, older, score, _BY_CUE if isinstance(cue, str) else 0.0)
     pairs = [
-        (max(promise for _, promise in promises.values()), [newer, *_choose_older(promises)])
-        for newer, promises in groups.items()
+        (max(priority for _, priority in priorities.values()), [newer, *_choose_older(priorities)])
+        for newer, priorities in groups.items()
     ]
     doubtful = [
-        (promise, [memory_id])
-        for memory_id, promise in _find_doubtful(memories, findings).items()
+        (priority, [memory_id])
+        for memory_id, priority in _find_doubtful(memories, findings).items()
         if memory_id in wordings
     ]
     pairs, doubtful = (sorted(part, key=lambda draft: -draft[0]) for part in (pairs, doubtful))
-    n_apart, n_signed = (sum(promise >= 0 for promise, _ in part) for part in (pairs, doubtful))
-    turns = chain.from_iterable(zip_longest(pairs[:n_apart], doubtful[:n_signed]))
-    return [one[1] for one in (*turns, *doubtful[n_signed:], *pairs[n_apart:]) if one is not None]
+    # below zero are pairs of one moment, and single memories without a sign
+    n_pairs, n_doubtful = (sum(priority >= 0 for priority, _ in part) for part in (pairs, doubtful))
+    turns = chain.from_iterable(zip_longest(pairs[:n_pairs], doubtful[:n_doubtful]))
+    return [draft[1] for draft in (*turns, *doubtful[n_doubtful:], *pairs[n_pairs:]) if draft is not None]
 
 
-def _choose_older(promises: Mapping[str, tuple[bool, float]]) -> list[str]:
-    """Choose the older texts of a question: those that a rule names first, then the most promising."""
-    return sorted(promises, key=promises.__getitem__, reverse=True)[:_MAX_OLDER]
+def _choose_older(priorities: Mapping[str, tuple[bool, float]]) -> list[str]:
+    """Choose the older texts of a question: first those of a rule, then those of the highest priority."""
+    return sorted(priorities, key=priorities.__getitem__, reverse=True)[:_MAX_OLDER]
 
 
 _BY_RULE, _BY_CUE = 0.1, 0.15
-"""Gains of a pair that a rule names, and of one whose newer text says that something has changed."""
+"""Gains in priority of a pair that a rule found, and of a pair whose newer text has a cue of a change."""
 
 _BEGINS_ALIKE, _ENDS_ALIKE, _E_TIMES_LONGER = 0.2, 0.1, 0.15
-"""Gains of texts that begin or end alike, and of long ones, as short texts are similar by accident.
+"""Gains of texts that begin or end alike, and of texts e times as long, because short texts are similar by chance.
 
-All gains are in units of similarity. The first fit was to rewrites that the histories of 21 stores declare (248 of them
-are candidates); of 436 on 35 other histories 500 questions reach 356, and 316 when they were ordered by similarity.
+All gains are in units of similarity. They were fitted to rewrites that the histories of 21 stores declare (248 of them
+are candidates). Of 436 rewrites in 35 other histories, 500 questions reach 356; in the order of similarity, 316.
 """
 
 _SAME_MOMENT_S = 60.0
-"""Seconds within which texts were noted together. Nearly half of all candidates are such pairs, and 3 of 684 rewrites:
-they are asked about when nothing else is left."""
+"""Seconds within which two texts were noted together. Nearly half of all candidates are such pairs, but only 3 of 684
+rewrites, so they are asked about last."""
 
-_N_ALIKE, _LONG = 8, 400
-"""Characters at both ends that are compared, and those from which on a text is long."""
+_N_ALIKE = 8
+"""Characters at the beginning, and at the end, by which two texts are alike."""
+_LONG = 400
+"""Characters of a text beyond which more length adds no gain."""
 
 
 class _Wording(NamedTuple):
-    """Signs of a text by which pairs are ranked."""
+    """Properties of a text by which pairs are ranked."""
 
     age: int
     """Place in time."""
@@ -346,36 +356,39 @@ def _read_wordings(memories: pd.DataFrame) -> dict[str, _Wording]:
 
 
 def _rate_pair(newer: _Wording, older: _Wording, score: float) -> float:
-    """Rate how likely a text says the same as an older one or replaces it; below zero for texts of one moment."""
-    if abs(newer.created_s - older.created_s) < _SAME_MOMENT_S:  # not without a time
+    """Return the priority of a pair, higher if the texts are likely versions; below zero for texts of one moment."""
+    if abs(newer.created_s - older.created_s) < _SAME_MOMENT_S:  # False if a time is missing
         return score - _TOGETHER
-    promise = score + _E_TIMES_LONGER * min(newer.length, older.length)
-    return promise + _BEGINS_ALIKE * (newer.begins == older.begins) + _ENDS_ALIKE * (newer.ends == older.ends)
+    priority = score + _E_TIMES_LONGER * min(newer.length, older.length)
+    return (
+        priority + _BEGINS_ALIKE * (newer.begins == older.begins) + _ENDS_ALIKE * (newer.ends == older.ends)
+    )
 
 
 _TOGETHER = 9.0
-"""More than any promise."""
+"""Amount above any priority, so that pairs of one moment are below zero."""
 
-_SAYS_SOMETHING = re.compile(r"\d|[^\W\d_a-z]|\w[_./@:]\w|[`\"“«]")
-"""A number, a name or a quotation, where sentences begin in small letters; other scripts than the Latin one tell no
-names."""
+_SPECIFIC = re.compile(r"\d|[^\W\d_a-z]|\w[_./@:]\w|[`\"“«]")
+"""A number, a name, an identifier or a quotation. Capitals count once `_SENTENCE_START` is removed; any letter of
+another script than the Latin one counts as a name."""
 
 _SENTENCE_START = re.compile(r"(?:\A|[.!?:;]\s|\n)\W{0,4}\w|\b(?:I|User|Assistant)\b")
+"""Capitals that are no names: those of the first words of sentences, «I», «User» and «Assistant»."""
 
 
 _TURN = re.compile(r"\A\W*+(?:user|assistant|human|system|ai)\W{0,3}:", re.IGNORECASE)
 """Beginning of a turn of a conversation."""
 
 _TIME_OF_DAY = re.compile(r"(?<![\d:.])\d{1,2}[:\uff1a]\d\d(?![\d.])|\b\d{1,2} ?[ap]m\b", re.IGNORECASE)
-"""A time of day: who names one mostly tells of a moment."""
+"""A time of day: most texts with one are about a moment."""
 
 
 def _find_doubtful(memories: pd.DataFrame, findings: pd.DataFrame) -> dict[str, float]:
-    """Find memories that may be worthless, each with how early to ask.
+    """Return the memories that may be worthless, each with its priority.
 
-    One of each group of junk, plans, turns of a conversation, texts of a moment or of a state, vague ones, and then all
-    others, short ones first: what rules see no sign of is asked about as long as the limit lasts. A copy that goes
-    anyway is no question of its own.
+    These are junk (one memory of each group), plans whose day is over, turns of a conversation, texts about a moment or
+    a state, and vague texts; then all others below zero, short ones first. Memories that a rule deletes or merges are
+    left out.
     """
     is_ending = findings["action"].isin(["delete", "merge"])
     proposed = findings[findings["action"] == "review"]
@@ -384,67 +397,78 @@ def _find_doubtful(memories: pd.DataFrame, findings: pd.DataFrame) -> dict[str, 
     members = pd.concat([junk[~is_together], junk[is_together].drop_duplicates("group")])
     doubtful = dict(zip(members["id"], members["score"].fillna(0.0), strict=True))
     is_passed = (proposed["check"] == "stale") & (proposed["kind"] == "expired")
-    doubtful |= dict.fromkeys(set(proposed["id"][is_passed]) - doubtful.keys(), _PASSED)
+    for memory_id in proposed["id"][is_passed]:
+        doubtful.setdefault(memory_id, _PASSED)
     is_other = ~memories["id"].isin({*junk["id"], *findings["id"][is_ending]})
     others = memories[is_other & memories["content"].notna()]
     for memory_id, text in zip(others["id"], others["content"], strict=True):
-        beginning = text[:_LONGEST_VAGUE]
-        if _TURN.match(text):
-            doubtful.setdefault(memory_id, _OF_A_TURN)
-        elif _TIME_OF_DAY.search(text[:_BEGINNING]):
-            doubtful.setdefault(memory_id, _OF_A_MOMENT)
-        else:
-            most = 0.0
-            if _STATE.search(text[:_BEGINNING]):
-                most = _OF_A_STATE
-            elif not _SAYS_SOMETHING.search(_SENTENCE_START.sub("", beginning)):
-                most = _ADDRESSED if _IS_ADDRESSED.search(beginning) else _VAGUE
-                if any(_STANDING.find(beginning)):
-                    most = _STANDING_VAGUE
-            length = min(len(text) / _LONGEST_VAGUE, 1.0)
-            doubtful.setdefault(memory_id, most * (1 - length) if most else -length)
+        doubtful.setdefault(memory_id, _rate_worthless(text))
     return doubtful
 
 
+def _rate_worthless(text: str) -> float:
+    """Return the priority of a text that no rule has found; below zero if it has no sign of being worthless."""
+    if _TURN.match(text):
+        return _OF_A_TURN
+    if _TIME_OF_DAY.search(text[:_BEGINNING]):
+        return _OF_A_MOMENT
+    beginning = text[:_MAX_VAGUE_CHARS]
+    length = min(len(text) / _MAX_VAGUE_CHARS, 1.0)
+    if _STATE.search(text[:_BEGINNING]):
+        highest = _OF_A_STATE
+    elif _SPECIFIC.search(_SENTENCE_START.sub("", beginning)):
+        return -length
+    elif any(_STANDING.find(beginning)):
+        highest = _STANDING_VAGUE
+    else:
+        highest = _ADDRESSED if _IS_ADDRESSED.search(beginning) else _VAGUE
+    return highest * (1 - length)
+
+
 _STANDING = load_rules("standing").only("standing")
+"""Rules for texts that state something lasting."""
 _IS_ADDRESSED = re.compile(r"[?\uff1f]|:\W{0,3}\Z|\b(?:you|your|please|thanks?)\b|\A[a-z]")
-"""Signs of what somebody said to somebody, or of a part of it: a question, a request, a small letter to begin with."""
+"""Signs of speech to somebody, or of a fragment of it: a question, a request, a small letter at the beginning."""
 
 _STATE = re.compile(
     r"[\u2705\u2713\u2714\u2611\u274c]|\[x\]|\A\W*(?:status|task|action|issue|result|date|progress|phase)\b\W{0,4}:",
     re.IGNORECASE,
 )
-"""Marks of what is done or has failed, and labels of a state: both hold until the next one."""
+"""Marks of what is done or has failed, and labels of a state: both hold only until the next state."""
 
-_PASSED, _OF_A_TURN, _OF_A_MOMENT, _ADDRESSED, _OF_A_STATE, _VAGUE, _STANDING_VAGUE = (
-    0.6,
-    0.58,
-    0.55,
-    0.54,
-    0.52,
-    0.5,
-    0.2,
-)
-"""Priority of a plan whose day is over, a turn, a text of a moment, and at most of a text without a name: said to
-somebody, any, and one that tells what holds for long («I like to read»).
+_PASSED = 0.6
+"""Priority of a plan whose day is over.
 
-Junk has .7 and more. Of 355 real texts that two readers judged, 15 of 17 turns are worthless, 18 of 39 texts with a
-time of day, and 23 of 126 of those that are asked about for another reason. Of 42 that are worthless or outdated, in
-random samples of 14 later sources, these signs reach 19 within a question for four memories; the limit reaches all.
-Where two of five memories are worthless, no order of so few questions reaches more than five of eight. Asking first
-about beginnings that many texts share found no more of them.
+The priority of junk is its score, .7 and more. Of 355 real texts that two readers judged, 15 of 17 turns are worthless,
+18 of 39 texts with a time of day, and 23 of 126 of those that are asked about for another reason. Of 42 that are
+worthless or outdated, in random samples of 14 later sources, these signs reach 19 with one question for four memories;
+the limit reaches all. If two of five memories are worthless, no order of so few questions reaches more than five of
+eight. Asking first about beginnings that many texts share found no more of them.
 """
+_OF_A_TURN = 0.58
+"""Priority of a turn of a conversation."""
+_OF_A_MOMENT = 0.55
+"""Priority of a text with a time of day."""
+_ADDRESSED = 0.54
+"""Highest priority of a vague text that is addressed to somebody; a longer one has less."""
+_OF_A_STATE = 0.52
+"""Highest priority of a text about a state."""
+_VAGUE = 0.5
+"""Highest priority of any other text without a number, a name or a quotation."""
+_STANDING_VAGUE = 0.2
+"""Highest priority of a vague text that states something lasting («I like to read»)."""
 
-_LONGEST_VAGUE = 2_000
+_MAX_VAGUE_CHARS = 2_000
+"""Characters of a text from which on its length takes away all priority."""
 
 _BEGINNING = 300
-"""Characters in which a text says of which time it is."""
+"""Characters at the beginning in which a time of day or a state counts."""
 
 
 def _mask_drafts(
     drafts: Sequence[list[str]], memories: pd.DataFrame, findings: pd.DataFrame, limit: int
 ) -> tuple[list[_Asked], set[str], int]:
-    """Make questions up to the limit; return them, the memories that are withheld, and how many drafts that took."""
+    """Make questions up to the limit; return them, the withheld memories, and the number of drafts that were used."""
     asked: list[_Asked] = []
     withheld: set[str] = set()
     start = 0
@@ -469,9 +493,9 @@ def _mask(ids: Sequence[str], masks: Masks) -> _Asked | None:
 
 
 def _ask_all(judge: JudgeFunction, model: str, asked: list[_Asked], control: list[_Asked]) -> list[str]:
-    """Ask in batches of one kind, control questions among the others, until it has failed several times in a row.
+    """Ask in batches of one kind, with control questions evenly among them, and stop after several failures in a row.
 
-    Return why answers are missing, as far as the judge itself does not say.
+    Return the reasons for missing answers that are not among the judge's own ``problems``.
     """
     cache = _Cache(model, str(judge.prompt)) if asked and hasattr(judge, "prompt") else None
     for one in (*asked, *control):
@@ -485,33 +509,30 @@ def _ask_all(judge: JudgeFunction, model: str, asked: list[_Asked], control: lis
             for part in (asked, control)
         ]
         spread = [((n + 0.5) / len(part), one) for part in parts for n, one in enumerate(part)]
-        mixed = [one for _, one in sorted(spread, key=lambda placed: placed[0])]
+        mixed = [one for _, one in sorted(spread, key=itemgetter(0))]
         for start in range(0, len(mixed), QUESTIONS_AT_ONCE):
             if n_failures >= _MAX_FAILURES:
                 return problems
             batch = mixed[start : start + QUESTIONS_AT_ONCE]
             try:
                 _ask_batch(judge, batch)
-            except Exception as error:  # what rules have found must not be lost with it
-                problems.append(_say_failure(model, error))
+            except Exception as error:  # the findings of rules must not be lost with it
+                problems.append(_describe_failure(model, error))
             n_failures = 0 if any(one.answers for one in batch) else n_failures + 1
             if cache:
                 cache.put([one for one in batch if len(one.answers) == len(one.question.numbers)])
     return problems
 
 
-def _say_failure(model: str, error: Exception) -> str:
-    """Say why a judge failed; of an error that is not ours its kind alone, as its text may quote a key."""
+def _describe_failure(model: str, error: Exception) -> str:
+    """Describe why a judge failed. The text of an error that is not ours is left out, because it may quote a key."""
     if isinstance(error, MemframeError):
         return printable(str(error))
     return f"{model} raised {type(error).__name__}; call it with one Question to see why"
 
 
 def _ask_batch(judge: JudgeFunction, batch: list[_Asked]) -> None:
-    """Ask one batch, and keep the answers that are usable.
-
-    `ConfigError` if the judge returns something else than a list of `Answer`.
-    """
+    """Ask one batch, and keep the usable answers; raise `ConfigError` if the result is no list of `Answer`."""
     place_of: dict[int, tuple[_Asked, int]] = {}
     questions: list[Question] = []
     for one in batch:
@@ -528,8 +549,12 @@ def _ask_batch(judge: JudgeFunction, batch: list[_Asked]) -> None:
         if answer.number not in place_of or len(verdicts[answer.number]) > 1:
             continue
         one, place = place_of[answer.number]
-        is_sure = isinstance(answer.confidence, int | float) and 0 <= answer.confidence <= 1
-        if answer.verdict in VERDICTS[one.question.kind] and isinstance(answer.reason, str) and is_sure:
+        has_confidence = isinstance(answer.confidence, int | float) and 0 <= answer.confidence <= 1
+        if (
+            answer.verdict in VERDICTS[one.question.kind]
+            and isinstance(answer.reason, str)
+            and has_confidence
+        ):
             one.answers[place] = answer
 
 
@@ -544,15 +569,15 @@ _AFTER: Mapping[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("version", "review"): (_NOT_SO, "none"),
     ("version", "none"): (_NOT_TRUE, "review"),
 }
-"""Verdicts after which the action of a finding is another one, by its check and action."""
+"""Verdicts that change the action of a finding, and its new action, by check and action."""
 
 
 def apply_judgement(findings: pd.DataFrame, judgement: Judgement) -> pd.DataFrame:
-    """Return findings with what a judge has said: more for review, never a delete or a merge.
+    """Return findings after the verdicts of a judge: with more for review, and never with more deletes or merges.
 
-    A merge of near duplicates becomes ``review`` unless the judge calls them the same. Versions that the judge
-    finds both true, and junk that it finds lasting, are proposed no more. What the judge alone
-    has found is of a kind that begins with ``judged_``.
+    A merge of near duplicates becomes ``review`` if the verdict is another one than "same". Versions with the verdict
+    "both_true" and junk with the verdict "lasting" lose their proposal. Findings that rest on the judge alone are added
+    with a kind that begins with ``judged_``.
     """
     if not judgement.is_used:
         return findings
@@ -563,9 +588,12 @@ def apply_judgement(findings: pd.DataFrame, judgement: Judgement) -> pd.DataFram
     ]
     verdict_of = dict(zip(asked, judged["verdict"], strict=True))
     forms = findings[(findings["check"] == "junk") & (findings["kind"] == "form")]
-    for _, members in forms.groupby("group"):  # one of each is asked about
-        told = [verdict_of[pair] for one in members["id"] if (pair := frozenset((one,))) in verdict_of]
-        verdict_of |= {frozenset((one,)): told[0] for one in members["id"] if told}
+    for _, members in forms.groupby(
+        "group"
+    ):  # one member of each form was asked about: its verdict is for all
+        singles = [frozenset((memory_id,)) for memory_id in members["id"]]
+        if verdict := next((verdict_of[single] for single in singles if single in verdict_of), None):
+            verdict_of |= dict.fromkeys(singles, verdict)
     columns = (findings[name] for name in ("check", "action", "id", "related_id"))
     actions, known = [], []
     for check, action, one, other in zip(*columns, strict=True):
@@ -595,9 +623,9 @@ def apply_judgement(findings: pd.DataFrame, judgement: Judgement) -> pd.DataFram
             )
         )
     proposed = set(findings["id"][findings["check"].isin(["junk", "stale"]) & (findings["action"] != "none")])
-    is_single = judged["older"].isna() & judged["verdict"].isin(_WORTHLESS) & ~judged["newer"].isin(proposed)
-    singles: list[Any] = [*judged[is_single].itertuples()]
-    frames.append(list_findings(_make_finding("junk", row.newer, row, judgement.model) for row in singles))
+    is_worthless = judged["older"].isna() & judged["verdict"].isin(_WORTHLESS)
+    worthless: list[Any] = [*judged[is_worthless & ~judged["newer"].isin(proposed)].itertuples()]
+    frames.append(list_findings(_make_finding("junk", row.newer, row, judgement.model) for row in worthless))
     return join_findings(frames)
 
 
@@ -619,10 +647,9 @@ def _make_finding(check: Check, memory_id: str, row: Any, model: str) -> Finding
 
 
 class _Cache:
-    """Answers by the hash of a masked question, of one model with one prompt.
+    """Cache of the answers of one model with one prompt, by the hash of the masked question.
 
-    One file for each model and prompt, sealed with the data key as journals are: hashes of short texts could be
-    guessed, so that they are not written in the open either.
+    It is one file, sealed with the data key as journals are, because short texts could be guessed from their hashes.
     """
 
     def __init__(self, model: str, prompt: str) -> None:
@@ -634,14 +661,14 @@ class _Cache:
             opened = self._cipher.open(self._path.read_bytes(), associated_data=self._purpose)
             self._answers = msgspec.msgpack.decode(opened, type=dict[bytes, dict[int, Answer]])
         except (FileNotFoundError, JournalError, msgspec.DecodeError):
-            return  # none yet, damaged, or sealed with a key that is gone: the questions are asked again
+            return  # there is none, or it cannot be opened: the questions are asked again
 
     def get(self, question: Question) -> dict[int, Answer] | None:
-        """Return the answers to a question by place, if there are any."""
+        """Return the cached answers to a question by place; None if there are none."""
         return self._answers.get(_hash(question))
 
     def put(self, answered: Iterable[_Asked]) -> None:
-        """Keep answers, and write all of them."""
+        """Add answers, and write the file."""
         self._answers |= {_hash(one.question): one.answers for one in answered}
         kept = dict(list(self._answers.items())[-_MAX_KEPT:])
         sealed = self._cipher.seal(msgspec.msgpack.encode(kept), associated_data=self._purpose)

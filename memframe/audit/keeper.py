@@ -1,4 +1,4 @@
-"""Keeper: which of several copies is kept, which of two memories is the newer one, and which have the same text."""
+"""Keeper: the copy to keep of several, the order of memories in time, and memories with the same text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FILLED = tuple(
     for field in MEMORY_FIELDS
     if field.is_editable and field.is_optional and field.on_merge != "join"
 )
-"""Fields that a kept copy takes over from the others if it has none."""
+"""Fields that a kept copy takes over from the others if they are empty in it."""
 
 
 def precedence(
@@ -29,10 +29,10 @@ def precedence(
     fullness: NDArray[np.float64] | None = None,
     penalty: NDArray[np.float64] | None = None,
 ) -> Rows:
-    """Return the place of each row among all, the best to keep first.
+    """Return the place of each row in the order of preference, 0 for the best to keep.
 
-    The row that says most (``fullness``, where texts differ), then the one with most fields and tags filled, then the
-    plainest (the least ``penalty``), then the one updated last, then the smallest id.
+    Rows are ordered by `fullness` (words with a value, for texts that differ), then by the number of filled fields and
+    tags, then by the least `penalty` for wording, then by the latest update, then by id.
     """
     n_tags = [len(names) if isinstance(names, Sized) else 0 for names in memories["tags"]]
     filled = memories[list(FILLED)].notna().sum(axis=1).to_numpy() + np.array(n_tags, np.int64)
@@ -49,7 +49,7 @@ def precedence(
 
 
 def age_order(memories: Memories) -> Rows:
-    """Return the place of each row in time, the oldest first; of the same moment by id, without a time first."""
+    """Return the place of each row in time, the oldest first; rows without a time come first, ties go by id."""
     return MemoryTexts.of(memories).once(_order_by_age)
 
 
@@ -59,9 +59,9 @@ def _order_by_age(texts: MemoryTexts) -> Rows:
 
 
 def copies_of(memories: Memories) -> Rows:
-    """Return for each row the row to keep of all with the same user and content.
+    """Return for each row the row to keep among those with the same user, entity and content.
 
-    It is -1 for rows without content, and for those with hidden characters, which are no copies of anything.
+    It is -1 for rows without content, and for rows with hidden characters, which are never copies.
     """
     return MemoryTexts.of(memories).once(_find_copies)
 
@@ -83,9 +83,9 @@ def _find_copies(prepared: MemoryTexts) -> Rows:
 
 
 def owners_of(memories: Memories) -> Rows:
-    """Return a number for the user of each row, and for the entity that it speaks of, the same in any order of rows.
+    """Return for each row the number of its user and entity, which does not depend on the order of the rows.
 
-    A text such as "Works at Acme" says nothing without its entity, so it is a copy only of the same entity's.
+    A text such as "Works at Acme" means nothing without its entity, so it can only be a copy for the same entity.
     """
     return MemoryTexts.of(memories).once(_number_owners)
 
@@ -100,19 +100,19 @@ def _number_owners(texts: MemoryTexts) -> Rows:
 
 
 def _microseconds(times: pd.Series[Any]) -> Rows:
-    """Return times as numbers; no time is the smallest of all."""
+    """Return times as numbers; a missing time is the smallest."""
     return pd.to_datetime(times, utc=True).to_numpy("datetime64[us]").astype(np.int64)
 
 
 def _places(keys: Mapping[str, Any]) -> Rows:
-    """Return the place of each row when rows are sorted by some columns; no id is the last one."""
+    """Return the place of each row when rows are sorted by some columns; a missing id is sorted last."""
     order = pc.sort_indices(pa.table(keys), [(name, "ascending") for name in keys]).to_numpy()
     places = np.empty(len(order), np.int64)
     places[order] = np.arange(len(order))
     return places
 
 
-# ---- of texts that say the same, the one that a person would rather keep
+# ---- wording: of texts with the same words, the plainest is preferred
 
 _FILLER = (
     r"(?i)\b(?:really|also|indeed|presumably|currently|apparently|basically|actually|honestly|literally|obviously|just|"
@@ -120,19 +120,19 @@ _FILLER = (
 )
 _PENALTIES = (
     (r"\.\.+[^\pL\pN]*$|\x{2026}[^\pL\pN]*$", 1.0),  # it breaks off
-    (r"[\x{ad}\x{200b}-\x{200f}\x{2060}\x{feff}\x{a0}\t]|[^\S\n]{2}|^\s|\s$", 1.0),
+    (r"[\x{ad}\x{200b}-\x{200f}\x{2060}\x{feff}\x{a0}\t]|[^\S\n]{2}|^\s|\s$", 1.0),  # unusual blanks
     (r"^[^\p{Ll}]*$|\p{Ll}\p{Lu}\p{Lu}", 1.0),  # in capitals
     (_FILLER, 0.5),
-    (r"^[^\pL]*\p{Ll}", 0.5),
-    (r"[^.?\x{3002}\"')\]]$", 0.25),
+    (r"^[^\pL]*\p{Ll}", 0.5),  # it begins with a small letter
+    (r"[^.?\x{3002}\"')\]]$", 0.25),  # it ends without a mark
 )
-"""Oddities of a text, as patterns of RE2, each with its penalty."""
+"""Patterns of RE2 for oddities of wording, each with its penalty."""
 _IN_SMALL_LETTERS = r"(?:^|[^\pL\pN'\x{2019}])\p{Ll}"
 _THREE_WORDS = r"\S\s+\S+\s+\S"
 
 
 def wording_penalty(texts: Sequence[str]) -> NDArray[np.float64]:
-    """Measure how far each text is from plain: about one for each oddity.
+    """Return the sum of the penalties for oddities of each text; 0 for a plain sentence.
 
     >>> wording_penalty(["Ada likes tea.", "Note: Ada likes tea.", "ADA LIKES TEA", "Ada really likes te..."]).tolist()
     [0.0, 1.0, 1.25, 1.5]

@@ -1,7 +1,7 @@
-"""Languages of a store, told by scripts and function words, and those that rules about wording know.
+"""Languages of a store, detected by scripts and function words, and the languages that rules about wording cover.
 
-A report that finds nothing outdated among Turkish memories must not be read as «nothing is outdated»: it says in which
-languages a store is, and in which of them its rules know the words.
+A report that finds nothing outdated among Turkish memories must not be read as «nothing is outdated», so it names the
+languages of the store, and those that its rules cover.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LANGUAGES: Mapping[str, str] = {
     "hi": "Hindi",
     "th": "Thai",
 }
-"""Languages that can be told, by their codes."""
+"""Languages that are detected, by their codes."""
 
 _WORDS: Mapping[str, str] = {
     "en": """the and is of to in that for with was are on has not from this an at by be have it they she he
@@ -46,8 +46,8 @@ _WORDS: Mapping[str, str] = {
     "nl": "de het een en van niet op met voor zijn dat te aan er ook bij naar hij zij wij heeft wordt ik",
     "pl": "na nie się jest że jak po dla od ma są przez tym ale czy jego jej który oraz",
 }
-"""The most frequent words of languages in Latin letters; those that English has, too, are left out of the others,
-as names, titles and code hold them everywhere."""
+"""The most frequent words of languages in Latin letters. English words are left out of the other languages, because
+names, titles and code contain them in any language."""
 
 _SCRIPTS: Mapping[str, re.Pattern[str]] = {
     "ja": re.compile(r"[\u3040-\u30ff]"),
@@ -61,40 +61,44 @@ _SCRIPTS: Mapping[str, re.Pattern[str]] = {
     "hi": re.compile(r"[\u0900-\u097f]"),
     "th": re.compile(r"[\u0e00-\u0e7f]"),
 }
-"""Characters of one language, or of one script and the language that most people write in it; the first one counts."""
+"""Characters of one language, or of one script with its most frequent language; the first that matches counts."""
 
 _SHARED_SCRIPTS = {"ja": "zh", "uk": "ru"}
-"""Languages that have letters of their own among those of another one."""
+"""Languages with some letters of their own, each with the language whose script it uses otherwise."""
 
 _WORD_SETS = {code: frozenset(words.split()) for code, words in _WORDS.items()}
 _ALL_WORDS = frozenset().union(*_WORD_SETS.values())
 _MIN_FOREIGN = 0.3
-"""Share of letters in another script: a name in it makes no language."""
+"""Least share of a text's letters in a script; with fewer, a name in that script would decide the language."""
 _MIN_WORDS = 2
-"""Function words that tell a language in Latin letters; a title or a name has none."""
+"""Fewest function words by which a language in Latin letters is detected; a title or a name has none."""
 
-_LETTERS = 400
-"""Characters of a text that are looked at."""
+_MAX_CHARS = 400
+"""Characters at the beginning of a text by which its language is detected."""
 
 _N_TEXTS = 2_000
-"""Texts of a store that are looked at, evenly spread: shares do not ask for more."""
+"""Texts of a store, evenly spread, by which the shares of languages are estimated."""
 
 _MIN_SHARE = 0.03
-"""Share of the texts from which on a language is named."""
+"""Least share of the texts of a language that is named."""
 
-_OTHER, _MANY_WORDS, _MIN_OTHER = "other", 12, 0.8
-"""Texts of so many words without two function words above are in another language, if a share of the store is so."""
+_OTHER = "other"
+"""Code of the languages that are not detected."""
+_MANY_WORDS = 12
+"""Fewest words of a text that counts as in another language if it has fewer than `_MIN_WORDS` function words."""
+_MIN_OTHER = 0.8
+"""Least share of such texts for which other languages are named; a store of one detected language has some as well."""
 
 _WORD = re.compile(r"[^\W\d_]+")
 
 
 def language_of(text: str) -> str | None:
-    """Tell the language of a text by its code; None where it has too few words, or those of several languages.
+    """Detect the language of a text, and return its code; None for too few words, or for a tie of two languages.
 
     >>> [language_of(text) for text in ("Ada lives in the old mill.", "Ада живёт в Москве.", "Ada: 12 km")]
     ['en', 'ru', None]
     """
-    text = text[:_LETTERS]
+    text = text[:_MAX_CHARS]
     words = _WORD.findall(text.casefold())
     n_letters = sum(map(len, words))
     for code, pattern in _SCRIPTS.items() if not text.isascii() else ():
@@ -108,13 +112,13 @@ def language_of(text: str) -> str | None:
 
 
 def describe_languages(texts: Iterable[str], looked_for: Mapping[str, str]) -> Iterator[str]:
-    """Say which languages a store is in, and what is looked for in which of them; nothing where all is English.
+    """Describe the languages of a store, and which of them each table of rules covers; yield nothing for English.
 
     Parameters
     ----------
     texts : iterable of str
     looked_for : mapping
-        What is looked for, in words, to its table of rules.
+        Names of the tables of rules, by the words for what they find.
 
     >>> list(describe_languages(["Ada lives in the old mill."] * 3, {"Outdated texts": "stale"}))
     []
@@ -150,7 +154,7 @@ def describe_languages(texts: Iterable[str], looked_for: Mapping[str, str]) -> I
 
 
 def _is_of_other_words(text: str) -> bool:
-    words = _WORD.findall(text[:_LETTERS].casefold())
+    words = _WORD.findall(text[:_MAX_CHARS].casefold())
     return len(words) >= _MANY_WORDS and sum(word in _ALL_WORDS for word in words) < _MIN_WORDS
 
 

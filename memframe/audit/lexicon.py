@@ -1,7 +1,7 @@
-"""Lexicon: which words carry a value, which say the same or the opposite, and which are another one mistyped.
+"""Lexicon: words that carry a value, words of the same and of opposite meaning, and typing errors.
 
-The words themselves are in ``rules/lexicon.txt`` and ``rules/known_words.txt``; those lists are short on purpose, and
-everything that is in none of them is taken for a word that carries a value.
+The words are in ``rules/lexicon.txt`` and ``rules/known_words.txt``. These lists are short, because every word that is
+in none of them counts as one that carries a value.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rapidfuzz.distance import OSA
 from memframe.audit.rules import load_fragment, load_words
 
 DECIMAL, MINUTES, MONTH = "·", "¦", "¤"
-"""Stand in words for the point of a decimal, the colon of a time of day, and before the number of a month."""
+"""Marks within normalized words: for a decimal point, for the colon of a time of day, before the number of a month."""
 
 
 def without_accents(word: str) -> str:
@@ -36,29 +36,30 @@ def _groups(*sections: str) -> list[list[str]]:
     return [group.split("/") for section in sections for group in sorted(_SECTIONS[section])]
 
 
-def _numbered(fragment: str, n: int) -> dict[str, int]:
-    """Number names that are listed in order, language after language, from 0 on."""
+def _number_names(fragment: str, n: int) -> dict[str, int]:
+    """Number names from 0; they are listed in order, language after language, `n` of each."""
     return {without_accents(name): place % n for place, name in enumerate(load_fragment(fragment))}
 
 
-MONTHS, WEEKDAYS = _numbered("month_names", 12), _numbered("weekday_names", 7)
-"""Names of months and days of the week, by their numbers from 0 on."""
+MONTHS, WEEKDAYS = _number_names("month_names", 12), _number_names("weekday_names", 7)
+"""Numbers of months and days of the week, from 0, by name."""
 
 NEGATIONS = _SECTIONS["negations"]
 EMPTY = _SECTIONS["empty"] - NEGATIONS
-"""Words that add nothing: they may be missing, or stand for each other."""
+"""Words without a meaning of their own: a copy may lack one, or have another one in its place."""
 WEAK = _SECTIONS["weak"] - NEGATIONS
-"""Words that may be missing, but not stand for each other."""
+"""Words that a copy may lack, but not exchange for another one."""
 STRONG = _SECTIONS["strong"] - NEGATIONS
-"""Words that carry no value, and change what is said."""
+"""Words that carry no value, but change the meaning of a sentence: a copy may neither lack nor exchange one."""
 LIGHT = EMPTY | WEAK | STRONG
 """Words that carry no value by themselves."""
 QUALIFYING = _SECTIONS["qualifying"]
-"""Words that may be missing in a copy, of which a merge loses none: they say how sure or how lasting something is."""
+"""Words for how sure or how lasting something is: near-duplicates may differ in them, but no merge drops one."""
 UNITS = frozenset(word for group in _groups("units") for word in group)
 CALENDAR = frozenset([*MONTHS, *WEEKDAYS])
+"""Names of months and days of the week."""
 TIMES = CALENDAR | _SECTIONS["times"]
-"""Words of which another one means another time."""
+"""Words that name a time, so that exchanging one changes the time."""
 
 _ALIKE = {word: group[0] for group in _groups("alike") for word in group}
 
@@ -70,21 +71,20 @@ CLASSES: Mapping[str, str] = {
     **{word: group[0] for group in _groups("numbers") for word in group},
     **dict.fromkeys(NEGATIONS, "=not"),
 }
-"""Words that say the same, by the name of what they say."""
+"""Class of each word that has words of the same meaning."""
 
-# ---- what says the same
+# ---- words of the same meaning
 
 
 @lru_cache(maxsize=1 << 16)
 def class_of(word: str) -> str:
-    """Return the name of all words that say the same as this one; a past is another word than its present.
+    """Return the class of a word: words of one class have the same meaning; past and present are different classes.
 
     >>> class_of("kilometres") == class_of("km"), class_of("working") == class_of("works"), class_of("03")
     (True, True, '3')
     """
-    known = CLASSES.get(word)
-    if known is not None:
-        return known
+    if (listed := CLASSES.get(word)) is not None:
+        return listed
     if word[0].isdigit():
         return _plain_number(word)
     if not word.isascii() or word in LIGHT:
@@ -96,7 +96,7 @@ _HALVES_OF_DAY = {"am": 0, "pm": 12}
 
 
 def _plain_number(word: str) -> str:
-    """Drop the leading zero of a day or an hour, empty decimals and minutes; count the hours of a day from 0 to 24."""
+    """Write a number plainly: hours from 0 to 24, without a leading zero, empty decimals and minutes."""
     hour, *rest = word.split(MINUTES)
     if rest and rest[-1] in _HALVES_OF_DAY and 1 <= int(hour) <= 12:
         word = MINUTES.join([str(int(hour) % 12 + _HALVES_OF_DAY[rest.pop()]), *rest])
@@ -109,7 +109,7 @@ def _plain_number(word: str) -> str:
 
 
 def _stem(word: str) -> str:
-    """Take the endings of the English present away; the same for all of its forms, and of use for nothing else."""
+    """Cut off the endings of the English present; the result is the same for all forms, but need not be a word."""
     stem = word
     if word.endswith("ies"):
         stem = word[:-3] + "y"
@@ -140,16 +140,16 @@ def is_date(word: str) -> bool:
 
 
 def weak_name(word: str) -> str:
-    """Return the name of the weak words that may stand for this one: «I», «my», «user»."""
+    """Return the name of the weak words that may be exchanged for this one: «I», «my», «user»."""
     return _ALIKE.get(word, word)
 
 
-# ---- what is right as it is written
+# ---- words that are spelled right
 
 
 @lru_cache(maxsize=1 << 16)
 def is_known(word: str) -> bool:
-    """Return True if a word is right as it is written, whatever a store says.
+    """Return True if a word is spelled right, so that it is no typing error, however rare it is in a store.
 
     >>> is_known("daniela"), is_known("walking"), is_known("danielo"), is_known("wlaking")
     (True, True, False, False)
@@ -169,7 +169,7 @@ def is_place(word: str) -> bool:
 
 
 def is_common(word: str) -> bool:
-    """Return True if a word is a common one, in just this form."""
+    """Return True if a word is a common one in this very form."""
     return word in _known_words()[0]
 
 
@@ -177,7 +177,7 @@ def is_common(word: str) -> bool:
 def _known_words() -> tuple[frozenset[str], frozenset[str]]:
     """Return the common words, and those to which «ed» and «ing» may be added.
 
-    Two thousand common ones are those that people write seed phrases with.
+    The 2,048 words of seed phrases are among the common ones.
     """
     bases = files("memframe.audit").joinpath("rules", "seed_words.txt").read_text("ascii").split()
     verbs = frozenset(word.removesuffix("e") if len(word) > 4 else word for word in bases)
@@ -185,13 +185,13 @@ def _known_words() -> tuple[frozenset[str], frozenset[str]]:
 
 
 TOPICS = {class_of(word): f"@{topic}" for topic, *words in _groups("topics") for word in words}
-"""Topics of which people have one at a time, by the words that speak of them: who moved to Ghent lives there."""
+"""Topics by word, for what people have one of at a time, such as a home: «moved to Ghent» and «lives in Ghent»."""
 
 # ---- opposites
 
 
 def are_opposed(a: str, b: str) -> bool:
-    """Return True if two words say the opposite of each other.
+    """Return True if two words are opposites.
 
     >>> are_opposed("loves", "hates"), are_opposed("happy", "unhappy"), are_opposed("import", "export")
     (True, True, True)
@@ -217,7 +217,7 @@ def _begin_opposed(a: str, b: str) -> bool:
 
 @lru_cache(maxsize=1 << 16)
 def _opposed_name(word: str) -> str:
-    """Name all forms of a word, so that all have its opposites; not so light words and denials, whose form counts."""
+    """Return the class of a word, so that all its forms have its opposites; light words and negations by their form."""
     return word if word in LIGHT or word in NEGATIONS else class_of(word)
 
 
@@ -233,24 +233,27 @@ def _opposed() -> Mapping[str, Collection[str]]:
 # ---- typing errors
 
 _LETTERS_FOR_TWO = 8
-"""Fewest letters of a word that may have two typing errors."""
+"""Fewest letters of a word that may have two typing errors; in a shorter one they make another word."""
 _PLACE_OF_KEY = {
-    key: (row, at)
+    key: (row, column)
     for row, keys in enumerate(("qwertyuiop", "asdfghjkl", "zxcvbnm"))
-    for at, key in enumerate(keys)
+    for column, key in enumerate(keys)
 }
+"""Row and column of each letter on a keyboard."""
 
 
 def is_slip(a: str, n_a: int, b: str, n_b: int, *, careless: bool = False) -> bool:
-    """Return True if one word is the other with a typing error, given how often each stands in the store.
+    """Return True if one word is the other with a typing error, given how often each occurs in the store.
 
-    A typing error makes a word that hardly any text has out of one that others have, or that is known to be right.
-    Two words that both stand in several texts, or that are both known, are two words, however close.
+    The mistyped word is rare, and the other one is frequent or known. Two words that are both frequent, or both known,
+    are different words, however close.
 
     Parameters
     ----------
+    a, n_a, b, n_b
+        The words, each with the number of its occurrences.
     careless
-        The text has other typing errors, so that one of them may have made another word, though no name.
+        True if the text has other typing errors; then a known word may be one as well, unless it is a name.
 
     Examples
     --------
@@ -266,20 +269,21 @@ def is_slip(a: str, n_a: int, b: str, n_b: int, *, careless: bool = False) -> bo
     if n_a > 1 + n_b // 20 or abs(len(a) - len(b)) > 2 or not (a + b).isalpha() or _are_two_words(a, b):
         return False
     if (is_known(a) and (not careless or is_name(a))) or (a[:1] != b[:1] and not is_known(b)):
-        return False  # «Preact» is not «React», however often the store speaks of that
-    known, longer = n_b > 2 * n_a or is_known(b), max(len(a), len(b))
-    may_be_two = known and not careless and a[0] == b[0] and longer >= _LETTERS_FOR_TWO
-    if OSA.distance(a, b, score_cutoff=2) > (2 if may_be_two else 1):
+        return False  # «Preact» is not «React», however frequent that is
+    # below, shorter words need more evidence for an error, because they are close to many other words
+    is_right, n_letters = n_b > 2 * n_a or is_known(b), max(len(a), len(b))
+    may_have_two = is_right and not careless and a[0] == b[0] and n_letters >= _LETTERS_FOR_TWO
+    if OSA.distance(a, b, score_cutoff=2) > (2 if may_have_two else 1):
         return False
-    if known and (longer >= 6 or (longer > 3 and is_common(b))):
+    if is_right and (n_letters >= 6 or (n_letters > 3 and is_common(b))):
         return True
-    if longer >= 8 and a[-1] == b[-1]:
+    if n_letters >= 8 and a[-1] == b[-1]:
         return True
-    return (known or longer >= 8 or (longer >= 6 and a[0] == b[0])) and _likely_slip(a, b)
+    return (is_right or n_letters >= 8 or (n_letters >= 6 and a[0] == b[0])) and _is_likely_slip(a, b)
 
 
 def _are_two_words(a: str, b: str) -> bool:
-    """Return True if two words, the rarer first, are never each other's slip."""
+    """Return True if two words, the rarer first, are different words although they are close."""
     if a in LIGHT or a in NEGATIONS or a in CALENDAR or (b in NEGATIONS and len(b) < 5):
         return True
     if a[:-1] == b[:-1] and {a[-1], b[-1]} == {"o", "a"}:
@@ -289,13 +293,14 @@ def _are_two_words(a: str, b: str) -> bool:
     return (is_number(a) and is_number(b)) or are_opposed(a, b)
 
 
-def _likely_slip(a: str, b: str) -> bool:
-    """Return True if short words differ by letters left out, doubled or swapped, or by a neighbouring key."""
+def _is_likely_slip(a: str, b: str) -> bool:
+    """Return True if two words differ by a letter more or less, by swapped letters, or by a neighbouring key."""
     if len(a) != len(b) or sorted(a) == sorted(b):
         return max(len(a), len(b)) > 2
     if len(a) < 4 or not all(x == y or {x, y} <= _PLACE_OF_KEY.keys() for x, y in zip(a, b, strict=True)):
         return False
     keys = [(_PLACE_OF_KEY[x], _PLACE_OF_KEY[y]) for x, y in zip(a, b, strict=True) if x != y]
     return all(
-        abs(row - other_row) <= 1 and abs(at - other_at) <= 1 for (row, at), (other_row, other_at) in keys
+        abs(row - other_row) <= 1 and abs(column - other_column) <= 1
+        for (row, column), (other_row, other_column) in keys
     )

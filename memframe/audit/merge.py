@@ -1,6 +1,6 @@
-"""Merging: of memories that say the same, keep one, and give it what the others held.
+"""Merging: keep one of several memories with the same statement, and give it the fields that only the others have.
 
-Memories are not merged if one cannot hold all of it, such as a second source, a word of a title or a name.
+Memories are not merged if the kept one cannot hold all of them: two sources, a word of a title, a name.
 """
 
 from __future__ import annotations
@@ -43,12 +43,13 @@ from memframe.frames import MEMORY_KINDS, read_names, read_numbers, read_texts, 
 from memframe.wire import MAX_TAG_CHARS, MAX_TAGS
 
 TextKey = Hashable
+"""Key of a text: its memory and its field."""
 
 FieldValues = Mapping[str, Any]
-"""Fields of a memory by name, None where there is nothing."""
+"""Fields of a memory by name; None for an empty one."""
 
 COPYING = frozenset({"exact_duplicate", "near_duplicate"})
-"""Checks that relate a memory to one that says the same."""
+"""Checks whose findings relate a memory to another one with the same statement."""
 
 _KEEP_BOTH, _JOINED, _TAKE_HIGHEST = (
     tuple(field.name for field in MEMORY_FIELDS if field.is_editable and field.on_merge == on_merge)
@@ -57,31 +58,32 @@ _KEEP_BOTH, _JOINED, _TAKE_HIGHEST = (
 
 _LETTERS = re.compile(r"[^\W\d_]+")
 _IDENTIFIER = re.compile(r"`[^`\n]{1,100}`|(?<!\S)(?=\S*\d)\S*[^\W_][-./_:@][^\W_]\S*")
-"""Spans of code, and words with a digit of which signs join the parts."""
+"""Identifiers: spans of code, and words with a digit whose parts are joined by signs."""
 _CAPITALISED = re.compile(r"(?<![^\W\d_])[^\W\d_a-z][^\W\d_]*")
-"""Words of letters that do not begin with one of the small ones that are most frequent."""
+"""Words that do not begin with a small letter of ASCII: a quick test for words with a capital."""
 _STARTS_SENTENCE = re.compile(r"(?:^|[.!?:;\n\u2026\u2013\u2014-]\s*|[\"'\u201c\u00ab(\[*#>]\s*)$")
+"""End of the text before a word with which a sentence begins."""
 
 _MAX_SLIPS = 30
-"""Words of a text that may be slips, halves, or written apart: with more of them it is another text."""
+"""Most words that are compared as typing errors, halves of words, or words written apart; more are another text."""
 
 _MAX_HOLDERS = 20
 """Memories of one cluster into which all others are tried: thousands of equal texts may each have a title of their own,
 and each with each would take hours."""
 
 _MAX_RUN = 8
-"""Words that may be written together as one."""
+"""Most consecutive words that are compared with one word of another text."""
 
 _NAMES_TOO = frozenset({"will", "ella", "elle", "per", "das", "ai", "dal", "my"})
-"""Words that mostly carry no value, and are names of people besides."""
+"""Words that carry no value in most texts, but are also names."""
 
 
 class Statements:
-    """Statements of some texts taken together; each kind is read when it is asked for, and kept."""
+    """Words, names and signs of some texts taken together; each is computed on first use."""
 
     def __init__(self, texts: Iterable[tuple[str, Sequence[str]]]) -> None:
         self._texts = [(text, words) for text, words in texts if words or _signs_of(text)]
-        """Each text with its words, without what says nothing."""
+        """Texts with their words; those without words and signs are left out."""
 
     @cached_property
     def words(self) -> tuple[str, ...]:
@@ -95,7 +97,7 @@ class Statements:
 
     @cached_property
     def written(self) -> frozenset[str]:
-        """Words of letters alone, as they are written but for case and accents."""
+        """Words and runs of letters, without case and accents."""
         return frozenset(self.words).union(*(_fold_words(text) for text, _ in self._texts))
 
     @cached_property
@@ -105,7 +107,7 @@ class Statements:
 
     @cached_property
     def first(self) -> frozenset[str]:
-        """Words with a capital that a sentence begins with, so that they may be names."""
+        """First words of sentences; their capital does not show whether they are names."""
         return frozenset(
             [name for name in self._capitals[1] if name not in CLASSES and name not in LIGHT - _NAMES_TOO]
         )
@@ -122,21 +124,21 @@ class Statements:
 
     @cached_property
     def parts(self) -> frozenset[str]:
-        """Words of letters that are parts of identifiers: another letter in one («glm-4.7-flashx») is no slip."""
+        """Runs of letters in identifiers, where another letter is no typing error («glm-4.7-flashx»)."""
         return frozenset(
             word for text, _ in self._texts for word in _fold_words(" ".join(_IDENTIFIER.findall(text)))
         )
 
     @cached_property
     def _capitals(self) -> tuple[set[str], set[str]]:
-        """Words with a capital within a sentence, and those that begin one."""
+        """Words with a capital within a sentence, and first words of sentences."""
         names: set[str] = set()
         first: set[str] = set()
         for text, words in self._texts:
-            known = set(words)  # what wraps a text, such as "User said that", is not known
+            counted = set(words)  # without the words of a wrapper, such as "User said that"
             for match in _CAPITALISED.finditer(text):
                 word = _fold_word(match[0])
-                if match[0][0].isupper() and word in known:
+                if match[0][0].isupper() and word in counted:
                     is_first = _STARTS_SENTENCE.search(text[max(0, match.start() - 4) : match.start()])
                     (first if is_first else names).add(word)
         return names, first
@@ -158,17 +160,18 @@ def _fold_word(word: str) -> str:
 
 
 _ROWS_AT_ONCE = 10_000
+"""Contents that are split into words at once, because one list of all words would be large."""
 
 
 class WordCounts:
-    """Counts of words in all memories, and which ones occur in lower case; computed when needed."""
+    """Counts of words in all memories, and the words that occur in lower case; each is computed on first use."""
 
     def __init__(self, memories: Memories) -> None:
         self._texts = MemoryTexts.of(memories)
 
     @cached_property
     def n_times(self) -> dict[str, int]:
-        """Count each word in the contents; copies of a text make none of its words more frequent."""
+        """Number of occurrences of each word in the contents; of equal contents one is counted."""
         words, numbers = self._texts.once(contents_of)
         is_content = np.zeros(len(words), bool)
         is_content[numbers[numbers >= 0]] = True
@@ -179,9 +182,9 @@ class WordCounts:
 
     @cached_property
     def common(self) -> frozenset[str]:
-        """Words that some memory writes in lower case within a sentence, and that are therefore no names."""
+        """Words that some memory has in lower case, so that they are no names."""
         contents, parts = self._texts.column("content"), set[str]()
-        for start in range(0, len(contents), _ROWS_AT_ONCE):  # one list of all words would be large
+        for start in range(0, len(contents), _ROWS_AT_ONCE):
             split = pc.utf8_split_whitespace(contents.slice(start, _ROWS_AT_ONCE))
             parts.update(split.flatten().unique().to_pylist())
         words = {word for part in parts for word in _LETTERS.findall(part)}
@@ -189,12 +192,12 @@ class WordCounts:
 
 
 class StatementsByKey:
-    """Statements of texts by key; each is computed only when it is asked for."""
+    """Statements of texts by key, computed on first use."""
 
     def __init__(self, texts: Mapping[TextKey, str]) -> None:
         self._texts = texts
         self._place = {key: place for place, key in enumerate(texts)}
-        # copies, whose texts are the same, are read once
+        # equal texts are split into words once
         encoded = pc.dictionary_encode(pa.array(list(texts.values()), pa.large_string()))
         self._words = words_of(encoded.dictionary).take(encoded.indices.to_numpy().astype(np.int64))
         self._n_heavy = self._words.n_of(self._words.heavy_classes())
@@ -212,21 +215,22 @@ class StatementsByKey:
         return self._statements[keys]
 
     def forget(self) -> None:
-        """Drop the statements that were read; those of another cluster are others."""
+        """Drop the computed statements, because no other cluster has the same memories."""
         self._statements.clear()
 
 
 def find_lost(
     removed: Statements, kept: Statements, store: WordCounts, *, breaks_off: bool = False
 ) -> list[str]:
-    """Find what one memory says that the others would not hold; not for display, as it may be a secret.
+    """Find the words and signs of a removed memory that the kept texts do not hold.
 
-    A removed text that `breaks_off` is the beginning of one that is kept: its last word may be half a word.
+    They are not for display, because they may be secrets. If the removed text `breaks_off`, it is the beginning of a
+    kept one, and its last word may be half of a word there.
 
     >>> texts = StatementsByKey({"m1": "Ada likes tea", "m2": "Ada from Leeds likes tea since 2019."})
-    >>> tea, more = texts.statements("m1"), texts.statements("m2")
+    >>> short, full = texts.statements("m1"), texts.statements("m2")
     >>> store = WordCounts(pd.DataFrame({"content": ["Ada likes tea", "Ada from Leeds likes tea"]}))
-    >>> find_lost(tea, more, store), find_lost(more, tea, store)
+    >>> find_lost(short, full, store), find_lost(full, short, store)
     ([], ['leeds', '2019'])
     """
     capitals = (removed.names | removed.first) - kept.written
@@ -236,31 +240,33 @@ def find_lost(
         for word in removed.words
         if word not in LIGHT and (class_of(word) not in kept.classes or word in parts)
     ]
-    # a sign that is only left out is an ornament; one in place of another may say something else
+    # a sign that the kept texts merely lack is an ornament; if they have another one, it may change the meaning
     has_other_signs = bool(kept.signs - removed.signs)
     signs = removed.signs - kept.signs if has_other_signs else frozenset[str]()
-    # «is coming» does not hold «is probably coming», nor the other way round; what breaks off may have ended before it
-    qualified, others = (QUALIFYING.intersection(one.words) for one in (removed, kept))
-    signs |= qualified - others if breaks_off else qualified ^ others
+    # «is coming» and «is probably coming» differ; a text that breaks off may do so before the qualifying word
+    qualifying, kept_qualifying = (QUALIFYING.intersection(one.words) for one in (removed, kept))
+    signs |= qualifying - kept_qualifying if breaks_off else qualifying ^ kept_qualifying
     if not (capitals or values or signs):
         return []
     if len(values) > _MAX_SLIPS:
-        return values  # so many words are no slips, and comparing each with each would take long
+        return values  # so many words are no typing errors, and comparing each with each would take long
     held = _find_joined(removed.words, kept.words)
     if breaks_off:
         held |= {word for word in removed.last if any(whole.startswith(word) for whole in kept.written)}
-    # a word that begins a sentence is hardly a name if it occurs in lower case elsewhere
-    sure = removed.names | _NAMES_TOO
-    names = (word for word in capitals - held if word in sure or word not in store.common)
-    unshared = dict.fromkeys(kept.words).keys() - removed.words
+    # the first word of a sentence is hardly a name if it occurs in lower case in the store
+    sure_names = removed.names | _NAMES_TOO
+    names = (word for word in capitals - held if word in sure_names or word not in store.common)
+    only_kept = dict.fromkeys(kept.words).keys() - removed.words
     words = (
-        word for word in values if word not in held and (word in parts or not _is_slip(word, unshared, store))
+        word
+        for word in values
+        if word not in held and (word in parts or not _is_slip_of_any(word, only_kept, store))
     )
     return list(dict.fromkeys([*sorted(names), *words, *sorted(signs)]))
 
 
-def _is_slip(word: str, others: Iterable[str], store: WordCounts) -> bool:
-    """Return True if a word is one of others with a typing error; a number never is."""
+def _is_slip_of_any(word: str, others: Iterable[str], store: WordCounts) -> bool:
+    """Return True if a word is one of the others with a typing error; a number never is."""
     if is_number(word) or word in CALENDAR:
         return False
     near = (other for other in others if OSA.distance(word, other, score_cutoff=2) <= 2)
@@ -270,18 +276,19 @@ def _is_slip(word: str, others: Iterable[str], store: WordCounts) -> bool:
 
 
 def _find_joined(removed: Sequence[str], kept: Sequence[str]) -> set[str]:
-    """Return words that are written as several there, and words of which several are written as one there.
+    """Return removed words that the kept text splits into several words, or joins with others into one.
 
     >>> sorted(_find_joined(["iban", "de89", "3704", "overnight"], ["iban", "de893704", "over", "night"]))
     ['3704', 'de89', 'overnight']
     """
-    own, others = set(removed) - set(kept), set(kept) - set(removed)
-    parts = _find_runs(removed, others).values()
-    return {*_find_runs(kept, own), *(part for run in parts for part in run)}
+    only_removed, only_kept = set(removed) - set(kept), set(kept) - set(removed)
+    split = _find_runs(kept, only_removed)
+    joined = _find_runs(removed, only_kept).values()
+    return {*split, *(part for run in joined for part in run)}
 
 
 def _find_runs(words: Sequence[str], wholes: Collection[str]) -> dict[str, Sequence[str]]:
-    """Return consecutive words that are one of the wholes once they are written together."""
+    """Return for each whole word that consecutive words make when they are joined, those words."""
     found = {}
     for start in range(len(words)):
         whole = words[start]
@@ -293,16 +300,16 @@ def _find_runs(words: Sequence[str], wholes: Collection[str]) -> dict[str, Seque
 
 
 _RANKS = {"near_duplicate": 0, "exact_duplicate": 1, "junk": 2}
-"""Order of the checks whose keeper is kept if several were chosen: first the check that compares most."""
+"""Ranks of checks: if they chose several keepers, that of the lowest rank is kept, as it compares most texts."""
 _LAST = 9
 """Rank of all other checks."""
 
 _MAX_PENALTY = 1000
-"""Divisor that makes a penalty smaller than one word: it decides only between texts that say as much."""
+"""Divisor that makes any penalty less than one word, so that it decides only between texts with as many words."""
 
 
 class Copy(NamedTuple):
-    """Finding that another memory says the same."""
+    """Finding that a memory has the same statement as its keeper."""
 
     id: str
     keeper: str
@@ -312,30 +319,40 @@ class Copy(NamedTuple):
 
 
 class Merge(Struct, frozen=True, kw_only=True):
-    """One memory that is kept, those that are in it from then on, and its fields then."""
+    """One memory that is kept, and the copies that are merged into it."""
 
     keeper: str
     copies: tuple[str, ...]
     values: dict[str, Any]
+    """Fields of the keeper after the merge."""
     actions: dict[str, Proposal]
-    """Action for each copy: "delete" for one that held nothing of its own, "merge" for another."""
+    """Action for each copy: "delete" for one that adds nothing to the keeper, "merge" for any other."""
 
 
 class Relations(NamedTuple):
-    """Relations of memories that decide which merges lose nothing, whatever is asked for."""
+    """Relations of memories that decide which merges lose nothing."""
 
     apart: frozenset[frozenset[str]] = frozenset()
-    """Pairs of versions of one memory: each may hold a value that the other does not."""
+    """Pairs of versions of one memory: each may have a value that the other one lacks."""
     broken_off: frozenset[str] = frozenset()
     """Memories whose text is the beginning of another one."""
 
 
 class Merging:
-    """Find what can be merged without a loss.
+    """Find the merges that lose nothing.
 
-    `memories` are all that were audited, `values` the fields of those that may take part, by id, as they are going to
-    be. `taken` holds "delete" where copies go that hold nothing of their own, "merge" where others are merged. What a
-    person has `accepted` goes, whatever it holds.
+    Parameters
+    ----------
+    memories : DataFrame or MemoryTexts
+        All audited memories.
+    values : mapping
+        Fields of the memories that may be merged, by id, as the plan will leave them.
+    taken : collection of str
+        Actions to plan: "delete" for copies that add nothing to the keeper, "merge" for the others.
+    relations : Relations
+        Relations of memories that forbid merges.
+    accepted : collection of str
+        Copies that a person has accepted: they are merged although values are lost.
     """
 
     def __init__(
@@ -364,16 +381,16 @@ class Merging:
         ids, contents = texts.memories["id"], texts.memories["content"]
         self._broken_off = {*contents[ids.isin(relations.broken_off)]}
         self.why_left: dict[str, str] = {}
-        """Reason why a memory that repeats another one stays."""
+        """Reasons for which memories that repeat another one stay, by id."""
 
     def merges(self, copies: Iterable[Copy]) -> Iterator[Merge]:
-        """Plan the merges of memories that say the same; those that have to stay are in none."""
+        """Yield the merges; memories that have to stay are in none, and `why_left` has the reasons."""
         found = sorted(
             {copy for copy in copies if copy.id != copy.keeper},
             key=lambda copy: (_RANKS.get(copy.check, _LAST), copy.id, copy.keeper, copy.kind),
             reverse=True,
         )
-        self._copies = {copy.id: copy for copy in found}  # of several the one that compares most
+        self._copies = {copy.id: copy for copy in found}  # of several findings, the one of the lowest rank
         groups = _group_copies(found)
         self._conditions = _read_conditions(
             self._prepared, [member for group in groups for member in group if member in self._values]
@@ -399,15 +416,15 @@ class Merging:
         order = self._order(members, found)
         for cluster in clusters:
             if cluster:
-                # the rank chooses the keeper alone: in which order it takes in the others must not depend on it, or a
-                # plan of what was chosen would differ from the audit
+                # the rank decides on the keeper alone. The others are taken in by their place, because a plan of some
+                # of the findings has other ranks, and must come to the merges that the audit proposes
                 keeper = min(cluster, key=order.__getitem__)
                 others = sorted(set(cluster) - {keeper}, key=lambda member: order[member][1])
-                yield from self._of_cluster([keeper, *others])
+                yield from self._merge_cluster([keeper, *others])
                 self._texts.forget()
 
     def _order(self, members: Sequence[str], copies: Sequence[Copy]) -> dict[str, tuple[int, int]]:
-        """Order candidates for keeper: what the checks chose, then the memory that says most."""
+        """Return rank and place of each candidate for keeper: the checks' choice first, then the fullest memory."""
         chosen = {(copy.keeper, copy.check) for copy in copies} - {(copy.id, copy.check) for copy in copies}
         rank: dict[str, int] = {}
         for keeper, check in chosen:
@@ -422,30 +439,31 @@ class Merging:
             for member, place in zip(members, places.tolist(), strict=True)
         }
 
-    def _of_cluster(self, members: Sequence[str]) -> Iterator[Merge]:
-        """Merge into the first member all that it can hold, and what is left into the first of that.
+    def _merge_cluster(self, members: Sequence[str]) -> Iterator[Merge]:
+        """Merge into the first member all others that lose nothing, then likewise the rest.
 
-        What is in an earlier one goes into a later one that can hold all of it: a text on tea holds what a title
-        «Tea» says, whatever its own title is. So it does not matter who is first, which an edit may change.
+        An earlier keeper with its copies is then merged into a later one that loses nothing of them: a text on tea
+        holds the words of a title «Tea». So the result does not depend on which member is first, which an edit may
+        change.
         """
-        # where only some are asked for, a copy that is not might go by taking in its keeper
+        # if only one action is planned, a copy that is not asked for might go with its keeper
         are_all_asked = {"delete", "merge"} <= {*self._taken}
         holders: list[_Holder] = []
-        left = list(members)
+        rest = list(members)
         for _ in range(_MAX_HOLDERS):
-            if not left:
+            if not rest:
                 break
-            holder = _Holder(left[0], self._values[left[0]])
-            left = self._fill(holder, left[1:])
+            holder = _Holder(rest[0], self._values[rest[0]])
+            rest = self._fill(holder, rest[1:])
             for other in [*holders]:
                 grown = holder.copy()
                 if are_all_asked and self._take_in_all(other.members, grown):
                     holders.remove(other)
                     holder = grown
-                    left = self._fill(holder, left)
+                    rest = self._fill(holder, rest)
             holders.append(holder)
         equal: defaultdict[str, list[str]] = defaultdict(list)
-        for member in left:
+        for member in rest:
             equal[self._describe(member)].append(member)
         for first, *others in equal.values():
             holder = _Holder(first, self._values[first])
@@ -469,44 +487,45 @@ class Merging:
         return n_words < _MIN_WORDS_ONCE and may_recur(content)
 
     def _fill(self, holder: _Holder, members: Sequence[str]) -> list[str]:
-        """Take in all members that a holder can hold, and return those that are left."""
-        left, n_before = [*members], 0
-        while len(holder.members) > n_before:  # again and again, as what was taken in may hold more
+        """Take in all members that lose nothing in a holder, and return the others."""
+        rest, n_before = [*members], 0
+        # repeated, because a member may lose nothing once the holder has the fields of another one
+        while len(holder.members) > n_before:
             n_before = len(holder.members)
-            for member in left:
+            for member in rest:
                 if why := self._find_obstacle(member, holder):
                     self.why_left[member] = why
                 else:
                     self._take_in(member, holder)
-            left = [member for member in left if member not in holder.members]
-        return left
+            rest = [member for member in rest if member not in holder.members]
+        return rest
 
     def _take_in_all(self, members: Iterable[str], holder: _Holder) -> bool:
         """Take in members until there is an obstacle; return True if there is none."""
-        for member in [*members][
-            ::-1
-        ]:  # the copies of a keeper before itself, for which there is no reason to stay
+        # the copies before their keeper, which is the first member and has no reason to stay
+        for member in [*members][::-1]:
             if self._find_obstacle(member, holder):
                 return False
             self._take_in(member, holder)
         return True
 
     def _find_obstacle(self, member: str, holder: _Holder) -> str | None:
-        """Say why a memory cannot be merged; None if it is asked for, and nothing is lost.
+        """Return the reason why a memory cannot be merged; None if it can.
 
-        A value that only the copy has is taken over, if the service accepts it.
+        A value that only the copy has is no obstacle if the kept memory can take it over and the service accepts it.
         """
         values, copy = self._values[member], self._copies.get(member)
         gains = holder.gains(values)
         is_plain = values["content"] == holder.values["content"] and not gains
         is_asked = "merge" in self._taken and (not is_plain or (copy is not None and copy.action == "merge"))
         if not (is_asked or (is_plain and "delete" in self._taken)):
-            return "nobody asked for it"
+            return "this action was not asked for"
         if member in self._accepted:
             return None
         if not holder.members.keys().isdisjoint(self._apart_from[member]):
             return "the two differ in a value"
         own, kept = self._conditions[member], self._conditions[holder.id]
+        # two equal short texts of different days may be two events: «Took a pill»
         is_other_day = own.day != kept.day and None not in (own.day, kept.day)
         if is_other_day and self._may_be_another_event(member):
             return "it may be another event, of another day"
@@ -518,9 +537,9 @@ class Merging:
         if differing:
             return f"the two differ in {', '.join(differing)}"
         if not all(_is_sendable(name, value) for name, value in gains.items()):
-            return "the kept one cannot take over what this one holds"
+            return "the kept memory cannot take over a value of this one"
         written = {**holder.written, **dict.fromkeys(gains, member)}
-        # all texts of both are compared together, as what one has in its title the other may have in its content
+        # all texts of both are compared together, because the title of one may be in the content of the other
         if any(values.get(name) not in (None, grown[name]) for name in TEXT_FIELDS):
             breaks_off = values["content"] in self._broken_off
             if any(
@@ -528,7 +547,7 @@ class Merging:
                 for name in TEXT_FIELDS
             ):
                 return (
-                    "it is written otherwise (a sign, an accent or a capital), which may mean something else"
+                    "it is spelled differently (a sign, an accent or a capital), which may change the meaning"
                 )
             removed = self._texts.statements(*((member, name) for name in TEXT_FIELDS))
             held = self._texts.statements(*((written[name], name) for name in TEXT_FIELDS))
@@ -547,21 +566,21 @@ class Merging:
         self.why_left.pop(member, None)
 
 
-_PLANTED = "hidden characters in it may say something else"
-_NOTHING_KEEPS = "the memory that says the same is deleted, cannot be opened, or may not be kept"
+_PLANTED = "it has hidden characters, which may change its meaning"
+_NOTHING_KEEPS = "the memory that it repeats is deleted, cannot be opened, or may not be kept"
 
 
 class _Conditions(NamedTuple):
-    """Conditions of a merge apart from the fields that it writes."""
+    """Properties of a memory that may forbid a merge, besides its fields."""
 
     is_planted: bool
     day: int | None
     cells: dict[str, Any]
-    """Cells of columns that no service has: nothing can take them over."""
+    """Cells of columns that no service has, so that a kept memory cannot take them over."""
 
 
 _IDENTITY = frozenset([*MEMORY_KINDS, "origin_id", "place", "file", "line", "content_error"])
-"""Columns that merging treats by their rules, or that tell rows apart."""
+"""Columns that are not among `_Conditions.cells`: fields of memories, and columns that differ in every row."""
 
 
 def _read_conditions(texts: MemoryTexts, ids: Sequence[str]) -> dict[str, _Conditions]:
@@ -580,7 +599,7 @@ def _read_conditions(texts: MemoryTexts, ids: Sequence[str]) -> dict[str, _Condi
 
 
 def is_nothing(cell: Any) -> bool:
-    """Return True for a missing cell, whatever stands for it, and for an empty text."""
+    """Return True for a missing cell (None, NaN, NaT or NA) and for an empty text."""
     return cell is None or pd.isna(cell) is True or (isinstance(cell, str) and not cell.strip())
 
 
@@ -592,7 +611,7 @@ def _days_of(memories: pd.DataFrame) -> list[int | None]:
 
 
 def _is_sendable(name: str, value: Any) -> bool:
-    """Return True if a service takes what a kept memory would take over: other services may hold what ours refuses."""
+    """Return True if the service accepts a value to take over; a memory from elsewhere may hold one that it refuses."""
     if isinstance(value, tuple):
         is_name = (0 < len(one.strip()) == len(one) <= MAX_TAG_CHARS and "," not in one for one in value)
         return len(value) <= MAX_TAGS and all(is_name) and "\0" not in "".join(value)
@@ -608,13 +627,13 @@ _HIGHEST = {field.name: field.highest for field in MEMORY_FIELDS}
 
 _DAY, _STANDING, _PASSING = map(load_rules("standing").only, ("day", "standing", "passing"))
 _MIN_WORDS_ONCE = 25
-"""Words from which on nobody writes the same text of another day."""
+"""Fewest words of a text that is not written again for another event."""
 
 
 def may_recur(text: str) -> bool:
     """Return True for a short text that may tell of another event if it was written on another day.
 
-    A text that names its own day or tells what holds for long is the same on any day; when in doubt it may recur.
+    A text that names its day, or that states something lasting, is about the same thing on any day.
 
     >>> [may_recur(text) for text in ("Took 400 mg ibuprofen.", "Ada likes tea.", "Took a pill on 3 May 2026.")]
     [True, False, False]
@@ -623,25 +642,25 @@ def may_recur(text: str) -> bool:
 
 
 class _Holder:
-    """A memory that is kept, and those that were merged into it."""
+    """Memory that is kept, with the memories that were merged into it so far."""
 
     def __init__(self, memory_id: str, values: FieldValues) -> None:
         self.id = memory_id
         self.actions: dict[str, Proposal] = {}
         self.members = {memory_id: None}
-        """Itself, and in their order the memories that are in it."""
+        """The memory itself, then the merged ones in their order."""
         self.values = dict(values)
         self.written: dict[str, str] = dict.fromkeys(TEXT_FIELDS, memory_id)
-        """Id of the memory from which each field is."""
+        """Id of the memory that each field was taken from."""
 
     def copy(self) -> _Holder:
-        """Return a holder of the same, which grows apart from this one."""
+        """Return an independent copy of the holder."""
         copy = _Holder(self.id, self.values)
         copy.actions, copy.members, copy.written = {**self.actions}, {**self.members}, {**self.written}
         return copy
 
     def gains(self, other: FieldValues) -> dict[str, Any]:
-        """Return what it would take over from another one."""
+        """Return the fields that it would take over from another memory."""
         gains = {name: other.get(name) for name in FILLED if _is_empty(self.values.get(name))}
         gains = {name: value for name, value in gains.items() if not _is_empty(value)}
         for name in _JOINED:
@@ -656,7 +675,7 @@ class _Holder:
 
 
 def _group_copies(copies: Sequence[Copy]) -> list[list[str]]:
-    """Group memories that say the same, directly or through another one."""
+    """Group memories with the same statement; copies of one memory are copies of each other."""
     ids = sorted({memory_id for copy in copies for memory_id in (copy.id, copy.keeper)})
     place = {memory_id: number for number, memory_id in enumerate(ids)}
     clusters = Clusters(len(ids))
@@ -669,11 +688,11 @@ def _is_empty(value: Any) -> bool:
     return value is None or value == () or (isinstance(value, str) and not value.strip())
 
 
-# ---- what findings propose is what a cleanup does
+# ---- proposals of findings: only what a cleanup will do
 
 
 def read_copies(findings: pd.DataFrame) -> list[Copy]:
-    """Collect the findings of memories that repeat another one."""
+    """Return the findings that a memory repeats another one."""
     columns = plain_columns(findings, "id", "related_id", "check", "kind", "action")
     return [
         Copy(memory_id, keeper, check, kind, action)
@@ -683,7 +702,7 @@ def read_copies(findings: pd.DataFrame) -> list[Copy]:
 
 
 def read_relations(findings: pd.DataFrame) -> Relations:
-    """Read how memories relate from all findings of an audit, also from those that nothing follows from."""
+    """Return the relations of memories, from all findings of an audit, also those without a proposal."""
     check, kind = findings["check"], findings["kind"]
     versions = findings[(check == "version") & findings["group"].notna()]
     groups = versions.groupby("group")["id"] if len(versions) else ()
@@ -694,7 +713,7 @@ def read_relations(findings: pd.DataFrame) -> Relations:
 
 
 def join_fields(keeper: FieldValues, copies: Iterable[FieldValues]) -> dict[str, Any]:
-    """Return the fields of a memory that has taken over what copies of it hold."""
+    """Return the fields of a memory after it took over those of its copies."""
     holder = _Holder("", keeper)
     for copy in copies:
         holder.values |= holder.gains(copy)
@@ -702,40 +721,42 @@ def join_fields(keeper: FieldValues, copies: Iterable[FieldValues]) -> dict[str,
 
 
 def settle_proposals(findings: pd.DataFrame, memories: Memories) -> pd.DataFrame:
-    """Return findings that propose to delete or merge a memory only if a cleanup will, and each memory once.
+    """Return findings that propose a delete or a merge only if a cleanup would do it, and once for each memory.
 
-    The merges are decided here as a plan decides them. A finding about a memory that stays is for review, and its
-    evidence says why; ``related_id`` of one that goes is the memory that keeps what it says.
+    The merges are computed as for a plan. A finding about a memory that stays is for review, with the reason in its
+    evidence. The ``related_id`` of a memory that goes is the memory that is kept in its place.
     """
     ids, checks, actions, related, evidence = plain_columns(
         findings, "id", "check", "action", "related_id", "evidence"
     )
-    endings = [
+    is_ending = [
         action in _ENDING and memory_id is not None for memory_id, action in zip(ids, actions, strict=True)
     ]
-    if not any(endings):
+    if not any(is_ending):
         return findings
-    copyings = [
-        is_ending and keeper is not None and (check in COPYING or action == "merge")
-        for is_ending, keeper, check, action in zip(endings, related, checks, actions, strict=True)
+    is_copy = [
+        ends and keeper is not None and (check in COPYING or action == "merge")
+        for ends, keeper, check, action in zip(is_ending, related, checks, actions, strict=True)
     ]
-    deleted = {ids[row] for row, is_ending in enumerate(endings) if is_ending and not copyings[row]}
-    copies = [copy for copy in read_copies(findings[np.array(copyings)]) if copy.id not in deleted]
-    ended, why_left = _decide(copies, findings, MemoryTexts.of(memories), deleted) if copies else ({}, {})
+    deleted = {ids[row] for row, ends in enumerate(is_ending) if ends and not is_copy[row]}
+    copies = [copy for copy in read_copies(findings[np.array(is_copy)]) if copy.id not in deleted]
+    merged, why_left = (
+        _find_merges(copies, findings, MemoryTexts.of(memories), deleted) if copies else ({}, {})
+    )
     proposed = set(deleted)
     # the finding that a merge rests on comes first
     for row in sorted(
-        range(len(ids)), key=lambda row: (not endings[row], _RANKS.get(checks[row], _LAST), row)
+        range(len(ids)), key=lambda row: (not is_ending[row], _RANKS.get(checks[row], _LAST), row)
     ):
         if ids[row] in proposed:
-            if copyings[row]:
+            if is_copy[row]:
                 actions[row] = "none"
-        elif ids[row] in ended and (endings[row] or checks[row] in _RANKS):
+        elif ids[row] in merged and (is_ending[row] or checks[row] in _RANKS):
             proposed.add(ids[row])
-            related[row], actions[row] = ended[ids[row]]
-        elif endings[row]:
-            keeper, _ = ended.get(related[row], (related[row], None))
-            if keeper == ids[row]:  # it keeps what was to keep it
+            related[row], actions[row] = merged[ids[row]]
+        elif is_ending[row]:
+            keeper, _ = merged.get(related[row], (related[row], None))
+            if keeper == ids[row]:  # the keeper was merged into this memory
                 actions[row] = "none"
                 continue
             related[row], actions[row] = keeper, "review"
@@ -748,11 +769,11 @@ _ENDING = frozenset({"delete", "merge"})
 """Actions after which a memory is gone."""
 
 
-def _decide(
+def _find_merges(
     copies: Sequence[Copy], findings: pd.DataFrame, texts: MemoryTexts, deleted: Collection[str]
 ) -> tuple[dict[str, tuple[str, Proposal]], dict[str, str]]:
-    """Return the memories that are merged, each with its keeper and action, and why others stay."""
-    ended: dict[str, tuple[str, Proposal]] = {}
+    """Return the memories to merge, each with its keeper and action, and the reasons for which others stay."""
+    merged: dict[str, tuple[str, Proposal]] = {}
     why_left: dict[str, str] = {}
     is_repeated = texts.memories["id"].duplicated().to_numpy()
     if is_repeated.any():
@@ -777,9 +798,9 @@ def _decide(
         )
         merging = Merging(store, values, taken=frozenset(PROPOSALS), relations=relations)
         for merge in merging.merges(own):
-            ended |= {copy: (merge.keeper, merge.actions[copy]) for copy in merge.copies}
+            merged |= {copy: (merge.keeper, merge.actions[copy]) for copy in merge.copies}
         why_left |= merging.why_left
-    return ended, why_left
+    return merged, why_left
 
 
 def _read_values(memories: pd.DataFrame) -> dict[str, dict[str, Any]]:

@@ -1,8 +1,8 @@
-"""Personal data: how people are reached and numbered, with its place in the text.
+"""Personal data: addresses and numbers of people, with their spans in the text.
 
-Check digits and plans of numbers are those of the libraries `phonenumbers` and `python-stdnum`. Two tables say the
-rest: how telephone numbers are written without their country (`rules/phones.toml`), and what the words around a number
-make it (`rules/personal_data.toml`).
+Check digits and numbering plans are those of the libraries `phonenumbers` and `python-stdnum`. Two tables hold the
+rest: shapes of telephone numbers without a country (`rules/phones.toml`), and words around a number that tell what it
+is (`rules/personal_data.toml`).
 """
 
 from __future__ import annotations
@@ -36,49 +36,49 @@ _RATINGS = {
     "name": Rating("info", "none"),
     "url": Rating("info", "none"),
 }
-"""Severity and proposal of each kind. The scores of spans decide which of two that overlap is kept; they are estimates,
-not measured."""
+"""Severity and proposal of each kind. The score of a span only decides which of two that overlap is kept; scores are
+estimates and not measured."""
 _ANY_TEXT = "."
 _WITHOUT_NAMES = (
     "Names and postal addresses of people: they need a language model, and none was used to look for them."
 )
 _RULES = load_rules("personal_data")
 _AROUND = {rule.group: rule.regex for rule in _RULES.rules if rule.group != "national_id"}
-"""Words before or after a number, by what they make it."""
+"""Patterns of the words before or after a number, by group."""
 
 _CHARS_BEFORE, _CHARS_AFTER = 48, 32
-"""Characters before and after a number that are searched for words which say what it is."""
+"""Characters before and after a number in which these words are searched."""
 
 NameFinder = Callable[[str], Iterable[Span]]
-"""Finds spans of the kinds ``name`` and ``address`` in a text."""
+"""Function from a text to its spans of the kinds ``name`` and ``address``."""
 
 
 def find_personal_data(memories: Memories, *, names: NameFinder | None = None) -> pd.DataFrame:
-    """Find personal data in titles, summaries and contents, one finding each, with its place.
+    """Find personal data in titles, summaries and contents, one finding for each span.
 
     Finds addresses of mail and web, telephone numbers as they are written in some thirty countries, payment cards
     (Luhn), bank accounts (IBAN, modulo 97), national numbers of people of some twenty countries, addresses of networks
-    (IP, MAC), and addresses with a password in them. International telephone numbers are checked against the plans of
-    their countries. Addresses of networks, servers, public services, programs and examples, and of strangers to be kept
-    out, mailboxes of an office (``info@``) and toll-free numbers are listed without a proposal.
+    (IP, MAC), and addresses with a password in them. International telephone numbers are checked against the numbering
+    plans of their countries. Some findings have no proposal: addresses of networks, servers, public services, programs
+    and examples, addresses of strangers that are to be blocked, mailboxes of an office (``info@``), toll-free numbers.
 
-    Cannot tell names and postal addresses without a language model (see `names`), nor a telephone number without
-    grouping, country or any word that says so. How right it is, `benchmarks/audit_real.py` measures on real
+    Does not find names and postal addresses without a language model (see `names`), nor a telephone number without a
+    grouping, a country or a word for telephones next to it. `benchmarks/audit_real.py` measures the precision on real
     memories.
 
     Parameters
     ----------
     memories : DataFrame
-        Needs ``id``, and of ``title``, ``summary`` and ``content`` those in which to look.
+        Frame with ``id`` and at least one of ``title``, ``summary`` and ``content``.
     names : callable, optional
-        Finds names and addresses in a text, such as `presidio_names` makes.
+        Function that finds names and addresses in a text, such as one of `presidio_names`.
 
     Returns
     -------
     DataFrame
         Findings with ``field``, ``start`` and ``end``; ``kind`` is one of ``email phone card iban ssn national_id ip
         mac url url_credentials name address``. ``evidence`` shows the first characters at most.
-        ``attrs["not_checked"]`` says in sentences what was not looked for.
+        ``attrs["not_checked"]`` describes in sentences what was not looked for.
 
     Examples
     --------
@@ -106,9 +106,9 @@ class _Analyzer(Protocol):
 
 
 def presidio_names(analyzer: _Analyzer, *, language: str = "en", min_score: float = 0.5) -> NameFinder:
-    """Make a finder of names and addresses of an analyzer of presidio.
+    """Make a finder of names and addresses from an analyzer of presidio.
 
-    memframe brings no language model. An ``AnalyzerEngine`` of `presidio-analyzer` with a model of your own does::
+    memframe has no language model. An ``AnalyzerEngine`` of `presidio-analyzer` with a model of your own has one::
 
         from functools import partial
         from presidio_analyzer import AnalyzerEngine
@@ -119,11 +119,11 @@ def presidio_names(analyzer: _Analyzer, *, language: str = "en", min_score: floa
     Parameters
     ----------
     analyzer : presidio_analyzer.AnalyzerEngine
-        With a model for the language.
+        Analyzer with a model for the language.
     language : str
-        As the analyzer calls it.
+        Language code of the analyzer.
     min_score : float
-        Least certainty, from 0 to 1.
+        Least score of a span, from 0 to 1.
     """
     kinds = {"PERSON": "name", "LOCATION": "address"}
 
@@ -137,7 +137,7 @@ def presidio_names(analyzer: _Analyzer, *, language: str = "en", min_score: floa
 
 # ---- runs of digits: cards, social security numbers, telephones
 
-# no part of a word, an amount, a share, a path or a decimal; a "#" counts as the beginning only after a letter
+# not within a word, an amount, a share, a path or a decimal; a "#" may come before it only after a letter
 _RUN = re.compile(
     r"(?:(?<![\w#$€£%])|(?<=[A-Za-z]#))(?<![A-Za-z][-./_])(?<![0-9][.,:/-])"
     r"(?:\(?\+[ (]?)?\(?[0-9](?:[ \u00a0().\-–/]{0,3}[0-9]){6,30}+(?![%€£]|[.,:/-]?[0-9])"
@@ -147,7 +147,7 @@ _EXTENSION = re.compile(r"\s?(?:x|ext\.?|extension|durchwahl|dw\.?)\s?[0-9]{1,6}
 _GAP = re.compile(r"(?: ?[-–/] |  +| (?=[(+]| ?[0-9]{12,19}(?![0-9]))|(?<=[0-9]{12}) )")
 _SSN = re.compile(r"(?!000|666|9)[0-9]{3}(?P<sign>[- ]?)(?!00)[0-9]{2}(?P=sign)(?!0000)[0-9]{4}")
 _GOES_ON = re.compile(r"-\w")
-"""Continuation of a longer number, such as that of an order."""
+"""Continuation of a longer number, such as an order number."""
 _RUN_PREFILTER = r"[0-9](?:[ \x{a0}().\-–/]{0,3}[0-9]){6}"
 
 
@@ -168,10 +168,10 @@ def _find_numbers(text: str) -> Iterator[Span]:
 
 
 def _read_number(text: str, start: int, end: int) -> Span | None:
-    """Return what a number is: a card, else a social security number, else a telephone; None if it is none of them.
+    """Return the span of a card, else of a social security number, else of a telephone; None if it is none of them.
 
-    The one with most proof comes first: a card has a check digit, a telephone number only its grouping and the words
-    around it.
+    The kind with the best evidence is tested first: a card has a check digit, a telephone number only its grouping and
+    the words around it.
     """
     number, after = text[start:end], text[end : end + _CHARS_AFTER]
     before = text[max(0, start - _CHARS_BEFORE) : start]
@@ -187,7 +187,7 @@ def _read_number(text: str, start: int, end: int) -> Span | None:
     after = "" if extension else after
     score = _score_phone(number, before, after)
     country = _country_of(number) if number.lstrip("(").startswith("+") else ""
-    # a number that no country can have, a telephone's by the words around it alone, was mistyped or made up
+    # without a possible country, and without words about telephones around it, it was mistyped or made up
     if score is None or (country is None and _read_words_around(number, before, after) != "phone"):
         return None
     is_in_code = text.count("```", 0, start) % 2 == 1
@@ -199,12 +199,12 @@ def _read_number(text: str, start: int, end: int) -> Span | None:
 
 
 def _split_run(run: re.Match[str]) -> Iterator[tuple[int, int]]:
-    """Split a run of digits that is nothing as a whole where it may be two numbers side by side."""
+    """Split a run of digits at its gaps, because it may be two numbers side by side; yield the spans of the parts."""
     start = run.start()
     for gap in _GAP.finditer(run[0]):
         yield start, run.start() + gap.start()
         start = run.start() + gap.end()
-    if start > run.start():  # else it was looked at as a whole
+    if start > run.start():  # without a gap, the whole run was read already
         yield start, run.end()
 
 
@@ -225,28 +225,28 @@ _CARD_GROUPS = re.compile(
 )
 
 
-_SHORTEST_UNNAMED = 13
-"""Digits from which on a number shows by itself that it is a card's."""
+_MIN_UNNAMED_DIGITS = 13
+"""Fewest digits of a card without a word for cards before it; shorter numbers are frequent, and one in ten of them has
+a valid check digit."""
 
 
 def _is_card(text: str, *, is_named: bool) -> bool:
     """Return True if a text is the number of a card, in one piece or in the usual groups.
 
-    Where the text around says that it is one, the check digit is enough: the list of issuers grows. Where nothing does,
-    twelve digits are a number like any other.
+    After a word for cards (`is_named`) the check digit is enough, because the list of issuers is never complete.
     """
     if not _CARD_GROUPS.fullmatch(text):
         return False
     digits = re.sub("[ .-]", "", text)
-    has_issuer = len(digits) >= _SHORTEST_UNNAMED and _ISSUERS.fullmatch(digits) is not None
+    has_issuer = len(digits) >= _MIN_UNNAMED_DIGITS and _ISSUERS.fullmatch(digits) is not None
     return (is_named or has_issuer) and bool(_stdnum("luhn").is_valid(digits))
 
 
-# ---- telephones: what begins with + or is grouped as in some country speaks for itself, others need a word
+# ---- telephones: a number with + or with the grouping of some country needs no word around it, others do
 
 
 class _Shape(NamedTuple):
-    """Way to write telephone numbers, or something that is none."""
+    """Spelling of telephone numbers, or of other numbers that look like them, and its possible numbers of digits."""
 
     rule: Rule
     digits: range
@@ -261,11 +261,11 @@ _SHAPES = [_Shape.of(rule) for rule in load_rules("phones").rules]
 
 _LINE_BEFORE = re.compile(r"[^\W\d_][^\n]{0,48}\n[ \t]{0,8}\Z")
 _LINE_AFTER = re.compile(r"[ \t]{0,8}(?:\n|\Z)")
-"""A number alone on a line under others, as below a letter."""
+"""A number alone on its line under another line, as below a letter."""
 
 
 def _score_phone(number: str, before: str, after: str) -> float | None:
-    """Return how sure it is that a number can be called; None if it cannot, or nothing says so.
+    """Return the score of a telephone number; None for other numbers, and without evidence that it is one.
 
     >>> _score_phone("+49 30 23125 417", "", ""), _score_phone("030 23125 417", "", "")
     (0.95, 0.8)
@@ -295,9 +295,10 @@ def _shape_of(number: str) -> Rule | None:
 
 
 def _read_words_around(number: str, before: str, after: str) -> Literal["phone", "number", "other", ""]:
-    """Return what the text around a number makes it: a telephone's, some number, something else; or nothing.
+    """Return what the words around a number tell: a telephone, some number, another thing, or nothing.
 
-    A word of telephones counts before one of other things: many texts have both ("call the office, room 4: 9472 7916").
+    Words for telephones count more than words for other things, because many texts have both ("call the office, room 4:
+    9472 7916").
 
     >>> _read_words_around("9472 7916", "call me on ", ""), _read_words_around("9472 7916", "order ", " (home)")
     ('phone', 'other')
@@ -318,7 +319,7 @@ def _read_words_around(number: str, before: str, after: str) -> Literal["phone",
 
 
 def _country_of(number: str) -> str | None:
-    """Return the code of the country of a number that begins with +; None if there can be no such number."""
+    """Return the country code of a number that begins with +; None if no country can have the number."""
     book = _phonenumbers()
     try:
         parsed = book.parse(number, None)
@@ -331,13 +332,13 @@ def _country_of(number: str) -> str | None:
 
 
 def _is_assigned(number: str) -> bool:
-    """Return True if a number that begins with + is within the plan of its country: no example's, in most cases."""
+    """Return True if a number that begins with + is in the plan of its country; most numbers of examples are not."""
     book = _phonenumbers()
     return bool(book.is_valid_number(book.parse(number, None)))
 
 
 def _is_of_a_service(number: str) -> bool:
-    """Return True if a number that begins with + is called for free or for a fee, as no number of a person is."""
+    """Return True if a number that begins with + is toll-free, of shared cost, premium-rate or a company's."""
     book = _phonenumbers()
     kinds = book.PhoneNumberType
     kind = book.number_type(book.parse(number, None))
@@ -346,7 +347,7 @@ def _is_of_a_service(number: str) -> bool:
 
 @cache
 def _phonenumbers() -> Any:
-    """Import the library when the first number is met: it takes a tenth of a second."""
+    """Import the library on first use, because the import takes a tenth of a second."""
     return import_module("phonenumbers")
 
 
@@ -371,7 +372,7 @@ def find_ibans(text: str) -> Iterator[Span]:
     """
     for match in _IBAN.finditer(text):
         places = [place for place, letter in enumerate(match[0]) if letter.isalnum()]
-        # the longest beginning that is valid: words of the sentence may follow in the same shape
+        # the longest valid beginning, because the next words of the sentence may match as well
         for n in range(min(len(places), _LONGEST_IBAN), _SHORTEST_IBAN - 1, -1):
             end = places[n - 1] + 1
             number = "".join(match[0][place] for place in places[:n]).upper()
@@ -392,7 +393,7 @@ _NATIONAL_ID_PREFILTER = (
 
 
 def _find_national_ids(text: str) -> Iterator[Span]:
-    """Find national numbers of people by the first scheme that knows them, with the country as label."""
+    """Find national numbers of people by the first scheme that accepts them, with the country as label."""
     for match in _NATIONAL_ID.finditer(text):
         before = text[max(0, match.start() - _CHARS_BEFORE) : match.start()].lower()
         for scheme in _SCHEMES:
@@ -413,7 +414,7 @@ _MAIL = re.compile(
     r"|xn--[a-z0-9-]{2,59})(?![\w-])"
 )
 _BEFORE_MAIL = re.compile(r"[.'%+-]*(?:[\u3000-\u9fff\uac00-\ud7af]+(?=[A-Za-z0-9]))?")
-"""Characters before an address, in languages that set no blanks."""
+"""Marks and letters before an address that do not belong to it: some languages have no blanks between words."""
 
 _USER_INFO = re.compile(r"://[^\s/@]*\Z")
 _REPOSITORY = re.compile(r"git@[\w.-]+:")
@@ -430,15 +431,16 @@ _IPV6 = re.compile(
 _LISTED = re.compile(
     r"(?:[0-9]{1,3}(?:\.[0-9]{1,3}){3}(?:/[0-9]{1,2})?[\s,;|]{1,12}(?:\w{1,10}:\s)?){1,20}\Z"
 )
-_LONGEST_LIST = 240
-"""Characters of a list of addresses, so that what is said before the first one holds for all of them."""
+_MAX_LIST_CHARS = 240
+"""Most characters of a list of addresses before one: the words before the list are about all of its addresses."""
 _SMALL_PARTS = re.compile(r"(?!10\.)(?:[0-9]{1,2}\.){3}[0-9]{1,2}")
-"""Four numbers of which one address in forty is made, and nearly every version."""
+"""Four numbers of at most two digits: one address in forty is like that, and nearly every version."""
 _WELL_KNOWN = frozenset({"8.8.8.8", "8.8.4.4", "1.1.1.1", "9.9.9.9"})
+"""Addresses of public name servers."""
 _MAC = re.compile(r"(?<![\w:-])[0-9A-Fa-f]{2}([:-])(?:[0-9A-Fa-f]{2}\1){4}[0-9A-Fa-f]{2}(?![\w:-])")
 _MASK = re.compile(r"/[0-9]{1,2}\b")
 _OF_NOBODY = "private or public service"
-"""Label of an address that says nothing of a person: of a network, a public service, a program, or in an example."""
+"""Label of an address or number that is no person's: of a network, a public service, a program, an example."""
 
 _NETWORK_PREFILTER = (
     r"@[\pL\pN]|://|(?i:www\.)|[0-9]\.[0-9]{1,3}\.[0-9]|[0-9A-Fa-f]:[0-9A-Fa-f]{0,4}:|::[0-9A-Fa-f]"
@@ -482,9 +484,9 @@ def _find_network_addresses(text: str) -> Iterator[Span]:
 
 
 def _may_be_of_somebody(text: str, start: int, end: int) -> bool:
-    """Return True if an IP address may be a person's: not a network's, a server's, or a stranger's to be kept out.
+    """Return True if an IP address may be a person's: not that of a network, of a server, or of a blocked stranger.
 
-    What is said before a list of addresses holds for each of them.
+    The words before a list of addresses are about each of them.
     """
     address = ip_address(text[start:end])
     if (
@@ -494,7 +496,7 @@ def _may_be_of_somebody(text: str, start: int, end: int) -> bool:
         or _MASK.match(text, end)
     ):
         return False
-    listed = _LISTED.search(text, max(0, start - _LONGEST_LIST), start)
+    listed = _LISTED.search(text, max(0, start - _MAX_LIST_CHARS), start)
     begin = listed.start() if listed else start
     before, after = text[max(0, begin - _CHARS_BEFORE) : begin], text[end : end + _CHARS_AFTER]
     if _AROUND["stranger_before"].search(before) or _AROUND["stranger_after"].match(after):
@@ -503,15 +505,15 @@ def _may_be_of_somebody(text: str, start: int, end: int) -> bool:
 
 
 def _is_of_a_server(text: str, start: int, end: int) -> bool:
-    """Return True if the text around an address is about a server, and not about somebody who comes from there."""
+    """Return True if the text around an address is about a server, and not about a visitor with that address."""
     before, after = text[max(0, start - 2 * _CHARS_BEFORE) : start], text[end : end + 2 * _CHARS_AFTER]
     is_of_a_server = _AROUND["server_near"].search(before) or _AROUND["server_near"].search(after)
     return bool(is_of_a_server and not _AROUND["visitor_before"].search(before))
 
 
 def _is_invented(text: str, start: int, end: int) -> bool:
-    """Return True if the text around an address or a number says that it is an example."""
-    before, after = text[max(0, start - _LONGEST_LIST) : start], text[end : end + _CHARS_AFTER]
+    """Return True if the text around an address or a number calls it an example."""
+    before, after = text[max(0, start - _MAX_LIST_CHARS) : start], text[end : end + _CHARS_AFTER]
     return bool(_AROUND["invented_before"].search(before) or _AROUND["invented_after"].match(after))
 
 
@@ -524,9 +526,9 @@ def _trim_url(url: str) -> str:
 
 
 def _is_machine(text: str, before: str) -> bool:
-    """Return True if an address belongs to some machine: no version, neither of this machine nor of many at once.
+    """Return True for an address of one machine: no version number, no loopback and no multicast address.
 
-    Four numbers of two digits are a version unless the text speaks of a machine.
+    Four numbers of at most two digits are a version unless the text before them is about a machine.
     """
     is_small = _SMALL_PARTS.fullmatch(text) is not None and text not in _WELL_KNOWN
     if _AROUND["version_before"].search(before) or (is_small and not _AROUND["host_before"].search(before)):
@@ -536,7 +538,7 @@ def _is_machine(text: str, before: str) -> bool:
     except ValueError:
         return False
     if address.version == 6 and not any(map(str.isdecimal, text)):
-        return False  # words, of which some languages join two by colons
+        return False  # some languages join two words by colons
     is_of_nobody = address.is_loopback or address.is_unspecified or address.is_multicast
     return not is_of_nobody and not text.startswith("255.")
 

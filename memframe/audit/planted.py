@@ -1,7 +1,8 @@
-"""Planted text: characters that nobody sees, marks of chat templates, links that carry data out, encoded instructions.
+"""Planted text: hidden characters, marks of chat templates, links that carry data out, encoded instructions.
 
-Whoever can write to a memory can speak to the machine that reads it. A text with characters that are hidden is no
-copy of any other one, and is never kept in place of one (`hidden_in`, `with_hidden`).
+A memory is part of the prompt of the machine that reads it, so whoever can write a memory can instruct that machine. A
+text with hidden characters is never a copy of another text, and is never kept in place of one (`hidden_in`,
+`with_hidden`).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from memframe.audit.text import BIDI, SELECTORS, TAGS, ZERO_WIDTH, Memories, Mem
 from memframe.display import number_of
 from memframe.fields import MEMORY_FIELDS
 
-# ---- characters that nobody sees
+# ---- hidden characters
 
 _OVERRIDES = "\u202d\u202e"
 _PRIVATE = "\ue000-\uf8ff\U000f0000-\U000ffffd\U00100000-\U0010fffd"
@@ -31,7 +32,7 @@ _CONTROLS = "\x00-\x08\x0e-\x1f\x7f"
 _HIDDEN = re.compile(f"[{TAGS}{SELECTORS}{BIDI}{ZERO_WIDTH}{_PRIVATE}{_CONTROLS}]")
 _MAY_HIDE = prefilter_of(_HIDDEN)
 _NOT_PLAIN = re.compile(r"[^\t-\r -~]")
-"""All but the characters of ASCII that are seen."""
+"""Any character but the visible ones of ASCII and its blanks."""
 _OF_SERVICE = frozenset(field.name for field in MEMORY_FIELDS if not field.is_editable) | {"content_error"}
 
 _RIGHT_TO_LEFT = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff"
@@ -62,13 +63,13 @@ _ORDINARY = re.compile(
         )
     )
 )
-"""Characters that scripts and pictures need, and those that no reader of a text would miss."""
+"""Invisible characters that scripts and emoji need, or that are usual in texts; these are not hidden."""
 _ORDINARY_MARKS = re.compile(f"(?![{_OVERRIDES}])[{BIDI}]")
 _HAS_RIGHT_TO_LEFT = re.compile(f"[{_RIGHT_TO_LEFT}]")
 
 
 def hidden_in(text: str) -> list[int]:
-    """Return the places of characters that are not seen, or differ from what is seen, and that no script needs.
+    """Return the places of characters that are invisible or change what is seen, and that no script needs.
 
     >>> hidden_in("tea\\u200bpot"), hidden_in("\\U0001f469\\u200d\\U0001f52c")
     ([3], [])
@@ -83,7 +84,7 @@ def hidden_in(text: str) -> list[int]:
 
 
 def without_hidden(text: str) -> str:
-    """Return what is seen of a text.
+    """Return a text without its hidden characters.
 
     >>> without_hidden("Ada likes t\\u200bea.")
     'Ada likes tea.'
@@ -93,7 +94,7 @@ def without_hidden(text: str) -> str:
 
 
 def with_hidden(memories: Memories) -> NDArray[np.bool_]:
-    """Return by row whether any text of a memory, tags and columns of others included, has hidden characters."""
+    """Return True for rows with hidden characters in any text, in tags, or in a column of your own."""
     return MemoryTexts.of(memories).by_row(_find_rows_with_hidden)
 
 
@@ -103,7 +104,7 @@ def _find_rows_with_hidden(texts: MemoryTexts) -> NDArray[np.bool_]:
         if name in _OF_SERVICE:
             continue
         if isinstance(column.dtype, pd.StringDtype):
-            whole = texts.column(str(name))  # also what is behind the characters that a check reads
+            whole = texts.column(str(name))  # all of it, also beyond the characters that other checks read
             rows = matching_places(whole, [_NOT_PLAIN])
             cells = [*zip(rows.to_pylist(), whole.take(rows).to_pylist(), strict=True)]
         elif column.dtype == object:
@@ -127,8 +128,8 @@ def _join_texts(cell: object) -> str:
 _KINDS: dict[str, tuple[Severity, Proposal, float]] = {
     "tag_characters": ("high", "strip", 1.0),
     "zero_width": ("high", "strip", 0.9),
-    "bidirectional": ("high", "review", 0.9),  # what is seen changes with it
-    "private_use": ("medium", "review", 0.7),  # a font may show it
+    "bidirectional": ("high", "review", 0.9),  # removing one changes the visible order
+    "private_use": ("medium", "review", 0.7),  # a font may show one
     "chat_mark": ("high", "review", 0.9),
     "link": ("high", "review", 0.9),
     "encoded": ("high", "review", 0.9),
@@ -164,12 +165,12 @@ class _Planted(NamedTuple):
 
 
 def find_planted(memories: Memories) -> pd.DataFrame:
-    """Find text that is hidden from people or speaks to the machine that reads a memory.
+    """Find text that people do not see, or that instructs the machine which reads a memory.
 
     It finds tag, zero-width, bidirectional and private-use characters inside words, marks of chat templates, links that
-    would carry data out, and base64 or hexadecimal text that decodes to an instruction. What scripts and pictures need
-    (joiners, variation selectors, marks of right-to-left scripts) and what stands in code or quotes is not found, nor
-    are texts about such attacks. It does not look for instructions in plain words.
+    would carry data out, and base64 or hexadecimal text that decodes to an instruction. It leaves out characters that
+    scripts and emoji need (joiners, variation selectors, marks of right-to-left scripts), text in code or quotes, and
+    texts about such attacks. It does not look for instructions in plain words.
 
     Parameters
     ----------
@@ -179,8 +180,8 @@ def find_planted(memories: Memories) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Findings of the kinds ``tag_characters zero_width bidirectional private_use chat_mark link encoded``, one a kind
-        and text. The action is ``strip``, which removes what is not seen, or ``review``.
+        Findings of the kinds ``tag_characters zero_width bidirectional private_use chat_mark link encoded``, one per
+        kind and text. The action is ``strip``, which removes hidden characters, or ``review``.
 
     Examples
     --------
@@ -215,7 +216,7 @@ def find_planted(memories: Memories) -> pd.DataFrame:
 def _choose_action(one: _Planted, text: str) -> tuple[Proposal, str]:
     action = _KINDS[one.kind][1]
     if action == "strip" and not without_hidden(text).strip():
-        return "review", "; nothing else is in this text"
+        return "review", "; the text has no other characters"
     return action, ""
 
 
@@ -234,7 +235,7 @@ def _find_in(text: str) -> Iterator[_Planted]:
                 if match.rule.kind == "chat_mark"
                 else "a link that would carry data out"
             )
-            yield _Planted(match.rule.kind, *match.found.span(), f"{words}: {_show(match.found[0])}")
+            yield _Planted(match.rule.kind, *match.found.span(), f"{words}: {_quote(match.found[0])}")
     yield from _find_encoded(open_text)
 
 
@@ -250,12 +251,12 @@ def _find_characters(text: str, hidden: frozenset[int]) -> Iterator[_Planted]:
                 kind,
                 runs[0].start(),
                 runs[-1].end(),
-                f"{evidence}: {_show(decoded)}" if decoded else evidence,
+                f"{evidence}: {_quote(decoded)}" if decoded else evidence,
             )
 
 
 def _decode_hidden(letters: Iterable[str]) -> str:
-    """Return the text that tag characters or variation selectors spell."""
+    """Return the text that tag characters or variation selectors encode."""
     spelled = []
     for code in map(ord, letters):
         if 0xE0020 <= code <= 0xE007E:
@@ -273,7 +274,7 @@ def _find_encoded(text: str) -> Iterator[_Planted]:
         for found in pattern.finditer(text):
             decoded = _decode(found[0], is_hex=pattern is _HEX)
             if decoded and next(_INSTRUCTION.find(decoded), None):
-                yield _Planted("encoded", *found.span(), f"encoded: {_show(decoded)}")
+                yield _Planted("encoded", *found.span(), f"encoded: {_quote(decoded)}")
                 return
 
 
@@ -283,7 +284,7 @@ def _decode(word: str, *, is_hex: bool) -> str | None:
             bytes.fromhex(word) if is_hex else base64.b64decode(word + "=" * (-len(word) % 4), validate=True)
         )
         decoded = data.decode("utf-8")
-    except (binascii.Error, ValueError):  # most long words are no encoded text
+    except (binascii.Error, ValueError):  # most long words are not encoded
         return None
     return decoded if _SENTENCE.search(decoded) and decoded.replace("\n", " ").isprintable() else None
 
@@ -291,8 +292,8 @@ def _decode(word: str, *, is_hex: bool) -> str | None:
 _N_SHOWN = 80
 
 
-def _show(decoded: str) -> str:
-    """Quote a text in signs that are seen; of one that speaks of secrets only the length."""
+def _quote(decoded: str) -> str:
+    """Quote a decoded text with visible characters alone; one with a word about secrets is masked."""
     if is_sensitive(decoded):
         return mask_text(decoded)
     line = " ".join(decoded.split())

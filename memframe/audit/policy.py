@@ -1,8 +1,8 @@
-"""Policy: what may and may not happen to memories whatever anybody decides, in a file that people write.
+"""Policy: protection of memories, limits and permissions, in a file that people write; decisions do not override it.
 
 ::
 
-    [protect]            # never deleted, merged away, redacted or retagged, whoever asks
+    [protect]            # never deleted, merged away, redacted or retagged
     tags = ["legal"]
     sources = ["passport-app"]
     importance_from = 0.95
@@ -14,7 +14,7 @@
     [allow]              # what a scheduled job may apply without a person
     actions = ["delete", "merge"]
     checks = ["exact_duplicate"]
-    [fail]               # what makes `memframe audit` exit with 6
+    [fail]               # findings with which `memframe audit` exits with 6
     severity = "high"
     only_open = true
     [[rule]]             # a row as in the rule tables of the audit, with examples
@@ -24,8 +24,8 @@
     finds = ["The Aurora launch is in May"]
     misses = ["An auroral light over Tromsø"]
 
-Whoever plans or applies names the file; none is taken from the working directory by itself. It lies below plans and
-apply, which keep it, and its rules are rules of the audit.
+The file is always given by its path; none is read from the working directory by default. This module is below `plan`
+and `apply` because both enforce a policy, and in `audit` because its rules are rules of the audit.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from memframe.files import expand_path
 Limit = Annotated[int, Meta(ge=0)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 Step = Literal["create", "edit", "delete", "merge", "redact", "strip", "retag", "rescale"]
-"""The change of a memory, as people speak of it."""
+"""Change of a memory, as it is named in a policy."""
 
 
 class Protect(Struct, frozen=True, forbid_unknown_fields=True):
@@ -62,8 +62,9 @@ class Protect(Struct, frozen=True, forbid_unknown_fields=True):
     Attributes
     ----------
     tags, sources, ids : tuple of str
-        Tags and sources are compared without regard to case.
+        Tags, sources and ids of protected memories. Tags and sources are compared without regard to case.
     importance_from : float or None
+        Least importance of a protected memory.
     """
 
     tags: tuple[str, ...] = ()
@@ -72,7 +73,7 @@ class Protect(Struct, frozen=True, forbid_unknown_fields=True):
     ids: tuple[str, ...] = ()
 
     def find_reason(self, memory_id: str | None, fields: Mapping[str, Any]) -> str | None:
-        """Return the rule that protects a memory, if there is one.
+        """Return what protects a memory, such as one of its tags; None if nothing does.
 
         >>> Protect(tags=("legal",)).find_reason("m1", {"tags": ("Legal", "home")})
         "its tag 'Legal'"
@@ -93,7 +94,7 @@ class Protect(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Limits(Struct, frozen=True, forbid_unknown_fields=True):
-    """The most that one plan may do; ``delete_share`` is of all memories of the user."""
+    """Limits of one plan; ``delete_share`` is a share of all memories of the user."""
 
     deletes: Limit | None = None
     delete_share: Share | None = None
@@ -101,21 +102,21 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Allow(Struct, frozen=True, forbid_unknown_fields=True):
-    """Permission to apply without a person; without ``checks`` whatever has found it."""
+    """Changes that may be applied without a person, by action and, if ``checks`` are given, by check."""
 
     actions: tuple[Step, ...] = ()
     checks: tuple[str, ...] | None = None
 
 
 class Fail(Struct, frozen=True, forbid_unknown_fields=True):
-    """Failure of an audit: findings of a severity or worse, and only those that nobody has decided."""
+    """Findings that make an audit fail: of this severity or worse and, with ``only_open``, without a decision."""
 
     severity: Severity | None = None
     only_open: bool = True
 
 
 class Policy(Struct, frozen=True, forbid_unknown_fields=True):
-    """Protection, limits and permissions, whatever anybody decides. Made by `Policy.load`.
+    """Protection, limits and permissions, which decisions do not override. Made by `Policy.load`.
 
     Examples
     --------
@@ -138,13 +139,13 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
 
     @staticmethod
     def load(path: str | PathLike[str]) -> Policy:
-        """Read a policy file, and try its rules on their examples.
+        """Read a policy file, and test its rules on their examples.
 
         Raises
         ------
         ConfigError
-            The file cannot be read, has an unknown key or a value of another kind, or a rule misses its examples or
-            is slow on some text; the message names the file and the place.
+            The file cannot be read, or has an unknown key or a value of another kind; or a rule fails on one of its
+            examples, or is slow on some text. The message names the file and the place.
         """
         source = expand_path(path)
         try:
@@ -176,7 +177,7 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def check(self) -> Callable[[pd.DataFrame], pd.DataFrame]:
-        """The rules as a check of one's own: ``audit_memories(memories, checks=[*CHECKS, policy.check])``."""
+        """The rules as a check of your own: ``audit_memories(memories, checks=[*CHECKS, policy.check])``."""
 
         def policy(memories: pd.DataFrame) -> pd.DataFrame:
             return pd.DataFrame(
@@ -199,7 +200,7 @@ PolicyOption = Policy | str | PathLike[str] | None
 
 
 def read_policy(policy: PolicyOption) -> Policy | None:
-    """Return a policy that was given as such, by its path, or not at all."""
+    """Return a policy that is given as an object, by its path, or as None."""
     if policy is None or isinstance(policy, Policy):
         return policy
     check_kind("policy", policy, Policy, str, PathLike)
@@ -229,17 +230,18 @@ def _find_matches(table: RuleTable, memories: pd.DataFrame) -> Iterator[tuple[An
                 yield memories["id"].iloc[place], kind, field, *span, "medium", evidence, "review"
 
 
-# ---- rules are tried before they are used
+# ---- test of rules before they are used
 
-_STEPS = (8, 12, 16, 20, 24, 32, 64, 128, 512)
-"""Characters of hostile texts: short ones first, as a pattern may take twice as long for each character."""
+_LENGTHS = (8, 12, 16, 20, 24, 32, 64, 128, 512)
+"""Lengths of hostile texts, short ones first, because a search may take twice as long for each further character."""
 
 _LONG = 4_096
+"""Length of the last hostile text."""
 _SLOW_S = 0.02
-"""Seconds of a search of `_LONG` characters or less that need a closer look; one in linear time takes a hundredth."""
+"""Seconds from which on a search of at most `_LONG` characters may be slow; in linear time it takes a hundredth."""
 
-_MAX_GROWTH = (_LONG / _STEPS[-1]) ** 1.5
-"""Halfway between linear and quadratic."""
+_MAX_GROWTH = (_LONG / _LENGTHS[-1]) ** 1.5
+"""Factor by which a search of `_LONG` characters may take longer than the one before: between linear and quadratic."""
 
 _PIECES = (
     "a",
@@ -260,10 +262,11 @@ _PIECES = (
     "is is ",
     "://",
 )
+"""Pieces that hostile texts repeat, besides words and examples of the rule."""
 
 
 def _check_rule(rule: Rule, where: str) -> None:
-    """Raise `ValueError` for a rule that misses its examples, or that some text makes slow."""
+    """Raise `ValueError` for a rule that fails on one of its examples, or that is slow on some text."""
     try:
         regex, _ = rule.regex, rule.prefilter
     except re.error as fault:
@@ -286,32 +289,32 @@ def _check_rule(rule: Rule, where: str) -> None:
 
 
 def _find_slow_piece(regex: re.Pattern[str], examples: tuple[str, ...]) -> str | None:
-    """Find a piece of text that makes a pattern slow where it is repeated: its own words, examples and their halves."""
+    """Return a piece of text on whose repetition a pattern is slow: a word of it, an example or half of one."""
     words = [f"{word} " for word in re.findall(r"[^\W_]+", re.sub(r"\\.", " ", regex.pattern))[:12]]
     halves = [text[: len(text) * part // 2] for text in examples[:3] for part in (1, 2)]
     for piece in dict.fromkeys([*words, *halves, *_PIECES]):
-        for length in _STEPS:
+        for length in _LENGTHS:
             if piece and _search_s(regex, piece, length) > _SLOW_S:
                 return piece
         if piece and _search_s(regex, piece, _LONG) > _SLOW_S:
-            short_s = max(_search_s(regex, piece, _STEPS[-1]), _SLOW_S / _LONG)
+            short_s = max(_search_s(regex, piece, _LENGTHS[-1]), _SLOW_S / _LONG)
             if _search_s(regex, piece, _LONG) > max(_SLOW_S, _MAX_GROWTH * short_s):
                 return piece
     return None
 
 
 def _search_s(regex: re.Pattern[str], piece: str, length: int) -> float:
-    """Measure a search of a repeated text, twice where it seems slow, as a busy machine slows some."""
+    """Return the seconds of a search of a repeated piece: the least of up to three, as a busy machine slows some."""
     text = (piece * (length // len(piece) + 1))[:length] + "!"
-    taken = float("inf")
+    least_s = float("inf")
     for _ in range(3):
         start = time.process_time()
         for _ in regex.finditer(text):
             pass
-        taken = min(taken, time.process_time() - start)
-        if taken < _SLOW_S:
+        least_s = min(least_s, time.process_time() - start)
+        if least_s < _SLOW_S:
             break
-    return taken
+    return least_s
 
 
 STEPS: tuple[Step, ...] = get_args(Step)

@@ -1,4 +1,4 @@
-"""The result of an audit: what was found, in which memories, and what was not looked for; compared and saved."""
+"""The result of an audit: its findings, their memories, and what was not looked for; compared and saved."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Comparison:
     settled : DataFrame
         Findings of the earlier audit that a person has rejected since, so that the later one does not list them.
     note : str
-        Why findings could only be compared by check, kind, memory and field, if so; usually empty.
+        Reason why findings could only be compared by check, kind, memory and field; empty if texts were compared, too.
     """
 
     new: pd.DataFrame
@@ -84,10 +84,10 @@ AUDIT_FORMAT = "memframe-audit/1"
 
 
 class TextDigests(Struct):
-    """Digests of the texts that the findings judge, under a key of this user on this machine."""
+    """Keyed digests of the texts that the findings judge."""
 
     key: str
-    """Id of the data key."""
+    """Id of the data key of this user on this machine."""
     texts: list[str]
 
 
@@ -105,11 +105,11 @@ class SavedAudit(Struct, kw_only=True):
     is_stored: bool = True
     settled: Settled = Settled()
     digests: TextDigests | None = None
-    """None in files of earlier versions, and where there was no key."""
+    """None in files of earlier versions, and if there was no data key."""
 
 
 def plain_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Convert rows to dicts of plain values, None if there is nothing."""
+    """Convert rows to dicts of plain values, with None for missing ones."""
     plain = frame.astype(object).where(frame.notna(), None)
     return plain.to_dict("records")  # type: ignore[return-value]  # names of columns are text
 
@@ -140,18 +140,20 @@ def read_audit(path: Path) -> SavedAudit:
     return saved
 
 
+# Parts of the note on a comparison without texts
+
 _NO_DIGESTS = "holds no digests of texts, as earlier versions of memframe wrote none"
 _NO_KEY = "was saved with a data key that is not here, by another user or on another machine"
 _COARSE = "findings were compared by check, kind, memory and field alone"
 
 
 def _key_of(saved: SavedAudit) -> DataKey | None:
-    """Return the local data key under which the digests of a saved audit were made, if it is here."""
+    """Return the data key with which the digests of a saved audit were made; None if it is not on this machine."""
     if saved.digests is None:
         return None
     try:
         keys = open_local_cipher().keys
-    except JournalError:  # the comparison says what it lacks
+    except JournalError:  # the note of the comparison names the reason
         return None
     return next((key for key in keys if key.id.hex() == saved.digests.key), None)
 
@@ -163,30 +165,30 @@ class Audit:
     Attributes
     ----------
     memories : DataFrame
-        What was audited, with the ids of the findings: a memory of a file that has none is named by its ``origin_id``
-        or its label, as in ``row 3``. ``audit.findings.merge(audit.memories, on="id")`` joins the two.
+        The audited memories, with the ids of the findings. A memory from a file that has none is named by its
+        ``origin_id`` or its label, as in ``row 3``. ``audit.findings.merge(audit.memories, on="id")`` joins the two.
     findings : DataFrame
         One row per finding, most severe first, with the columns of `memframe.audit.findings.DTYPES`. Empty
         fields and memories that are merely old have one row per kind, without an id.
     checks : tuple of str
-        What was looked for.
+        Names of the checks that were run.
     not_checked : tuple of str
-        What was not, in sentences.
+        Sentences on what was not looked for.
     counted : DataFrame
-        What such a row counts, one row a memory.
+        The memories that rows without an id count, one row per memory.
     made_at : datetime or None
-        As of when; what "past" means for `stale`.
+        Moment of the audit; times before it are past for `stale`.
     judgement : Judgement
-        What became of the questions to a judge, if there was one.
+        Outcome of the questions to a judge, if there was one.
     embed : callable or None
-        Vectors of texts, for `candidates`.
+        Function that returns vectors of texts, for `candidates`.
     is_stored : bool
-        Whether a service holds the memories; those of a file are in none, and a cleanup cannot be planned for them.
+        True if the memories are from a service; a cleanup of memories from a file is planned without an access.
     settled : Settled
-        How many findings a person has settled, by the decisions that were given; they are not among ``findings``.
+        Numbers of findings that a person has settled by the given decisions; they are not among ``findings``.
     answered : DataFrame
-        The findings about which a person's decision holds, with the column ``decision``. Rejected ones are here
-        alone; those that were accepted or edited and are not applied yet, or put off, are among ``findings``, too.
+        Findings with a decision that holds, and its column ``decision``. Rejected ones are here alone; those that
+        were put off, or accepted or edited and not applied yet, are among ``findings`` as well.
 
     Examples
     --------
@@ -238,9 +240,9 @@ class Audit:
 
     @cached_property
     def candidates(self) -> pd.DataFrame:
-        """Older memories that are most similar to each newer one, of which a person or a judge can tell what holds.
+        """The older memories that are most similar to each newer one, for a person or a judge to compare.
 
-        Columns ``newer older rank score cue``; made when they are first asked for.
+        Columns ``newer older rank score cue``; computed on first use.
         """
         return find_candidates(with_all_columns(self.memories), embed=self.embed)
 
@@ -317,10 +319,10 @@ class Audit:
     def groups(self, check: str) -> pd.DataFrame:
         """List the clusters of a check, largest first.
 
-        Columns ``group n_memories ids related_id score evidence``: the ids as a tuple, the memory that the others
-        are seen beside, the lowest score in the cluster and the first words of evidence. Checks that do not relate
-        memories, such as ``secret``, have a cluster for each value that was found, as one decision settles it
-        wherever it stands.
+        Columns ``group n_memories ids related_id score evidence``: the ids as a tuple, the memory to which the others
+        are related, the lowest score in the cluster and the evidence of the first finding. Checks that do not relate
+        memories, such as ``secret``, have a cluster for each value that was found, because one decision settles all
+        places of a value.
         """
         found = self.findings[self.findings["check"] == self._known(check)]
         found = found[found["id"].notna()]
@@ -353,11 +355,11 @@ class Audit:
             The file is not a saved audit.
         """
         check_kind("previous", previous, Audit, str, PathLike, error=FrameError)
-        put_aside = replace(self, findings=self.rejected)
+        with_rejected = replace(self, findings=self.rejected)
         if isinstance(previous, Audit):
             earlier, note = previous.findings, ""
             keys, rejected_keys = (
-                keys_of(one.findings, _texts_of(one, one.findings)) for one in (self, put_aside)
+                keys_of(audit.findings, _texts_of(audit, audit.findings)) for audit in (self, with_rejected)
             )
             earlier_keys = keys_of(earlier, _texts_of(previous, earlier))
         else:
@@ -365,7 +367,7 @@ class Audit:
             saved = read_audit(path)
             earlier = findings_of(saved)
             keys, earlier_keys, note = keys_beside(self, saved, path)
-            rejected_keys, *_ = keys_beside(put_aside, saved, path)
+            rejected_keys, *_ = keys_beside(with_rejected, saved, path)
         parts = split_by_keys(self.findings, keys, earlier, earlier_keys, rejected_keys)
         return Comparison(*parts, note=note)
 
@@ -424,7 +426,7 @@ class Audit:
 
         findings = PageFindings(self.findings, self.listed, self.worst(MAX_WORST), self.by_source)
         shown = pd.concat([self.listed.groupby("check", sort=False).head(MAX_ROWS), findings.worst])
-        ids = {one for ids in shown["ids"] for one in ids[:MAX_ROWS]}
+        ids = {memory_id for ids in shown["ids"] for memory_id in ids[:MAX_ROWS]}
         labels = labels_of(self.memories, ids | {*shown["related_id"]})
         quotes = quote_secrets(self.memories, shown)
         return report_html(self._overview(), findings, self.memories, labels=labels, quotes=quotes)
@@ -444,16 +446,16 @@ class Audit:
 
     @property
     def figures(self) -> pd.DataFrame:
-        """Findings that are counted alone, one row each: empty fields, constant scores, what is merely old."""
+        """Findings that only count memories, one row each: empty fields, constant scores, old memories."""
         return self.findings[are_figures(self.findings)]
 
     @cached_property
     def listed(self) -> pd.DataFrame:
-        """Findings without figures, each value or text once however many memories hold it: ``ids``, ``n_times``."""
+        """Findings without figures, one row for each value or text, with the columns ``ids`` and ``n_times``."""
         return list_once(self.findings[~are_figures(self.findings)], self.memories)
 
     def worst(self, n: int) -> pd.DataFrame:
-        """Return the first of `listed` that something is to be decided about, most severe first, by check and size."""
+        """Return the first `n` rows of `listed` that need a decision, most severe first, then most frequent first."""
         listed = self.listed
         listed = listed[(listed["action"] != "none") & listed["severity"].isin(("high", "medium", "low"))]
         rank = listed["severity"].map({name: place for place, name in enumerate(reversed(SEVERITIES))})
@@ -490,7 +492,7 @@ class Audit:
     def _text_digests(self) -> TextDigests | None:
         try:
             key = open_local_cipher().keys[0]
-        except JournalError:  # an audit is saved all the same; a comparison says what it lacks
+        except JournalError:  # the audit is saved without digests; the note of a comparison names the reason
             return None
         texts = [digest_text(key.digest_key, text) for text in _texts_of(self, self.findings)]
         return TextDigests(key.id.hex(), texts)
@@ -500,7 +502,7 @@ class Audit:
 
     @property
     def _names(self) -> list[str]:
-        """Names of checks: all that there are, and somebody's own that were run."""
+        """Names of all checks, and of those of your own that were run."""
         return list(dict.fromkeys([*CHECKS, *self.checks]))
 
     def _known(self, check: str) -> str:
@@ -514,9 +516,9 @@ def _texts_of(audit: Audit, findings: pd.DataFrame) -> list[str]:
 
 
 def keys_beside(audit: Audit, saved: SavedAudit, path: Path) -> tuple[list[Any], list[Any], str]:
-    """Return the keys of the findings of an audit and of a saved one, and why they are coarse, if they are.
+    """Return the keys of the findings of an audit and of a saved one, and a note if they do without texts.
 
-    Texts of a saved audit are known by their digests, if it has them and their key is here.
+    Texts are compared by their digests, if the saved audit has them and their key is on this machine.
     """
     earlier, key = findings_of(saved), _key_of(saved)
     if key is None or saved.digests is None or len(saved.digests.texts) != len(earlier):

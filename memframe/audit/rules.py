@@ -1,13 +1,14 @@
 r"""Rules as data: tables of patterns with weights and examples, compiled and prefiltered by one loader.
 
-A table is a file ``rules/NAME.toml``. ``[define]`` names fragments, which patterns take as ``{name}``; those of
-``common.toml`` are known to all tables. Each ``[[rule]]`` has a ``pattern`` (Python `re`, without regard to case; one,
-or a list of which any may match; ``^`` and ``$`` are the ends of a line, ``\A`` and ``\Z`` of the text) or ``words``
-(whole words or phrases, set apart by commas), the ``group`` that it counts in, and examples: texts that it ``finds``
-and similar ones that it ``misses``, which are tests. A file ``rules/NAME.txt`` has lists of words in ``[sections]``.
+A table is a file ``rules/NAME.toml``. ``[define]`` names fragments, which patterns insert as ``{name}``; all tables may
+use those of ``common.toml``. Each ``[[rule]]`` has a ``pattern`` (Python `re`, without regard to case; one, or a list
+of which any may match; ``^`` and ``$`` are the ends of a line, ``\A`` and ``\Z`` of the text) or ``words`` (whole words
+or phrases, separated by commas), its ``group``, and examples: texts that it ``finds`` and similar ones that it
+``misses``, which are tests. A file ``rules/NAME.txt`` has lists of words in ``[sections]``.
 
-Python's `re` has the last word on each text. Before that, RE2 looks at a whole column, with a pattern that is derived
-from Python's and matches at least as much: it rules most texts out in a hundredth of the time.
+Whether a rule matches a text is decided by Python's `re`. Before that, RE2 searches whole columns with a prefilter,
+which is derived from Python's pattern and matches at least as many texts: it rules out most of them in a hundredth of
+the time.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ import pyarrow.compute as pc
 from msgspec import Struct
 
 MANY = 64
-"""Texts from which on a prefilter pays: compiling it takes as long as searching some dozens of them."""
+"""Fewest texts for which a prefilter is used: compiling one takes as long as searching some dozens of texts."""
 
 
 class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
@@ -34,18 +35,18 @@ class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=T
 
     group: str
     finds: tuple[str, ...]
-    """Texts in which the pattern occurs."""
+    """Texts that the pattern matches."""
     misses: tuple[str, ...]
-    """Texts in which it does not, although they are close."""
+    """Similar texts that it does not match."""
     pattern: str | tuple[str, ...] = ()
     words: str = ""
     weight: float = 1
     kind: str = ""
-    """Kind of the findings, where the table has several."""
+    """Kind of the findings, if the table has several."""
     language: str = ""
     exact_case: bool = False
     options: Mapping[str, str | float | bool] = {}
-    """Whatever else the check that owns the table wants to know."""
+    """Further settings, whose meaning depends on the table."""
 
     @cached_property
     def regex(self) -> re.Pattern[str]:
@@ -57,12 +58,12 @@ class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=T
 
     @cached_property
     def prefilter(self) -> str:
-        """The pattern of RE2 that matches at least as many texts."""
+        """The prefilter: a pattern of RE2 that matches at least as many texts."""
         return prefilter_of(self.regex)
 
 
 class Match(NamedTuple):
-    """One place where a rule applies."""
+    """Match of a rule in a text."""
 
     rule: Rule
     found: re.Match[str]
@@ -70,7 +71,7 @@ class Match(NamedTuple):
 
 @dataclass(frozen=True)
 class RuleTable:
-    """Rules of one table, or of some of its groups.
+    """Rules of a table, or of some of its groups.
 
     >>> table = load_rules("junk").only("ping")
     >>> [(match.rule.kind, match.found[0]) for match in table.find("heartbeat ok")]
@@ -94,17 +95,17 @@ class RuleTable:
         return RuleTable(self.name, tuple(rule for rule in self.rules if rule.group in groups))
 
     def find(self, text: str) -> Iterator[Match]:
-        """Yield the first match of each rule that applies to a text, in the order of the table."""
+        """Yield the first match of each rule that matches a text, in the order of the table."""
         for rule in self.rules:
             if found := rule.regex.search(text):
                 yield Match(rule, found)
 
     def weigh(self, text: str) -> float:
-        """Add up the weights of the rules that apply to a text, each once."""
+        """Add up the weights of the rules that match a text, each once."""
         return sum(rule.weight for rule in self.rules if rule.regex.search(text))
 
     def weigh_all(self, texts: pa.Array) -> list[float]:
-        """Weigh each text of a column, with each rule's own prefilter where texts are many."""
+        """Weigh each text of a column; for many texts, each rule has its own prefilter."""
         weights = [0.0] * len(texts)
         for rule in self.rules:
             places = matching_places(texts, [rule.regex])
@@ -114,7 +115,7 @@ class RuleTable:
         return weights
 
     def search(self, texts: pa.Array) -> Iterator[tuple[int, list[Match]]]:
-        """Yield the place of each text of a column to which rules apply, with what `find` finds in it."""
+        """Yield the place of each text of a column that rules match, with the matches as of `find`."""
         for place, rules in self.candidates(texts):
             text = texts[place].as_py()
             matches = [Match(rule, found) for rule in rules if (found := rule.regex.search(text))]
@@ -122,7 +123,7 @@ class RuleTable:
                 yield place, matches
 
     def groups_in(self, texts: pa.Array, *groups: str) -> list[frozenset[str]]:
-        """Return for each text of a column those of some groups of which a rule applies to it."""
+        """Return for each text of a column those of some groups that have a rule which matches it."""
         found: list[frozenset[str]] = [frozenset()] * len(texts)
         for group in groups:
             for place, rules in self.only(group).candidates(texts):
@@ -132,7 +133,7 @@ class RuleTable:
         return found
 
     def candidates(self, texts: pa.Array) -> Iterator[tuple[int, list[Rule]]]:
-        """Yield the place of each text that may match, with the rules that may: all where texts are few."""
+        """Yield the place of each text that may match, with the rules that may match it; for few texts, with all."""
         places = matching_places(texts, [rule.regex for rule in self.rules])
         if len(places) < MANY:
             yield from ((place, list(self.rules)) for place in places.to_pylist())
@@ -148,7 +149,7 @@ class RuleTable:
 
 
 def matching_places(texts: pa.Array, patterns: Sequence[re.Pattern[str]]) -> pa.Array:
-    """Return the places of texts in which some pattern may occur; of few texts all but the missing ones."""
+    """Return the places of texts that some pattern may match; of few texts, all but the missing ones."""
     if len(texts) < MANY:
         return pc.indices_nonzero(texts.is_valid())
     return pc.indices_nonzero(pc.match_substring_regex(texts, prefilter_of(*patterns)))
@@ -161,7 +162,7 @@ def load_rules(name: str) -> RuleTable:
     Raises
     ------
     ValueError
-        A row is not as it has to be; the message names the table.
+        A row is invalid; the message names the table.
     """
     return RuleTable(name, fill_rules(_decode(name).rule, load_fragments(name), f"rules/{name}.toml"))
 
@@ -172,7 +173,7 @@ def fill_rules(rules: Iterable[Rule], fragments: Mapping[str, str], file: str) -
     Raises
     ------
     ValueError
-        A rule is not as it has to be; the message names the file.
+        A rule has neither or both of pattern and words, or names an unknown fragment; the message names the file.
     """
     filled = []
     for rule in rules:
@@ -195,7 +196,7 @@ def load_fragments(name: str) -> Mapping[str, str]:
 
 @cache
 def load_words(name: str) -> Mapping[str, frozenset[str]]:
-    """Read the lists of ``rules/NAME.txt``: under each ``[section]`` its words; a line after ``#`` is a remark."""
+    """Read the words of ``rules/NAME.txt`` by section; lines that begin with ``#`` are comments."""
     sections: dict[str, list[str]] = {}
     words: list[str] = []
     for line in read_table(f"{name}.txt").splitlines():
@@ -242,14 +243,14 @@ def _fill(text: str, fragments: Mapping[str, str], file: str) -> str:
 
 
 def one_of(*lists: str) -> str:
-    r"""Build a pattern for one of several words or patterns, set apart by a comma and a blank, or the end of a line.
+    r"""Build a pattern for one of several words or patterns, separated by a comma and a blank or a line end.
 
-    A comma and a blank that belong to a pattern are written ``\, ``.
+    A comma and a blank within a pattern are written ``\, ``.
 
     Raises
     ------
     ValueError
-        A comma within a group or a class of characters set a pattern apart.
+        A comma within a group or a class of characters separates two parts of a pattern.
 
     Examples
     --------
@@ -287,26 +288,26 @@ _TOKEN = re.compile(
     |(?P<other>.)""",
     re.DOTALL | re.VERBOSE,
 )
-_MOST = 8
-"""Repeats that RE2 counts: more would make its automaton large, and slow."""
+_MAX_REPEATS = 8
+"""Most repeats that a prefilter counts; more would make the automaton of RE2 large and slow."""
 
 _BEYOND_ASCII = r"\x{80}-\x{10ffff}"
 _CLASSES = {"w": rf"\w{_BEYOND_ASCII}", "d": rf"0-9{_BEYOND_ASCII}", "s": rf"\s\x0b\x1c-\x1f{_BEYOND_ASCII}"}
-"""Classes that Python draws from all of Unicode and RE2 from ASCII: any sign beyond ASCII may be of each."""
+"""Classes that hold all of Unicode in Python and only ASCII in RE2, with any character beyond ASCII added."""
 
-_ODD_LETTERS = r"[\x{130}\x{131}]"
-"""Letters that are an "i" to Python, where case does not matter, and not to RE2."""
+_TURKISH_I = r"[\x{130}\x{131}]"
+"""Letters that match an "i" without regard to case in Python, but not in RE2."""
 
 
 def prefilter_of(*patterns: re.Pattern[str]) -> str:
-    r"""Derive a pattern of RE2 that matches every text in which some pattern is found, and a few others.
+    r"""Derive a pattern of RE2 that matches every text which some pattern matches, and a few others.
 
-    It looks neither ahead nor back, knows no ends of words, and counts only to a few.
+    It has no lookarounds and no ends of words, and counts no more than `_MAX_REPEATS`.
 
     Raises
     ------
     ValueError
-        A pattern refers to a group by its number, or has remarks in it.
+        A pattern refers to a group by its number, or is a verbose one.
 
     Examples
     --------
@@ -316,7 +317,7 @@ def prefilter_of(*patterns: re.Pattern[str]) -> str:
     """
     translated = dict.fromkeys(map(_translate, patterns))
     is_any_case = any(pattern.flags & re.IGNORECASE or "(?i" in pattern.pattern for pattern in patterns)
-    return "|".join([_ODD_LETTERS] * is_any_case + [*translated])
+    return "|".join([_TURKISH_I] * is_any_case + [*translated])
 
 
 def _translate(pattern: re.Pattern[str]) -> str:
@@ -327,7 +328,7 @@ def _translate(pattern: re.Pattern[str]) -> str:
     end = "$" if pattern.flags & re.MULTILINE else r"\n?\z"
     parts, depth = [], 0
     for token in _TOKEN.finditer(pattern.pattern):
-        if depth or token.lastgroup == "looking":  # what looks ahead or back is left out
+        if depth or token.lastgroup == "looking":  # lookarounds are left out, with all groups within them
             depth += token.lastgroup in {"looking", "group", "flags", "refused"}
             depth -= token.lastgroup == "end"
         else:
@@ -352,7 +353,7 @@ def _translate_token(token: re.Match[str], end: str) -> str:
             return f"[{_CLASSES[opposite[1].lower()]}]" if opposite else token[0]
         case "one_of", _:
             return re.sub(r"\\([wds])", lambda found: _CLASSES[found[1]], token[0])
-        case "same", _:  # whatever the group has matched
+        case "same", _:  # a back-reference may be any text
             return "(?s:.*)"
         case ("refused", _) | ("escaped", "1" | "2" | "3" | "4" | "5" | "6" | "7" | "8" | "9"):
             raise ValueError(f"a prefilter cannot refer to groups: {token.string!r}")
@@ -360,10 +361,10 @@ def _translate_token(token: re.Match[str], end: str) -> str:
 
 
 def _count(token: re.Match[str]) -> str:
-    """Translate how often something comes, at least as freely."""
+    """Translate a quantifier to one that allows at least as many repeats."""
     if not token["least"] and not token["most"]:
         return token["times"]
     least, most = int(token["least"] or 0), int(token["most"] or token["least"] or 0)
-    if most <= _MOST and not (token["comma"] and not token["most"]):
+    if most <= _MAX_REPEATS and not (token["comma"] and not token["most"]):
         return f"{{{least},{most}}}"
-    return f"{{{min(least, _MOST)},}}"
+    return f"{{{min(least, _MAX_REPEATS)},}}"

@@ -1,4 +1,4 @@
-"""Run the checks: which there are, in which order, and what becomes of their findings."""
+"""Run the checks in their order, and combine their findings into an audit."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ from memframe.frames import (
 )
 
 LOADED = "memframe"
-"""Key of ``frame.attrs`` under which a load writes what it knows."""
+"""Key of ``frame.attrs`` for the counts of a load."""
 
 OwnCheck = Callable[[pd.DataFrame], pd.DataFrame]
-"""Memories to rows of which each names a memory by its ``id``."""
+"""Check of your own: a function from memories to rows with the ``id`` of a memory."""
 
 CheckFunction = Callable[[MemoryTexts], pd.DataFrame]
-"""Texts, prepared once for all checks, to findings."""
+"""Check of this package: a function from prepared texts to findings."""
 
 Checks = Iterable[Check | OwnCheck] | Mapping[Check, OwnCheck] | None
 
@@ -97,7 +97,7 @@ def audit_memories(
         review. For checks with options, pass a mapping of names to functions: ``{"personal_data":
         partial(find_personal_data, names=...)}``.
     now : datetime, optional
-        What "past" means for `stale`; by default the present.
+        Moment before which times are past for `stale`; by default the present.
     judge : callable, optional
         Answers questions that rules cannot decide: a function from a list of `memframe.audit.judge.Question` to
         a list of `memframe.audit.judge.Answer`, or a `memframe.ChatJudge`. It receives masked texts and causes
@@ -107,10 +107,10 @@ def audit_memories(
     embed : callable, optional
         Function from texts to vectors, for finding more candidates; it receives unmasked texts.
     decisions : str, Path or Decisions, optional
-        File of decisions that a `memframe.review` wrote. What was rejected is counted in ``settled`` instead of
-        being listed, until its text changes or the decision ends. What was accepted is listed until it is applied.
+        File of decisions that a `memframe.review` wrote. Rejected findings are counted in ``settled`` instead of
+        being listed, until their text changes or the decision ends. Accepted ones are listed until they are applied.
     policy : Policy, Path or None
-        A file such as ``memframe.toml``, whose rules run as the check ``policy``, also beside chosen ``checks``.
+        A file such as ``memframe.toml``, whose rules run as the check ``policy``, in addition to chosen ``checks``.
 
     Returns
     -------
@@ -119,7 +119,7 @@ def audit_memories(
     Raises
     ------
     FrameError
-        This is not a frame of memories.
+        The argument is not a frame of memories.
     ConfigError
         A check does not exist, your own check did not return findings, or the policy cannot be read.
     JournalError
@@ -132,7 +132,8 @@ def audit_memories(
     >>> audit.findings.loc[audit.findings.severity == "high", "check"].unique().tolist()
     ['secret', ...]
     """
-    decided, rules = read_decisions(decisions), read_policy(policy)  # a damaged file stops before the work
+    # first, so that a damaged file is refused before the work
+    decided, rules = read_decisions(decisions), read_policy(policy)
     memories, is_stored = ensure_ids(memories)
     texts = _check_columns(memories)
     memories = texts.memories
@@ -148,7 +149,7 @@ def audit_memories(
         parts = {check: find(texts) for check, find in functions.items()}
         findings = join_findings(parts.values())
         if "content_error" in memories.columns:
-            # what could not be opened is not changed: a cleanup leaves it as it is
+            # a cleanup leaves memories that could not be opened as they are
             is_closed = findings["id"].isin(memories["id"][memories["content_error"].notna()])
             findings["action"] = findings["action"].mask(is_closed & (findings["action"] != "none"), "review")
         findings = _leave_out_decoded(_strip_unless_repeated(findings, texts))
@@ -162,7 +163,7 @@ def audit_memories(
         findings = settle_proposals(apply_judgement(findings, judgement), texts)
     known = [check for check, find in FINDERS.items() if functions.get(check) is find]
     findings, counted = split_figures(withhold(findings, memories, known=known), len(memories))
-    keys = [""] * len(findings)  # where nothing was decided, nothing is settled
+    keys = [""] * len(findings)  # without decisions no key is needed
     if decided.last:
         keys, _ = decision_keys(findings, memories, counted, decided, is_stored=is_stored)
     findings, answered, settled = _leave_out_settled(findings, keys, decided, functions)
@@ -190,8 +191,8 @@ def _sort_worst_first(findings: pd.DataFrame) -> pd.DataFrame:
 def _leave_out_settled(
     findings: pd.DataFrame, keys: list[str], decided: Decisions, checks: Iterable[str]
 ) -> tuple[pd.DataFrame, pd.DataFrame, Settled]:
-    """Leave out what was rejected; return the rest, all findings with a decision that holds, and counts."""
-    at = datetime.now(UTC)  # decisions end in the present, whatever "past" means for the checks
+    """Leave out rejected findings; return the others, all findings with a decision that holds, and the counts."""
+    at = datetime.now(UTC)  # decisions end by the present time, and not by the `now` of the checks
     holding = (decided.find(key, at) for key in keys)
     decision = np.array([found.decision if found else "" for found in holding], dtype=object)
     is_rejected = decision == "rejected"
@@ -204,7 +205,8 @@ def all_checks(
 ) -> dict[str, CheckFunction]:
     """Return every check with its function; those that relate memories share one search for similar pairs.
 
-    What junk proposes to delete is not related to anything: a store may hold thousands of heartbeats.
+    Memories that the check on junk deletes are left out of that search, because a store may have thousands of
+    heartbeats.
     """
     moment = pd.Timestamp(now or datetime.now(UTC))
     texts = MemoryTexts.of(memories)
@@ -222,7 +224,7 @@ def all_checks(
 
     def versions(_: MemoryTexts) -> pd.DataFrame:
         found = find_versions(related(), pairs=pairs(), now=moment)
-        pairs.cache_clear()  # a kilobyte a memory, of which no later check makes use
+        pairs.cache_clear()  # a kilobyte for each memory, which no later check uses
         return found
 
     return {
@@ -242,7 +244,7 @@ def all_checks(
 
 
 def _strip_unless_repeated(findings: pd.DataFrame, texts: MemoryTexts) -> pd.DataFrame:
-    """Leave for review what would repeat another memory without its hidden characters: a person chooses the one."""
+    """Leave a memory for review if it would repeat another one without its hidden characters; a person chooses one."""
     is_strip = findings["action"] == "strip"
     if not is_strip.any():
         return findings
@@ -259,7 +261,7 @@ def _strip_unless_repeated(findings: pd.DataFrame, texts: MemoryTexts) -> pd.Dat
     is_deleted = whole["id"].isin(
         findings["id"][(findings["check"] == "junk") & (findings["action"] == "delete")]
     )
-    whole = whole[~is_deleted]  # what goes anyway is nothing that could be repeated
+    whole = whole[~is_deleted]  # a memory that is deleted anyway does not count as repeated
     repeated = {*find_exact_duplicates(whole)["id"], *find_near_duplicates(whole)["id"]}
     is_repeated = is_strip & findings["id"].isin(repeated)
     why = "; without them it repeats another memory"
@@ -270,9 +272,9 @@ def _strip_unless_repeated(findings: pd.DataFrame, texts: MemoryTexts) -> pd.Dat
 
 
 def _leave_out_decoded(findings: pd.DataFrame) -> pd.DataFrame:
-    """Leave out what is said of unreadable characters that another finding has decoded to words.
+    """Leave out findings about encoded text that another finding has decoded to words.
 
-    They look like a key, or like sealed content; but it is one cause, and named once.
+    It looks like a key, or like sealed content, but one text is one finding.
     """
     decoded = findings[(findings["check"] == "planted") & (findings["kind"] == "encoded")]
     if decoded.empty:
@@ -294,7 +296,7 @@ def _leave_out_decoded(findings: pd.DataFrame) -> pd.DataFrame:
 
 
 def ensure_ids(memories: pd.DataFrame) -> tuple[pd.DataFrame, bool]:
-    """Return the memories with something that tells rows apart, and whether a service gave it."""
+    """Return the memories with ids that distinguish rows, and True if the ids are from a service."""
     check_kind("memories", memories, pd.DataFrame, error=FrameError)
     absent = [name for name in ("id", "content") if name not in memories.columns]
     if absent:
@@ -322,9 +324,9 @@ def ensure_ids(memories: pd.DataFrame) -> tuple[pd.DataFrame, bool]:
 
 
 def _check_columns(memories: pd.DataFrame) -> MemoryTexts:
-    """Prepare memories without lone surrogates, which Arrow cannot hold; refuse columns that are not theirs.
+    """Prepare memories without lone surrogates, which Arrow cannot hold; refuse columns of another kind.
 
-    A frame of objects may hold anything: what is wrong is named here once, instead of where a check stumbles over it.
+    A frame of objects may hold any values. They are refused here once, and not by the check that meets them first.
     """
     texts = MemoryTexts(memories)
     mended: dict[str, pd.Series[Any]] = {}
@@ -353,7 +355,7 @@ _READERS: Mapping[object, Callable[[pd.DataFrame, str], object]] = {
     NUMBER: read_numbers,
     TIME: read_times,
 }
-"""Readers of columns, which refuse those of another kind."""
+"""Readers of columns, which refuse columns of another kind."""
 
 
 def _choose_checks(
@@ -378,7 +380,7 @@ def _choose_checks(
 
 
 def _on_frame(check: OwnCheck) -> CheckFunction:
-    """Let a check that takes the frame of memories be run like one that takes its texts."""
+    """Return a function of texts that runs a check of the frame."""
     return lambda texts: check(texts.memories)
 
 
@@ -390,7 +392,7 @@ def _name_of(check: OwnCheck) -> str:
 
 
 def _run_own_check(check: OwnCheck, memories: pd.DataFrame) -> pd.DataFrame:
-    """Run somebody's own check, and complete what it returns to findings."""
+    """Run a check of the caller, and complete its rows to findings."""
     name = _name_of(check)
     found: object = check(memories)
     if not isinstance(found, pd.DataFrame) or "id" not in found.columns:
@@ -419,13 +421,13 @@ _READ_BY_WORDING: Mapping[str, tuple[str, str]] = {
     "stale": ("Times to come that have passed", "stale"),
     "version": ("«No longer»", "superseded"),
 }
-"""Checks that know the words of some languages alone: what they look for, and the table of their rules."""
+"""Checks with rules for some languages only: words for what they find, and the table of their rules."""
 
 
 _KNOWN_COLUMNS = frozenset(
     [*MEMORY_KINDS, "content_error", "origin_id", "entity", "place", "file", "line", "outdated"]
 )
-"""Columns that checks read, or in which a reader says where a memory is from."""
+"""Columns that checks read, or that a reader adds."""
 
 
 def _describe_columns(memories: pd.DataFrame) -> Iterator[str]:
@@ -443,7 +445,7 @@ def _has_texts(column: pd.Series[Any]) -> bool:
 
 
 def _describe_unchecked(texts: MemoryTexts, parts: Mapping[str, pd.DataFrame]) -> Iterator[str]:
-    """Say what was not looked for: silence must not be read as clean."""
+    """Describe what was not looked for, because an audit without findings must not be read as clean."""
     memories = texts.memories
     left_out = [check for check in CHECKS if check not in parts]
     if left_out:

@@ -1,7 +1,7 @@
 """Write findings as SARIF 2.1.0, which code scanners read: file, line and rule, and no text of a memory.
 
-A result is what stands in one memory: figures, which are about many, are left out. A memory whose line is not known
-is placed at line 1, as scanners require one. A path outside the current folder is named by its last part alone.
+Each result is about one memory, so figures, which count many, are left out. A memory without a known line gets line 1,
+because scanners require a line. A path outside the current folder is reduced to its last part.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _DIGEST_CHARACTERS = 32
 
 
 def files_and_lines(memories: pd.DataFrame) -> dict[str, tuple[str, int | None]]:
-    """Return the file of each memory and the line there, if it is known; nothing for memories of a service.
+    """Return the file and, if known, the line of each memory; an empty dict for memories from a service.
 
     >>> from memframe.readers import read_memories
     >>> memories = read_memories("- Likes tea\\n- Rows\\n").assign(id=["m1", "m2"])
@@ -141,9 +141,9 @@ def _uri_of(file: str) -> str:
 
 
 def _texts_without_values(memories: pd.DataFrame, ids: set[str]) -> dict[str, str]:
-    """Return the texts of memories without secrets and personal data, by which a finding is known again.
+    """Return the texts of memories without secrets and personal data, for the fingerprints of findings.
 
-    A text that speaks of secrets in which none was found is left out: a digest of it could be guessed.
+    A text with a word about secrets in which none was found is left out, because its digest could be guessed.
     """
     concerned = memories[memories["id"].isin(ids)].drop_duplicates("id")
     spans: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
@@ -155,10 +155,10 @@ def _texts_without_values(memories: pd.DataFrame, ids: set[str]) -> dict[str, st
     texts = {}
     for memory_id, content in zip(concerned["id"], concerned["content"], strict=True):
         text = content if isinstance(content, str) else ""
-        pieces, at = [], 0
+        pieces, n_read = [], 0
         for start, end in [*sorted(spans[memory_id]), (len(text), len(text))]:
-            pieces.append(text[at : max(at, start)])
-            at = max(at, end)
+            pieces.append(text[n_read : max(n_read, start)])
+            n_read = max(n_read, end)
         texts[memory_id] = "" if not spans[memory_id] and is_sensitive(text) else "".join(pieces)
     return texts
 

@@ -1,5 +1,4 @@
-"""Stale memories: what was to come when they were written has passed, their source calls them outdated, or nobody has
-touched them for years.
+"""Stale memories: those about a time to come that has passed, those that their source calls outdated, and old ones.
 
 The expressions of time are in ``rules/stale.toml``.
 """
@@ -27,7 +26,7 @@ from memframe.audit.text import Memories, MemoryTexts
 _TABLE = load_rules("stale")
 
 _FAR_AHEAD_DAYS = 270
-"""A day without a year that would be further off than that was meant as the last one, not as the next."""
+"""Most days until a date without a year that is a time to come: in January, «5 December» is the last one."""
 _THIS = frozenset(
     {
         "this",
@@ -57,33 +56,32 @@ _SEASON_ENDS = {"spring": 6, "summer": 9, "autumn": 12, "fall": 12, "winter": 3}
 
 
 def find_stale(memories: Memories, *, now: pd.Timestamp, old_after_days: float = 730.0) -> pd.DataFrame:
-    """Find memories that speak of a time to come which has passed, and apart from them those that nobody has changed.
+    """Find memories about a time to come that has passed, those that are declared outdated, and old unchanged ones.
 
-    Kind ``expired``: an expression of time that lay ahead when the memory was created («tomorrow», «next week», «on
-    Friday», «until March 2022», a day of the calendar) and is over now; ``start`` and ``end`` say where it stands,
-    ``evidence`` which day it meant. Dates that begin something («from 1 May»), recur («every Friday», birthdays) or
-    are told of as past are left alone. Expressions are understood in English, weekdays and months also in German,
-    French, Spanish and Italian, «tomorrow», «next week» and the like in Portuguese, Russian and Chinese, too; of
-    «5/6/2024» the later one of the two days counts, unless another day in the text says how days are written. Titles
-    and sayings between quotation marks are left alone, and so is what a note of several statements says in passing:
-    the time has to stand in its first statement, such as a heading, or in most of them. The time of day and the zone
-    in which somebody said «today» are not known: it counts in UTC. It does not see that an event without any date is
-    over.
+    Kind ``expired``: an expression of time was in the future when the memory was created («tomorrow», «next week», «on
+    Friday», «until March 2022», a day of the calendar) and is over now. ``start`` and ``end`` are its span,
+    ``evidence`` names the day that it meant. Left out are dates that begin something («from 1 May»), that recur («every
+    Friday», birthdays), or in a sentence about the past. Expressions are found in English, weekdays and months also in
+    German, French, Spanish and Italian, «tomorrow», «next week» and the like also in Portuguese, Russian and Chinese.
+    «5/6/2024» is read as the later of its two days, unless another date in the text shows the order of day and
+    month. Titles and quotations between quotation marks are left out, and so are times in a minor part of a note:
+    the time has to be in the first statement, such as a heading, or in most of them. Days are counted in UTC, because
+    the zone of the writer is not known. Events without a date are not found.
 
     Kind ``declared``: the system that a memory comes from calls it outdated, by a state, a flag, an end that has come
     or a successor (`memframe.audit.declared`), in a column such as ``invalid_at``, ``status`` or ``replaced_by``.
 
-    Kind ``never_updated``: older than ``old_after_days`` and as it was written. That is no fault, and proposes nothing:
-    an audit has their number alone.
+    Kind ``never_updated``: older than ``old_after_days`` and never changed. That is no fault and has no proposal; an
+    audit only counts these memories.
 
     Parameters
     ----------
     memories : DataFrame
-        Columns as `load_memories` has them; rows without content or ``created_at`` are left out.
+        Frame with the columns of `load_memories`; rows without content or ``created_at`` are left out.
     now : Timestamp
-        The moment from which to look; without a zone it is UTC.
+        Moment before which times are past; without a zone it is UTC.
     old_after_days : float
-        From which age on a memory that was never changed is named, in days.
+        Age in days from which on an unchanged memory is counted.
 
     Examples
     --------
@@ -107,7 +105,7 @@ def find_stale(memories: Memories, *, now: pd.Timestamp, old_after_days: float =
 
 
 class Expiry(NamedTuple):
-    """A time that a text speaks of as to come, and the last day on which it is."""
+    """Span of an expression of a time to come, and the last day of that time."""
 
     start: int
     end: int
@@ -139,7 +137,9 @@ def _find_expired(prepared: MemoryTexts, now: pd.Timestamp) -> pd.DataFrame:
             if (expiry := _read_expiry(mention, kinds_of[mention.sentence], written[place]))
         ]
         if passed and _is_subject(text, passed):
-            best = max(passed, key=lambda expiry: (expiry.score, -expiry.start, expiry.end))
+            best = max(
+                passed, key=lambda expiry: (expiry.score, -expiry.start, expiry.end)
+            )  # the first of the surest
             n_days = (today - best.until).days
             n, unit = next(
                 (n_days // days, unit)
@@ -191,10 +191,10 @@ def _find_declared(texts: MemoryTexts, now: pd.Timestamp) -> pd.DataFrame:
 
 
 def _find_never_updated(texts: MemoryTexts, now: pd.Timestamp, old_after_days: float) -> pd.DataFrame:
-    """Find memories that are older than that and as they were written; a second of difference is the service's."""
+    """Find old memories that were never changed; a service may set both times of a new one up to a second apart."""
     memories = texts.memories
     readable = texts.column("content").is_valid().to_numpy(zero_copy_only=False)
-    # nanoseconds, which a frame of one's own may have, end within three centuries of each other
+    # a frame of your own may have nanoseconds, in which a difference of three centuries overflows
     created, updated = (memories[name].dt.as_unit("us") for name in ("created_at", "updated_at"))
     age = (now.as_unit("us") - created).dt.total_seconds().to_numpy() / 86_400
     touched = (updated - created).dt.total_seconds().to_numpy() > 1
@@ -210,7 +210,7 @@ def _find_never_updated(texts: MemoryTexts, now: pd.Timestamp, old_after_days: f
     )
 
 
-# ---- the last day of an expression of time, seen from the day on which it was written
+# ---- the last day of an expression of time, given the day on which it was written
 
 
 def _end_of_period(match: re.Match[str], day: date) -> date:
@@ -231,7 +231,7 @@ def _end_of_period(match: re.Match[str], day: date) -> date:
 
 def _after_units(match: re.Match[str], day: date) -> date:
     count = match["n"].lower()
-    # the words are "a", "an", "one", "two" and so on
+    # the list begins with "a", "an", "one", "two"
     n = int(count) if count.isdigit() else max(1, load_fragment("counted", "stale").index(count) - 1)
     return day + timedelta(days=min(n, 1000) * {"d": 1, "w": 7, "m": 31}[match["unit"][0].lower()] + 1)
 
@@ -242,7 +242,7 @@ def _next_weekday(match: re.Match[str], day: date) -> date:
 
 
 def _calendar_day(match: re.Match[str], day: date) -> date | None:
-    """Read a day or a month of the calendar; without a year it is the next one from the day on."""
+    """Read a day or a month of the calendar; without a year it is the next one after the day of writing."""
     parts = match.groupdict()
     name = without_accents(parts["month"].lower())
     month = MONTHS[name] + 1 if name in MONTHS else int(name)
@@ -258,7 +258,7 @@ _N_MONTHS = 12
 
 
 def _day_in_digits(match: re.Match[str], day: date) -> date | None:
-    """Read a day such as «15/04/2024», as other days in the text are written, or else the later one that it may be."""
+    """Read a day such as «15/04/2024»: in the order of other days in the text, else as the later possible day."""
     year, one, other = (int(match[name]) for name in ("year", "day", "month"))
     is_month_first = any(int(known["month"]) > _N_MONTHS for known in match.re.finditer(match.string))
     dates = (_date(year, one, str(other)), None if is_month_first else _date(year, other, str(one)))
@@ -288,31 +288,32 @@ _UNTIL: Mapping[str, Callable[[re.Match[str], date], date | None]] = {
     "digits": _day_in_digits,
 }
 
-# ---- whether a text looks ahead
+# ---- texts about a time to come
 
 _OPENING_MARKS, _CLOSING_MARKS = "“„«", "”“»"
 _SENTENCE_MARKS = (". ", "! ", "? ", "; ", "\n")
 _REACH = 1_000
-"""Characters before and after an expression in which its sentence and quotation begin and end."""
-_SHORTEST_STATEMENT = 8
+"""Characters before and after an expression in which the ends of its sentence and quotation are searched."""
+_MAX_FRAGMENT_CHARS = 8
+"""Most characters of a part of a text that is no statement, such as a number of a list."""
 _STATEMENT_END = re.compile(r"\n|[.!?;](?= )")
 (_BEGINS,) = _TABLE.only("begins").rules
 
 
 class _Mention(NamedTuple):
-    """An expression of time that may lie ahead of the day on which it was written."""
+    """Expression of a time that may have been in the future when it was written."""
 
     rule: Rule
     start: int
     end: int
     until: date
     before: str
-    """Text before it."""
+    """Text before the expression."""
     sentence: str
 
 
 def _find_mentions(text: str, rules: Iterable[Rule], written: date, today: date) -> Iterator[_Mention]:
-    """Yield what may have lain ahead of a text and is over, but for quoted times and those of a beginning."""
+    """Yield expressions of times that were not yet past when written and are now, without quotations and beginnings."""
     for rule in rules:
         until = str(rule.options["until"])
         for match in rule.regex.finditer(text):
@@ -331,12 +332,12 @@ def _find_mentions(text: str, rules: Iterable[Rule], written: date, today: date)
 
 
 def _read_expiry(mention: _Mention, kinds: frozenset[str], written: date) -> Expiry | None:
-    """Return what a mention says is to come; None for what recurs, and what a sentence tells of as past."""
+    """Return the expiry of a mention; None if the time recurs, or if the sentence is about the past."""
     options, is_ahead = mention.rule.options, "ahead" in kinds
     if not kinds.isdisjoint({"recurs", "past"}) or (options.get("ahead") and not is_ahead):
         return None
     is_date = options["until"] in _DATES
-    if not is_ahead and is_date and _stands_as_day_of_writing(mention.until, written, mention.before):
+    if not is_ahead and is_date and _is_day_of_writing(mention.until, written, mention.before):
         return None
     return Expiry(mention.start, mention.end, mention.until, mention.rule.weight * (1.0 if is_ahead else 0.9))
 
@@ -345,28 +346,28 @@ _DATES = ("calendar", "digits")
 _HEADING = re.compile(r"(?:\A|\n)#{1,6} [^\n]*\Z|\A[^\n]*\([^()\n]*\Z")
 
 
-def _stands_as_day_of_writing(day: date, written: date, before: str) -> bool:
-    """Return True for a date in brackets or a heading that is the day of writing, in a zone of its own.
+def _is_day_of_writing(day: date, written: date, before: str) -> bool:
+    """Return True for a date in brackets or a heading that is the day of writing, perhaps in another time zone.
 
-    >>> _stands_as_day_of_writing(date(2026, 3, 22), date(2026, 3, 21), "## Update 1:16 AM CST (")
+    >>> _is_day_of_writing(date(2026, 3, 22), date(2026, 3, 21), "## Update 1:16 AM CST (")
     True
     """
     return abs((day - written).days) <= 1 and _HEADING.search(before) is not None
 
 
 def _is_quoted(before: str) -> bool:
-    """Return True if what follows is part of a title or a saying, between quotation marks after other words."""
+    """Return True if a quotation, such as a title, was opened after other words and is not closed yet."""
     opened = before.rfind('"') if before.count('"') % 2 else max(map(before.rfind, _OPENING_MARKS))
     return opened > 0 and not any(mark in before[opened + 1 :] for mark in _CLOSING_MARKS)
 
 
 def _is_subject(text: str, passed: Sequence[Expiry]) -> bool:
-    """Return True if a text is about what passed: it says that first, as in a heading, or in most of its statements."""
+    """Return True if the first statement of a text has a time that passed, such as a heading, or if most have one."""
     ends = [*(match.start() for match in _STATEMENT_END.finditer(text.rstrip())), len(text.rstrip())]
     with_time = [
         any(start <= expiry.start < end for expiry in passed)
         for start, end in zip([0, *ends], ends, strict=False)
-        if end - start > _SHORTEST_STATEMENT
+        if end - start > _MAX_FRAGMENT_CHARS
     ]
     return not with_time or any(with_time[:1]) or 2 * sum(with_time) > len(with_time)
 

@@ -1,4 +1,4 @@
-"""Superseded facts: an older memory that a newer one says no longer holds."""
+"""Superseded facts: older memories that no longer hold, as a newer memory states."""
 
 from __future__ import annotations
 
@@ -21,21 +21,29 @@ from memframe.audit.similarity.minhash import distinct
 from memframe.audit.text import Memories, MemoryTexts, Rows
 from memframe.audit.tokenize import SPLIT_WORD, Words, words_of
 
-_CANDIDATES, _MIN_COSINE = 5, 0.08
+_CANDIDATES = 5
+"""Older memories that are compared with each claim."""
+_MIN_COSINE = 0.08
+"""Least cosine similarity of these."""
 _MAX_CHARACTERS = 300
-"""Most characters of a memory that states something: in longer ones, which are documents, a cue takes back a detail."""
+"""Most characters of a memory that is compared; in a longer one, a document, a cue is about a detail."""
 _MIN_SCORE = 0.6
+"""Least score of a replacement."""
 _MIN_OLD = 0.6
-"""Share of what was so before that stands in the older memory, by weight."""
+"""Least share, by weight, of the words of the former state that the older memory has."""
 _MIN_CORRECTED = 0.5
+"""Least share, by weight, of the words of the older memory that a claim without a former state has."""
+_MAX_OTHERS = 2
+"""Most words of the older memory that such a claim lacks."""
+_MAX_NEW = 0.5
+"""Most of the words of the new state, by weight, that the older memory may have; with more it states the same."""
 _MAX_SHARE = 0.03
-"""Share of the user's memories that may have a word which counts as rare; a few always may."""
+"""Largest share of the user's memories with a word that counts as rare; a word of up to five memories always does."""
 _FEW_TEXTS = 50
-"""Texts below which it tells little that two of them have a word."""
-_MAX_OTHERS, _MAX_NEW = 2, 0.5
+"""Least number of texts for which weights are computed: in a smaller store, a shared word means little."""
 _CALENDAR = frozenset(map(class_of, CALENDAR))
 _ENDED = "ended"
-"""Cues of an end: two memories that both tell of one tell of two things, however alike they are."""
+"""Kind of cues of an end: if two memories have one, two different things ended, however similar they are."""
 
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
 _OPEN = re.compile(
@@ -44,11 +52,12 @@ _OPEN = re.compile(
     r"|(?<!,)\s(?:that|which|who)(?:['’]s| is| are| was| were)? no longer\b",
     re.IGNORECASE,
 )
-"""Words of a wish, a rule, a possibility or a kind of things («files that are no longer used»), of no change."""
+"""Words of sentences without a change: a wish, a rule, a possibility, a kind of things («files that are no longer
+used»)."""
 
 
 class _Replacement(NamedTuple):
-    """An older and a newer text, and why the newer one replaces the older."""
+    """An older and a newer text, and the cue and the shared words by which the newer one replaces the older."""
 
     older: int
     newer: int
@@ -58,20 +67,22 @@ class _Replacement(NamedTuple):
 
 
 class _Claim(NamedTuple):
-    """Change that a newer text states: the words, by class, of before and now, and of the sentence that says so."""
+    """Change that a newer text states; words are given by class."""
 
     newer: int
     cue: Cue
     old: frozenset[str]
+    """Words of the former state."""
     new: frozenset[str]
+    """Words of the present state that are not in the former one."""
     about: frozenset[str]
-    """Words of the sentence, without those and the cue itself."""
+    """Other words of the sentence, without the cue."""
     names: frozenset[str]
-    """People of whom the text speaks, without those that it exchanges."""
+    """Names of people in the text, without those in the former or present state."""
 
 
 class _Weights:
-    """Weights of words: the more memories have a word, the less it weighs."""
+    """Weights of words, which are lower for words of more memories."""
 
     def __init__(self, words: Words) -> None:
         n_classes, n_texts = len(words.classes), max(_FEW_TEXTS, len(words))
@@ -86,28 +97,28 @@ class _Weights:
         )
 
     def share(self, part: frozenset[str], whole: frozenset[str]) -> float:
-        """Return how much of the part is in the whole; of nothing it is nothing."""
+        """Return the share of a part, by weight, that is in a whole; 0 for an empty part."""
         weight = self._weigh(part)
         return self._weigh(part & whole) / weight if weight else 0.0
 
     def _weigh(self, names: frozenset[str]) -> float:
-        """Add up weights, to the same last bit in whichever order a set is walked."""
+        """Add up weights exactly, so that the order of a set does not matter."""
         return fsum(self._weights.get(name, 1.0) for name in names)
 
 
 def find_replacements(chosen: Memories, pairs: SimilarPairs) -> list[Link]:
-    """Find texts that a newer one of the same user says no longer hold, each with the one that says so.
+    """Find texts that no longer hold, each with the newer text of the same user that states it.
 
-    It says little: what was so before has to stand in both memories, in a word that few others have. A fact that a
-    newer one merely contradicts («vegetarian», «steak»), or that it changes in other words, is not found.
+    Precision comes first: both memories must have a rare word of the former state. A fact that a newer memory merely
+    contradicts («vegetarian», «steak»), or changes in other words, is not found.
     """
     prepared = MemoryTexts.of(chosen)
     texts, age = prepared.column("content"), age_order(prepared)
-    lists = _name_lists(prepared)
+    list_of = _find_lists(prepared)
     changes = (
         change
         for change in _find_replacements(texts, age, pairs)
-        if lists[change.older] is None or lists[change.older] != lists[change.newer]
+        if list_of[change.older] is None or list_of[change.older] != list_of[change.newer]
     )
     sensitive = SensitiveTexts(texts)
     return [
@@ -122,13 +133,13 @@ def _describe_evidence(change: _Replacement, texts: pa.Array, sensitive: Sensiti
     if sensitive.any_of(change.older, change.newer):
         return "the newer one says that something has changed"
     words = dict.fromkeys(SPLIT_WORD.findall(texts[change.older].as_py()))
-    both = [word for word in words if class_of(without_accents(word.lower())) in change.shared][:3]
-    spoken_of = f"; both speak of {quote_words(both, sensitive=False)}" if both else ""
-    return f"the newer one says «{change.cue.quote}»{spoken_of}"
+    shared = [word for word in words if class_of(without_accents(word.lower())) in change.shared][:3]
+    about = f"; both speak of {quote_words(shared, sensitive=False)}" if shared else ""
+    return f"the newer one says «{change.cue.quote}»{about}"
 
 
-def _name_lists(prepared: MemoryTexts) -> list[tuple[pd.Timestamp, str] | None]:
-    """Name the list that each memory is an item of, by its moment and its heading: items do not replace each other."""
+def _find_lists(prepared: MemoryTexts) -> list[tuple[pd.Timestamp, str] | None]:
+    """Return moment and heading of the list of each memory, None without one: items do not replace each other."""
     moments, contents = prepared.memories["created_at"].tolist(), prepared.column("content").to_pylist()
     return [
         (moment, heading) if colon and not pd.isna(moment) else None
@@ -138,7 +149,7 @@ def _name_lists(prepared: MemoryTexts) -> list[tuple[pd.Timestamp, str] | None]:
 
 
 def _best_of_each(found: Iterator[_Replacement], age: Rows) -> list[_Replacement]:
-    """Keep of each newer memory, and for each older one, the best change; of two as good the earlier."""
+    """Choose changes, best first, so that no memory is the older text of two of them, or the newer text of two."""
     kept: list[_Replacement] = []
     taken: set[tuple[str, int]] = set()
     for change in sorted(found, key=lambda one: (-one.score, age[one.newer], age[one.older])):
@@ -169,22 +180,22 @@ def _find_replacements(texts: pa.Array, age: Rows, pairs: SimilarPairs) -> Itera
     for row, older in zip(near.newer.tolist(), near.older.tolist(), strict=True):
         if oldest[older] != row and len(contents[older]) <= _MAX_CHARACTERS:
             terms, names = _heavy(words, older), find_names(contents[older])
-            taken_back = frozenset().union(*(claim.old for claim in claims.get(older, ())))
+            former = frozenset().union(*(claim.old for claim in claims.get(older, ())))
             has_ended = any(cue.kind == _ENDED for cue in cues.get(older, ()))
             found = [
-                _decide(claim, older, terms - taken_back, weights)
+                _apply_claim(claim, older, terms - former, weights)
                 for claim in claims[row]
                 if (not claim.names or not names or claim.names & names)
                 and not (has_ended and claim.cue.kind == _ENDED)
             ]
-            yield from (one for one in found if one is not None)
+            yield from (change for change in found if change is not None)
 
 
 _NONE = Nearest(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
 
 
 def _oldest_alike(pairs: SimilarPairs, age: Rows) -> Rows:
-    """Return for each text the oldest that says the same: what only repeats an older memory replaces nothing."""
+    """Return for each text the oldest near-duplicate: a text that repeats an older one replaces nothing."""
     oldest = np.arange(len(age))
     for group in pairs.clusters.groups():
         oldest[group] = min(group, key=age.__getitem__)
@@ -192,7 +203,10 @@ def _oldest_alike(pairs: SimilarPairs, age: Rows) -> Rows:
 
 
 def _read_claims(cues: Mapping[int, list[Cue]], contents: Sequence[str]) -> dict[int, list[_Claim]]:
-    """Read what the cued texts say, but for those of a wish, a rule or a possibility; all at once, as Arrow does."""
+    """Read the claims of texts with cues, without sentences of a wish, a rule or a possibility.
+
+    The words of all sentences are read at once, because `words_of` is slow for single texts.
+    """
     found = [
         (row, cue, sentence)
         for row, cues_of_text in cues.items()
@@ -216,8 +230,8 @@ def _sentence_of(cue: Cue, text: str) -> str:
     return next((part for part in _SENTENCE.split(text) if cue.quote in part), text)
 
 
-def _decide(claim: _Claim, older: int, terms: frozenset[str], weights: _Weights) -> _Replacement | None:
-    """Decide whether a claim is about an older text, given the words of that."""
+def _apply_claim(claim: _Claim, older: int, terms: frozenset[str], weights: _Weights) -> _Replacement | None:
+    """Return the replacement of an older text with these words, if the claim is about it."""
     shared = terms & (claim.old | claim.about)
     covered = weights.share(terms, shared)
     if not shared & weights.rare or weights.share(claim.new, terms) > _MAX_NEW:
@@ -244,6 +258,6 @@ def _heavy(words: Words, row: int) -> frozenset[str]:
 
 
 def find_names(text: str) -> frozenset[str]:
-    """Return the names of people that a text has."""
+    """Return the names of people in a text."""
     words = (word for word in SPLIT_WORD.findall(text) if word[0].isupper())
     return frozenset(word for word in map(str.lower, words) if is_name(word) and not is_place(word))

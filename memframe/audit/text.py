@@ -1,7 +1,7 @@
-"""Texts of memories: those worth a closer look, spans that are found in them, and masks over what must not be shown.
+"""Texts of memories: prefilters, the spans that checks find in them, and masks for evidence.
 
-A closer look costs tens of microseconds a text; most memories deserve none. Which do is asked of Arrow, whose regular
-expressions (RE2) run over a whole column in linear time.
+A check takes tens of microseconds per text, and most texts have nothing to find. They are ruled out by Arrow, whose
+regular expressions (RE2) search a whole column in linear time.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ FEW = 1_000
 """Up to this many memories, the three text columns are searched as one."""
 
 MAX_CHARACTERS = 100_000
-"""Characters of a field that a check reads; whoever writes a memory does not decide how long an audit takes."""
+"""Characters of a field that a check reads, so that a long text cannot make an audit take long."""
 
 
 class Text(NamedTuple):
-    """One text of a frame, and where it stands."""
+    """One text of a frame, with its row and field."""
 
     row: int
     """Position in the frame."""
@@ -50,12 +50,12 @@ class Text(NamedTuple):
     text: str
     """Text as it is searched: folded."""
     original: str | None = None
-    """Text as it stands in the frame, where folding has changed it."""
+    """Text of the frame, if folding has changed it."""
 
 
 TAGS = "\U000e0000-\U000e007f"
 SELECTORS = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
-"""Characters that choose between variants of a letter or a picture."""
+"""Characters that select a variant of a letter or an emoji."""
 BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 ZERO_WIDTH = (
     "\xad\u034f\u115f\u1160\u180e\u200b-\u200d\u2060-\u2065\u206a-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb"
@@ -64,22 +64,22 @@ _OF_SCRIPTS = (
     "\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\u17b4\u17b5\u180b-\u180d\u180f\U000110bd\U000110cd"
     "\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0080-\U000e00ff\U000e01f0-\U000e0fff"
 )
-"""Format characters that some script needs, or that mean nothing yet: they hide nothing, but may part a word."""
+"""Format characters that some script needs, or that have no meaning yet: not hidden text, but they may split a word."""
 
 _INVISIBLE = TAGS + SELECTORS + BIDI + ZERO_WIDTH + _OF_SCRIPTS
-"""Ranges of characters that take no place on a line: within a word they keep it from being found."""
+"""Ranges of characters without a width; a word with one of them would not be found."""
 
 _INVISIBLE_CHARACTERS = re.compile(f"[{_INVISIBLE}]")
 
 _COMPATIBLE = ((0xB2, 0xB9), (0x2070, 0x209C), (0x2100, 0x214F), (0x24B6, 0x24EA), (0xFE50, 0xFE6B), (0xFF01, 0xFF5E),
                (0x1D400, 0x1D7FF))  # fmt: skip
-"""Ranges with letters, digits and signs that stand for one of ASCII: raised, circled, wide, mathematical ones."""
+"""Ranges with forms of letters, digits and signs of ASCII: raised, circled, wide, mathematical ones."""
 
 _WRITTEN = {*string.ascii_letters, *string.digits, *"@._+-"}
-"""Characters of secrets and addresses; wide commas and brackets end a value, and are left as they are."""
+"""Characters of secrets and addresses, which are folded; wide commas and brackets are not, because they end a value."""
 
 _FOREIGN_ZEROS = (0x660, 0x6F0, 0x966, 0x9E6, 0xE50)
-"""Zeros of the digits that Arabic, Persian, Hindi, Bengali and Thai have."""
+"""Zeros of Arabic, Persian, Hindi, Bengali and Thai digits."""
 
 _FOLDED = {
     code: folded
@@ -89,19 +89,19 @@ _FOLDED = {
 } | {zero + digit: str(digit) for zero in _FOREIGN_ZEROS for digit in range(10)}
 
 _FOLDABLE = "[" + _INVISIBLE + "".join(map(chr, _FOLDED)) + "]"
-"""A pattern of RE2 for the texts that folding changes."""
+"""Pattern of RE2 for the texts that folding changes."""
 
 
 class FoldedText(NamedTuple):
-    """A text with the characters of ASCII that a reader takes its own for, and without those that nobody sees."""
+    """Text with forms of ASCII characters replaced by these, and without invisible characters."""
 
     text: str
     original: str
     offsets: Sequence[int]
-    """Place in the original of the character from which each one comes."""
+    """Place of each character in the original."""
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """Return the stretch of the original that became a stretch of the folded text.
+        """Return the span of the original for a span of the folded text.
 
         >>> folded = fold("pass\u200bword: \uff14\uff10\uff17\uff11")
         >>> folded.text, folded.span(0, 8), folded.span(10, 14)
@@ -114,7 +114,7 @@ class FoldedText(NamedTuple):
 
 
 def fold(text: str) -> FoldedText:
-    """Fold a text as a reader sees it, so that no spelling of a secret or an address escapes a search.
+    """Fold a text, so that a search finds secrets and addresses in any form of their characters.
 
     >>> fold("ada\uff20example\u00ad.org").text
     'ada@example.org'
@@ -129,11 +129,11 @@ def fold(text: str) -> FoldedText:
 
 
 class MemoryTexts:
-    """Texts of memories, prepared once for all that reads them.
+    """Texts of memories, prepared once for all checks.
 
-    Each check takes these or a frame, and begins with `MemoryTexts.of`. An audit hands the same ones to all checks, so
-    that a column becomes Arrow text, is cut and is folded a single time, and contents are split into words once. What
-    is prepared is kept as long as these are; nothing in them is ever changed.
+    Each check takes these or a frame, and begins with `MemoryTexts.of`. An audit passes the same object to all checks,
+    so that each column is converted to Arrow text, cut and folded once, and contents are split into words once. Results
+    are kept as long as the object exists; nothing in it is ever changed.
 
     >>> texts = MemoryTexts.of(pd.DataFrame({"id": ["m1", "m2"], "content": ["Likes tea", "Likes jazz"]}))
     >>> MemoryTexts.of(texts) is texts, texts.take(np.array([1])).column("content").to_pylist()
@@ -147,7 +147,7 @@ class MemoryTexts:
         self.source = source
         """The texts that these were taken from."""
         self.rows = rows
-        """Rows of the source; None stands for all of them."""
+        """Rows of the source; None for all of them."""
         self._kept: dict[Any, Any] = {}
 
     def __len__(self) -> int:
@@ -160,7 +160,7 @@ class MemoryTexts:
 
     @cached_property
     def whole(self) -> MemoryTexts:
-        """The same texts, of a frame with all columns of memories."""
+        """The same texts, with all columns of memories in their frame."""
         whole = with_all_columns(self.memories)
         return self if whole is self.memories else MemoryTexts(whole, source=self)
 
@@ -170,37 +170,37 @@ class MemoryTexts:
         return self.memories["id"].tolist()
 
     def take(self, rows: Rows) -> MemoryTexts:
-        """Return the texts of some rows, for which nothing is prepared again."""
+        """Return the texts of some rows, which reuse the prepared columns."""
         return MemoryTexts(self.memories.iloc[rows], source=self, rows=rows)
 
     def without_contents(self, emptied: NDArray[np.bool_]) -> MemoryTexts:
-        """Return the texts with the contents of some rows left out."""
+        """Return the texts without the contents of some rows."""
         memories = self.memories
         return MemoryTexts(memories.assign(content=memories["content"].mask(emptied)))
 
     def column(self, name: str) -> pa.Array:
-        """Return a column as Arrow text, null where there is none."""
+        """Return a column as Arrow text, with null for missing cells."""
         return self._keep(("column", name), lambda: self._read_column(name))
 
     def cut(self, name: str) -> pa.Array:
-        """Return a column without what is behind the characters that a check reads."""
+        """Return a column with each text cut to the characters that a check reads."""
         return self._keep(("cut", name), lambda: first_characters(self.column(name)))
 
     def folded(self, name: str) -> FoldedColumn:
-        """Return a column, cut, with each text folded as a reader sees it."""
+        """Return a cut column with each text folded."""
         return self._keep(("folded", name), lambda: FoldedColumn.of(self.cut(name)))
 
     def search(self, fields: Iterable[str] = TEXT_FIELDS, *, folded: bool = True) -> TextSearch:
-        """Return a search of those of some fields that there are."""
+        """Return a search in those of some fields that the frame has."""
         names = tuple(name for name in fields if name in self.memories.columns)
         return self._keep(("search", names, folded), lambda: TextSearch(self, names, folded=folded))
 
     def once(self, make: Callable[[MemoryTexts], Made]) -> Made:
-        """Return what a function makes of these texts, which is kept."""
+        """Return the result of a function of these texts, which is computed once."""
         return self._keep(make, lambda: make(self))
 
     def by_row(self, find: Callable[[MemoryTexts], NDArray[Kind]]) -> NDArray[Kind]:
-        """Return what a function says of each row by itself; of texts that were taken it is known."""
+        """Return the result of a function that computes each row separately; taken rows reuse that of their source."""
         if self.source is None:
             return self.once(find)
         found = self.source.by_row(find)
@@ -220,11 +220,11 @@ class MemoryTexts:
 
 
 Memories = pd.DataFrame | MemoryTexts
-"""Memories as a check takes them: a frame, or its texts."""
+"""Memories as the argument of a check: a frame, or its texts."""
 
 
 def text_column(memories: pd.DataFrame, name: str) -> pa.Array:
-    """Convert a column to Arrow text, null where there is none; lone surrogates become U+FFFD, which keeps offsets."""
+    """Convert a column to Arrow text, with nulls; lone surrogates become U+FFFD, so that offsets stay the same."""
     column = require_column(memories, name)
     if column.dtype == object and column.map(lambda cell: isinstance(cell, bytes)).any():
         raise FrameError(
@@ -241,7 +241,7 @@ def text_column(memories: pd.DataFrame, name: str) -> pa.Array:
 
 
 def first_characters(texts: pa.Array) -> pa.Array:
-    """Cut texts of a column off behind the characters that a check reads; offsets stay what they are.
+    """Cut the texts of a column to the characters that a check reads; offsets do not change.
 
     >>> len(first_characters(pa.array(["a" * 300_000]))[0].as_py())
     100000
@@ -252,7 +252,7 @@ def first_characters(texts: pa.Array) -> pa.Array:
 
 
 def are_too_long(texts: MemoryTexts, name: str = "content") -> NDArray[np.bool_]:
-    """Return by row whether a field is longer than what a check reads."""
+    """Return True for rows whose field is longer than a check reads."""
     if texts.cut(name) is texts.column(name):
         return np.zeros(len(texts), bool)
     lengths = pc.fill_null(pc.utf8_length(texts.column(name)), 0)
@@ -260,20 +260,20 @@ def are_too_long(texts: MemoryTexts, name: str = "content") -> NDArray[np.bool_]
 
 
 def without_long_contents(texts: MemoryTexts) -> MemoryTexts:
-    """Return the texts with contents emptied that are too long for a verdict about the whole text.
+    """Return the texts without contents that are too long to be read as a whole.
 
-    What is said of a memory by its beginning alone could cost the rest: a long content is neither a copy nor junk.
+    Such a content is never a copy or junk, because a decision by its beginning alone could lose the rest.
     """
     too_long = are_too_long(texts)
     return texts.without_contents(too_long) if too_long.any() else texts
 
 
 class FoldedColumn(NamedTuple):
-    """Texts of a column, each folded."""
+    """Folded texts of a column."""
 
     texts: pa.Array
     originals: Mapping[int, str]
-    """Text as it stands in the frame, by row, where folding has changed it."""
+    """Texts of the frame that folding has changed, by row."""
 
     @classmethod
     def of(cls, texts: pa.Array) -> FoldedColumn:
@@ -295,8 +295,8 @@ class FoldedColumn(NamedTuple):
 class TextSearch:
     """Search texts of memories for patterns.
 
-    Of a long text only the beginning is searched and returned (`MAX_CHARACTERS`), and of all texts the folded form,
-    unless they are wanted as they stand in the frame.
+    Only the first `MAX_CHARACTERS` of a text are searched and returned, and their folded form, unless `folded` is
+    false.
 
     >>> texts = MemoryTexts(pd.DataFrame({"title": ["Tea", None], "content": ["likes it green", "the PIN is 4711"]}))
     >>> list(texts.search().find(r"[0-9]{4}"))
@@ -308,19 +308,16 @@ class TextSearch:
         self._n_rows = len(texts)
         self._originals = {name: column.originals for name, column in zip(fields, columns, strict=True)}
         self._parts = [([name], column.texts) for name, column in zip(fields, columns, strict=True)]
-        if fields and self._n_rows <= FEW:  # making a pattern ready costs more than looking for it
+        if fields and self._n_rows <= FEW:  # compiling a pattern takes longer than the search
             self._parts = [([*fields], pa.concat_arrays([column.texts for column in columns]))]
 
     def find(self, pattern: str) -> Iterator[Text]:
-        """Yield the texts in which a pattern of RE2 occurs."""
+        """Yield the texts that a pattern of RE2 matches."""
         for names, texts in self._parts:
             yield from self._list(names, texts, pc.indices_nonzero(pc.match_substring_regex(texts, pattern)))
 
     def narrow(self, prefilter: str) -> Iterator[Text]:
-        """Yield the texts that are worth a closer look: those in which a prefilter occurs, and of few texts all.
-
-        To make a prefilter ready takes as long as to look at some dozens of texts.
-        """
+        """Yield the texts that a prefilter matches; of few texts all, as compiling it takes longer than a check."""
         if self._n_rows >= MANY:
             yield from self.find(prefilter)
             return
@@ -345,11 +342,11 @@ def _arrow(column: pd.Series[Any]) -> pa.Array:
 
 
 _SHOWN = ((24, 4), (12, 2))
-"""From how many characters on, how many are shown; what is shorter could be guessed from any."""
+"""Fewest characters of a text, and how many of them are shown; a shorter text could be guessed from any."""
 
 
 def mask_text(text: str) -> str:
-    """Mask a text: show the first characters and the length of a long one, the length alone of a short one.
+    """Mask a text: show the first characters and the length of a long text, and only the length of a short one.
 
     >>> mask_text("sk-live-0123456789abcdefghijklm"), mask_text("4821")
     ('sk-l… (31 characters)', '(4 characters)')
@@ -360,11 +357,11 @@ def mask_text(text: str) -> str:
 
 
 MARK = re.compile(r"\[redacted: ([a-z ]{1,30}?)(?: (\d+))?\]")
-"""A mark that a redaction has left: the kind, and the number where several were told apart."""
+"""Mark of a redaction: its kind, and its number if there are several."""
 
 
 def redaction_mark(kind: str) -> str:
-    """Return the marks that replace redacted secrets.
+    """Return the mark that replaces a redacted secret of a kind.
 
     >>> redaction_mark("recovery_code")
     '[redacted: recovery code]'
@@ -373,7 +370,7 @@ def redaction_mark(kind: str) -> str:
 
 
 def find_marks(text: str) -> Iterator[tuple[str, int]]:
-    """Find the marks of redacted secrets: the kind of each, and its number, which is 1 where it has none.
+    """Find the marks of redactions, each with its kind and number; 1 for a mark without a number.
 
     >>> list(find_marks("[redacted: pin], or [redacted: recovery code 2]"))
     [('pin', 1), ('recovery_code', 2)]
@@ -383,7 +380,7 @@ def find_marks(text: str) -> Iterator[tuple[str, int]]:
 
 
 class Span(NamedTuple):
-    """A stretch of a text, from `start` up to and without `end`, and what it is."""
+    """Span of a text, with exclusive `end`, and its kind."""
 
     kind: str
     start: int
@@ -392,7 +389,7 @@ class Span(NamedTuple):
     label: str = ""
     """Words before the mask in the evidence: the maker of a token, the country of a number."""
     basis: str = ""
-    """Basis on which it is one, where the action depends on it."""
+    """Basis of the finding, if its action depends on it."""
 
 
 class Rating(NamedTuple):
@@ -403,13 +400,13 @@ class Rating(NamedTuple):
 
 
 def without_overlaps(spans: Iterable[Span]) -> list[Span]:
-    """Keep of overlapping spans the surest, and of equally sure ones the longest; in order of place.
+    """Keep of overlapping spans the one with the highest score, then the longest; sorted by their start.
 
     >>> kept = without_overlaps([Span("phone", 4, 16, 0.5), Span("card", 0, 16, 0.9), Span("ip", 20, 27, 0.5)])
     >>> [(span.kind, span.start, span.end) for span in kept]
     [('card', 0, 16), ('ip', 20, 27)]
     """
-    kept: list[Span] = []  # by place, and disjoint: only two neighbours can be in the way
+    kept: list[Span] = []  # sorted and disjoint, so that only the two neighbours can overlap
     for span in sorted(spans, key=lambda span: (-span.score, span.start - span.end, span.start)):
         place = bisect_left(kept, span.start, key=attrgetter("start"))
         before, after = kept[max(0, place - 1) : place], kept[place : place + 1]
@@ -421,26 +418,26 @@ def without_overlaps(spans: Iterable[Span]) -> list[Span]:
 
 
 class Pass(NamedTuple):
-    """One way of looking at texts."""
+    """Function that finds spans in a text, with its prefilter."""
 
     marks: str
-    """A pattern of RE2 that every text with such spans matches: the others are not looked at."""
+    """Prefilter: a pattern of RE2 that every text with such spans matches."""
     find: Callable[[str], Iterable[Span]]
 
 
 def spans_found(
     texts: MemoryTexts, passes: Iterable[Pass], *, also: Iterable[tuple[Text, Span]] = ()
 ) -> list[tuple[Text, Span]]:
-    """Find the spans of several passes in texts, without overlaps, by row, field and place.
+    """Find the spans of several passes in texts, without overlaps, sorted by row, field and start.
 
-    A mark that a redaction has left is no such span.
+    Spans that overlap the mark of a redaction are left out.
     """
     found: defaultdict[Text, list[Span]] = defaultdict(list)
     for text, span in also:
         found[text].append(span)
     search = texts.search()
     for marks, find in passes:
-        spans_in = cache(lambda text, find=find: [*find(text)])  # equal texts are looked at once
+        spans_in = cache(lambda text, find=find: [*find(text)])  # equal texts are searched once
         for text in search.narrow(marks):
             if spans := spans_in(text.text):
                 found[text].extend(spans)
@@ -459,18 +456,19 @@ def span_findings(
     check: str,
     rate: Callable[[Span], Rating],
 ) -> pd.DataFrame:
-    """Make the findings of one check, one a span, with evidence that shows no more than a mask.
+    """Make the findings of one check, one for each span, with a mask as evidence.
 
-    Places are those in the frame, where folding has left characters out. A tag has none: its field holds several texts.
+    Offsets are those in the frame, also if folding has removed characters. A finding in a tag has none, because the
+    field holds several texts.
 
     Parameters
     ----------
     texts : MemoryTexts
     found : sequence of (Text, Span)
-        In these texts.
+        Spans in these texts.
     check : str
     rate : callable
-        Gives the rating of a span.
+        Function that returns the rating of a span.
     """
     findings = []
     for text, span in found:

@@ -1,8 +1,8 @@
-"""Texts as words: every word becomes a number, and what of its spelling says nothing is gone.
+"""Texts as words: each word becomes a number, and differences of spelling without a meaning are removed.
 
-Case, punctuation, accents, wrappers such as «Note:», contractions and the marks of thousands vanish; a decimal, a
-time of day or a word stays one word, a digit beside a letter becomes its own, and where a script writes no spaces
-each character is a word. It runs in Arrow (RE2), a column at a time; Python sees each word of the vocabulary once.
+Case, punctuation, accents, wrappers such as «Note:» and marks of thousands are removed, and contractions are written
+out. A decimal or a time of day is one word, digits and letters are separate words, and in scripts without blanks each
+character is a word. All this runs in Arrow (RE2) on whole columns; Python handles each word of the vocabulary once.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ SPLIT_WORD = re.compile(r"[^\W_]+(?:[.,:]\d+)*")
 """A word as it is written, with the decimals or minutes of a number."""
 
 _ROWS_AT_ONCE = 50_000
+"""Texts that are split into words at once, which bounds the memory that it takes."""
 
 
 class Words(NamedTuple):
@@ -34,9 +35,9 @@ class Words(NamedTuple):
 
     tokens: NDArray[np.int32]
     class_ids: NDArray[np.int32]
-    """The class of each of ``tokens``: words of one class say the same."""
+    """The class of each of ``tokens``: words of one class have the same meaning."""
     starts: NDArray[np.int64]
-    """Start of each text in ``tokens``; one more than there are texts."""
+    """Start of each text in ``tokens``, and at the end the number of tokens."""
     vocabulary: list[str]
     classes: list[str]
 
@@ -56,7 +57,7 @@ class Words(NamedTuple):
         return self.class_ids[self.starts[row] : self.starts[row + 1]]
 
     def rows(self) -> NDArray[np.int64]:
-        """Return to which text each of ``tokens`` belongs."""
+        """Return the text of each of ``tokens``."""
         return np.repeat(np.arange(len(self)), np.diff(self.starts))
 
     def heavy(self) -> NDArray[np.bool_]:
@@ -68,33 +69,36 @@ class Words(NamedTuple):
         return np.fromiter((name not in LIGHT for name in self.classes), bool, len(self.classes))
 
     def n_times(self) -> NDArray[np.int64]:
-        """Count how often each of ``classes`` stands in the texts."""
+        """Count the occurrences of each of ``classes`` in all texts."""
         return np.bincount(self.class_ids, minlength=len(self.classes))
 
     def n_of(
         self, chosen: NDArray[np.bool_], *, by: Literal["class_ids", "tokens"] = "class_ids"
     ) -> NDArray[np.int64]:
-        """Count how many words of each text are of the chosen classes, or of the chosen ones of the vocabulary."""
+        """Count the words of each text that are of the chosen classes or, by tokens, chosen words of the vocabulary."""
         return self.fold(np.add, chosen.astype(np.int64), by=by)
 
     def fold(self, fold: np.ufunc, values: NDArray[Any], *, by: str = "class_ids") -> NDArray[Any]:
-        """Add up for each text a value that each class has, or join its bits; of no words it is zero."""
+        """Reduce the values of the words of each text with a function such as `numpy.add`; zero for no words.
+
+        `values` has one value for each of ``classes`` or, by tokens, for each of ``vocabulary``.
+        """
         folded, filled = np.zeros(len(self), values.dtype), np.diff(self.starts) > 0
         if filled.any():
             folded[filled] = fold.reduceat(values[getattr(self, by)], self.starts[:-1][filled])
         return folded
 
     def take(self, rows: NDArray[np.int64]) -> Words:
-        """Return some of the texts; counts of words then are counts in these."""
+        """Return some of the texts, for which alone words are counted then."""
         lengths = np.diff(self.starts)[rows]
         starts = np.concatenate([[0], np.cumsum(lengths)])
         places = np.arange(starts[-1]) - np.repeat(starts[:-1] - self.starts[rows], lengths)
         return Words(self.tokens[places], self.class_ids[places], starts, self.vocabulary, self.classes)
 
     def compact(self) -> Words:
-        """Number the words as `words_of` numbers those of these texts alone: in the order in which they come.
+        """Number words and classes in the order of their first occurrence, as `words_of` does for these texts alone.
 
-        Texts that were taken out of a store are then compared as if there were no others.
+        Results then do not depend on the other texts of a store from which these were taken.
         """
         chosen, first, tokens = _number_by_first(self.tokens, len(self.vocabulary))
         class_of_chosen = self.class_ids[first]
@@ -104,7 +108,7 @@ class Words(NamedTuple):
         return Words(tokens, class_of_token[tokens], self.starts, vocabulary, classes)
 
     def join(self, others: Words) -> Words:
-        """Return these texts, and others behind them."""
+        """Return these texts, followed by others."""
         numbers, classes = (
             {name: number for number, name in enumerate(names)} for names in (self.vocabulary, self.classes)
         )
@@ -124,10 +128,16 @@ class Words(NamedTuple):
 def _number_by_first(
     numbers: NDArray[np.int32], n_numbers: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
-    """Number values anew by their first places: the old numbers in that order, those places, and the new values."""
+    """Number values by their first places: return the old numbers in the new order, their places, the new values.
+
+    >>> [each.tolist() for each in _number_by_first(np.array([3, 1, 3], np.int32), 4)]
+    [[3, 1], [0, 1], [0, 1, 0]]
+    """
     n_places = len(numbers)
     first = np.full(n_numbers, n_places)
-    first[numbers[::-1]] = np.arange(n_places)[::-1]  # of several assignments the last one holds
+    first[numbers[::-1]] = np.arange(n_places)[
+        ::-1
+    ]  # reversed, because the last of several assignments counts
     chosen = np.argsort(first, kind="stable")[: np.count_nonzero(first < n_places)]
     new = np.zeros(n_numbers, np.int32)
     new[chosen] = np.arange(len(chosen))
@@ -148,7 +158,7 @@ def words_of(texts: pa.Array) -> Words:
         words = pc.split_pattern_regex(normalize(part), fit_pattern(_BETWEEN_WORDS, is_ascii=are_ascii(part)))
         coded = pc.dictionary_encode(words.flatten())
         plain = map(without_accents, coded.dictionary.to_pylist())
-        # splitting leaves "" at the edges of a text
+        # splitting yields "" at the ends of a text
         places = [numbers.setdefault(word, len(numbers)) if word else -1 for word in plain]
         token_ids = np.array(places, np.int32)[coded.indices.to_numpy(zero_copy_only=False)]
         is_word = token_ids >= 0
@@ -165,16 +175,16 @@ def words_of(texts: pa.Array) -> Words:
 
 
 class Contents(NamedTuple):
-    """Contents of memories as words, each text once."""
+    """Contents of memories as words, each distinct text once."""
 
     words: Words
-    """Words of the distinct contents, but for those that are too long to be read."""
+    """Words of the distinct contents; those that are too long are left out."""
     numbers: Rows
-    """Place in ``words`` of the content of each row; -1 where there is none."""
+    """Place in ``words`` of the content of each row; -1 if it has none there."""
 
 
 def contents_of(texts: MemoryTexts) -> Contents:
-    """Turn contents into words; those of texts that were taken from others are known.
+    """Turn contents into words; the words of texts that were taken from others are reused.
 
     >>> import pandas as pd
     >>> texts = MemoryTexts.of(pd.DataFrame({"content": ["Likes tea", None, "Likes tea"]}))
@@ -194,7 +204,7 @@ def contents_of(texts: MemoryTexts) -> Contents:
 
 
 class Letters:
-    """Numbers of words as texts of one character each, so that it is C that compares them.
+    """Words as characters, one for each number, so that texts can be aligned in C.
 
     >>> letters = Letters(np.array([65, 66, 67]), lengths=np.array([0, 1, 2]))
     >>> letters.of(0), letters.of(1), letters.of(2)
@@ -203,12 +213,12 @@ class Letters:
 
     def __init__(self, numbers: NDArray[Any], lengths: NDArray[np.int64]) -> None:
         characters = numbers.astype("<u4")
-        characters[characters >= 0xD800] += 0x800  # those in between are no characters by themselves
+        characters[characters >= 0xD800] += 0x800  # skip the surrogates, which are no characters
         self._all = characters.tobytes().decode("utf-32-le")
         self._ends = [0, *np.cumsum(lengths).tolist()]
 
     def of(self, row: int) -> str:
-        """Return one text."""
+        """Return the characters of one text."""
         return self._all[self._ends[row] : self._ends[row + 1]]
 
 
@@ -222,7 +232,7 @@ class _SpellingTable(Struct):
 
 _SPELLING = msgspec.toml.decode(read_table("spelling.toml"), type=_SpellingTable)
 WRAPPER, WRAPPER_AFTER = (load_fragments("wrappers")[name] for name in ("before", "after"))
-"""Words around a text that add nothing to it, for texts in lower case."""
+"""Patterns of wrappers, which are words around a text without a meaning of their own, for texts in lower case."""
 
 _BETWEEN_WORDS = rf"[^\pL\pN\pM{DECIMAL}{MINUTES}{MONTH}]+"
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}"
@@ -230,7 +240,7 @@ _APOSTROPHE = r"[\x{2019}\x{2018}\x{201b}\x{2bc}\x{2032}\x{b4}`]"
 
 
 def normalize(texts: pa.Array) -> pa.Array:
-    """Write texts in lower case, without wrappers, contractions written out, words apart.
+    """Write texts in lower case, without wrappers, with contractions written out and words separated.
 
     >>> normalize(pa.array(["Note: the rent isn't 1,250, it's due at 3 PM"])).to_pylist()
     ['the rent is not 1250, it due at 3¦pm']
@@ -249,9 +259,9 @@ def normalize(texts: pa.Array) -> pa.Array:
 
 
 def _name_marks(texts: pa.Array) -> pa.Array:
-    """Make each mark of a redaction a word of its own, or the number in it would stand for another one of the text.
+    """Replace each mark of a redaction by a word of its own, because its number is none of the text.
 
-    These words have nothing in common, so that no two of them pass for one word with a typing error.
+    The words are made of digests, so that no two of them look like one word with a typing error.
 
     >>> _name_marks(pa.array(["pin [redacted: pin]", "pin [redacted: pin 2]"])).to_pylist()
     ['pin  glbnmmpbalpf ', 'pin  jmmgmhpmhnio ']
@@ -272,7 +282,7 @@ _LETTERS = str.maketrans("0123456789abcdef", "abcdefghijklmnop")
 
 
 def _unless_empty(written: pa.Array, before: pa.Array) -> pa.Array:
-    """Keep texts as they were of which nothing is left."""
+    """Return the texts as they were before for those of which no word is left."""
     return pc.if_else(pc.match_substring_regex(written, r"[\pL\pN]"), written, before)
 
 
@@ -283,7 +293,7 @@ def _rewrite(
     *,
     is_ascii: bool,
 ) -> pa.Array:
-    """Apply rules to the texts in which any of their patterns may find something."""
+    """Apply patterns with their replacements to the texts that any of the patterns may match."""
     either = widen("|".join(f"(?:{pattern})" for pattern, _ in rules))
     is_matching = pc.fill_null(pc.match_substring_regex(texts, fit_pattern(either, is_ascii=is_ascii)), False)
     matching = written = texts.filter(is_matching)
@@ -300,9 +310,9 @@ def are_ascii(texts: pa.Array) -> bool:
 
 
 def fit_pattern(pattern: str, *, is_ascii: bool) -> str:
-    r"""Let a pattern of RE2 know the letters and digits of ASCII alone where texts have no others.
+    r"""Restrict a pattern of RE2 to the letters and digits of ASCII, if the texts have no others.
 
-    It finds the same, and RE2 takes milliseconds to make all letters of Unicode ready.
+    The matches are the same, and RE2 takes milliseconds to compile the classes of Unicode.
 
     >>> fit_pattern(r"[^\pL\pN]+(\pL)", is_ascii=True), fit_pattern(r"\pL", is_ascii=False)
     ('[^A-Za-z0-9]+([A-Za-z])', '\\pL')
@@ -321,8 +331,8 @@ def _ascii_class(pattern: str) -> str:
 
 
 def widen(pattern: str) -> str:
-    """Let a pattern of RE2 find as much or more, for texts of which few match.
+    """Widen a pattern of RE2 to one that compiles faster and matches at least as much, for a first test of texts.
 
-    RE2 takes milliseconds to make a class of all of Unicode ready, and microseconds for one of ASCII.
+    RE2 takes milliseconds to compile a class of Unicode, and microseconds for one of ASCII.
     """
     return pattern.replace(r"[^\pL\pN]", "[^0-9A-Za-z]")

@@ -1,10 +1,10 @@
-"""Versions: older wordings and states of one memory, with the newest of them named.
+"""Versions: older wordings and states of one memory, in groups with the newest one.
 
-Four things make two memories versions of each other. The newer one says so («switched from tea to coffee»,
-`memframe.audit.superseded`); it is the same statement with another value (`memframe.audit.changed_values`); it begins
-with the same label («SIP server: ...»); or most of its words are those of the older one, which no rule can tell from a
-second fact about the same thing. Such pairs are joined to groups, for a person to read: no version is deleted or merged
-by rule.
+Two memories are versions of each other for one of four reasons. The newer one states a change («switched from tea to
+coffee», `memframe.audit.superseded`); both are the same statement with different values
+(`memframe.audit.changed_values`); both begin with the same label («SIP server: ...»); or they share most words. Shared
+words do not distinguish a version from a second fact about the same thing, so versions are for a person to decide: no
+rule deletes or merges one.
 """
 
 from __future__ import annotations
@@ -32,86 +32,88 @@ from memframe.audit.text import Memories, MemoryTexts, Rows
 from memframe.audit.tokenize import Words, words_of
 
 _MIN_SIMILARITY = 0.6
-"""Cosine similarity of an older wording. At .5 a twentieth more are named and no rewrite that a commit declares."""
+"""Least cosine similarity of an older wording. With .5, a twentieth more are found, but no further rewrite that a
+commit declares."""
 
 _MIN_HEAVY = 6
-"""Words with a value of either text: shorter ones («I like to read») are alike without being one memory. At 4 it were
-73 older texts more on histories of 28 stores, of which owners removed 62 %, and no declared rewrite."""
+"""Fewest words with a value of either text; shorter ones («I like to read») are similar without being one memory. With
+4, histories of 28 stores have 73 older texts more, of which owners removed 62 %, and no further declared rewrite."""
 
 _MIN_SHARED = 0.5
-"""Share of the words of two texts that both have. Similarity weighs rare words, so that two facts about one long name
-are as similar as two wordings of one fact; this costs 3 of 111 declared rewrites."""
+"""Least share of the words of two texts that both have. Similarity depends on rare words, so that two facts about one
+long name are as similar as two wordings of one fact. This bound costs 3 of 111 declared rewrites."""
 
 _MIN_APART = np.timedelta64(60, "s")
-"""Shortest time between two wordings: texts of one moment are items of a list, however alike they are."""
+"""Least time between two wordings; texts of one moment are items of a list, however similar they are."""
 
 _MAX_MEMBERS = 8
-"""Most wordings of one memory, and most texts with one label: more are a log or a template, and replace nothing.
+"""Most wordings of one memory, and most texts with one label; more are a log or a template.
 
 With up to 64 texts of twelve or more words, and with labels behind the box of a task, 32 more of 1,097 declared
 rewrites are named in the histories of 124 stores, but 65 entries of logs of sessions in real stores as well.
 """
 
 _MAX_SHORT = 3
-"""Most texts with one label where some have fewer than six words with a value: «Done: ...» begins a list."""
+"""Most texts with one label if one of them has fewer than six words with a value; more are a list («Done: ...»)."""
 
 _MIN_LABELLED = 0.3
-"""Share of the words of two texts with the same label that both have. On histories of 28 stores this finds 11 declared
-rewrites more, and of 66 older texts owners removed 74 %; at 0 it were 106 texts more, of which they removed 57 %."""
+"""Least share of the words of two texts with the same label that both have. On histories of 28 stores, labels find 11
+declared rewrites more, and owners removed 74 % of 66 older texts. With 0, there are 106 texts more, of which they
+removed 57 %."""
 
 _MIN_SAME_HEADING = 0.15
-"""The same for texts under one heading, where a label is a field («Model: ...»). On histories of 28 stores this finds
-10 of 131 declared rewrites more, and owners removed 35 of 36 older texts; at 0 it were 2 more, and entries of daily
-notes («Deliverable: ...»), of which a third are about other things."""
+"""The same share for texts under one heading, where a label is a field («Model: ...»). On histories of 28 stores, this
+finds 10 of 131 declared rewrites more, and owners removed 35 of 36 older texts. With 0, it finds 2 more, and entries of
+daily notes («Deliverable: ...»), of which a third are about other things."""
 
 _MIN_HEADINGS_APART = 0.7
-"""Cosine similarity of an older wording under a heading that names something else: of 13 less similar ones on histories
-of 28 stores owners removed 7, of all others 41 of 52."""
+"""Least cosine similarity of an older wording under a heading that names something else. On histories of 28 stores,
+owners removed 7 of 13 less similar ones, and 41 of 52 of all others."""
 
 _LABEL = re.compile(
     r"\A[\s|>-]*+(?:\*\*(?P<bold>[^*\n]{2,80}?)\s*\*\*"
     "|[*_`]*(?P<plain>[^:\N{FULLWIDTH COLON}|*\N{EM DASH}\N{RIGHTWARDS ARROW}\n]{2,80}?)"
     r"\s*(?::(?=[\s*])|[\N{FULLWIDTH COLON}|\N{EM DASH}\N{RIGHTWARDS ARROW}]))"
 )
-"""Beginning of a text that says what it is about: before a colon, dash or arrow, in bold, or first in a row.
+"""Label of a text: its beginning before a colon, dash or arrow, in bold, or the first cell of a table row.
 
-Its blanks are taken once, as a text of thousands of them took minutes when each was tried as part of the label.
+Blanks before it are matched possessively, because a text of thousands of blanks took minutes with backtracking.
 """
 
 _MIN_UNDER_HEADING = 3
-"""Texts under one heading from which on it is left out, because it says nothing about any single one."""
+"""Fewest texts with one heading for which the heading is not compared, because it distinguishes none of them."""
 
 _REACH = Reach(n_words=8, n_postings=40, n_scored=10)
-"""Bounds of the search, at a third of the cost of one for a judge: a text as similar as this shares its rarest words.
+"""Bounds of the search, at a third of the cost of that for a judge, because similar texts share their rarest words.
 
-On the histories of 37 stores this finds 178 of the 180 rewrites that the whole search finds.
+On the histories of 37 stores this finds 178 of the 180 rewrites that the unbounded search finds.
 """
 
 
 def find_versions(
     memories: Memories, *, pairs: SimilarPairs | None = None, now: pd.Timestamp | None = None
 ) -> pd.DataFrame:
-    """Find older wordings and states of a memory, in groups; each is proposed for review.
+    """Find older wordings and states of a memory, in groups; each older one is for review.
 
-    One row a memory. The newest of a group has the kind ``newest``, the action ``none`` and no ``related_id``; the
-    others have it as ``related_id``. Their kinds are ``replaced`` (a newer one says that it no longer holds), ``value``
-    (the same statement with another number, date, name or polarity, or another text behind the same label; ``start``
-    and ``end`` are its place) and ``rewritten`` (most of its words are in a newer one). ``score`` is how alike the two
-    are that make it a version.
+    There is one row per memory. The newest of a group has the kind ``newest``, the action ``none`` and no
+    ``related_id``; the others have its id as ``related_id``. Their kinds are ``replaced`` (a newer one states that it
+    no longer holds), ``value`` (the same statement with another number, date, name or polarity, or another text behind
+    the same label; ``start`` and ``end`` are the span of the value) and ``rewritten`` (most of its words are in a newer
+    one). ``score`` is the similarity of the memory to the one that makes it a version.
 
-    It misses what a newer memory says in other words («vegetarian», «eats steak»), and wordings of fewer than six
-    words with a value; for these `memframe.audit.candidates` ranks the nearest older memories. Copies are left to the
-    checks on duplicates.
+    Two kinds of versions are not found: changes in other words («vegetarian», «eats steak»), and wordings of fewer than
+    six words with a value. For these, `memframe.audit.candidates` ranks the nearest older memories. Copies are found by
+    the checks on duplicates.
 
     Parameters
     ----------
     memories : DataFrame
-        Columns as `load_memories` has them; rows without content are left out. Memories without a time have no order,
-        so that none of them is called rewritten.
+        Frame with the columns of `load_memories`; rows without content are left out. Memories without a time have no
+        order, so that none of them is ``rewritten``.
     pairs : SimilarPairs, optional
-        Of the same frame, where other checks have them already.
+        Similar pairs of the same frame, if other checks have computed them.
     now : Timestamp, optional
-        Leaves out what memories created later would replace.
+        Moment after which memories replace nothing.
 
     Examples
     --------
@@ -184,17 +186,20 @@ def find_versions(
 
 
 def _best_by_text(links: Sequence[Link]) -> dict[int, Link]:
-    """Choose for each text the link that says most about it: one to a newer text first, then the surest kind."""
+    """Choose for each text the link that explains it: first as an older text, then as a newer one.
+
+    Links are in the order of their kinds, the surest first.
+    """
     best: dict[int, Link] = {}
-    for link in links:  # from the surest kind to the least sure
+    for link in links:
         best.setdefault(link.older, link)
-    for link in links:  # a text that is no older one of any, in a group of which another is the newest
+    for link in links:  # for a text without a newer one that is not the newest of its group
         best.setdefault(link.newer, link)
     return best
 
 
 def _find_labelled(chosen: MemoryTexts, pairs: SimilarPairs) -> Iterator[Link]:
-    """Yield texts with the next newer one that begins with the same label and has some of its words; not of lists."""
+    """Yield pairs of consecutive texts with the same label and some words in common, except items of lists."""
     created, titles = _times_of(chosen), _titles_of(chosen)
     contents, ends = chosen.column("content").to_pylist(), dict[int, int]()
     under_heading: dict[tuple[int, str, str], list[int]] = defaultdict(list)
@@ -216,7 +221,7 @@ def _find_labelled(chosen: MemoryTexts, pairs: SimilarPairs) -> Iterator[Link]:
         if not 1 < len(places) <= (_MAX_MEMBERS if is_long else _MAX_SHORT):
             continue
         places.sort(key=created.__getitem__)
-        if not (np.diff(created[places]) >= _MIN_APART).all():  # no time is never later
+        if not (np.diff(created[places]) >= _MIN_APART).all():  # False if a time is missing
             continue
         for older, newer in pairwise(places):
             share = _share_of_words(words, heavy, newer, older)
@@ -236,11 +241,11 @@ def _find_labelled(chosen: MemoryTexts, pairs: SimilarPairs) -> Iterator[Link]:
 
 
 def _of_one_subject(links: Iterable[Link], chosen: MemoryTexts) -> Iterator[Link]:
-    """Yield links but those of a label under titles that name different things.
+    """Yield links, without those between texts with a label under titles that name different things.
 
-    «Name: ...» is said of a user and of an agent. On histories of 47 stores owners removed all of 76 older values under
-    one heading, 22 of 31 under headings that share a word and 16 of 44 under others; commits declare 21, 4 and none of
-    these as rewritten.
+    «Name: ...» may be about a user and about an agent. On histories of 47 stores, owners removed all of 76 older values
+    under one heading, 22 of 31 under headings that share a word, and 16 of 44 under other headings; commits declare 21,
+    4 and none of these as rewritten.
     """
     contents, titles = chosen.column("content").to_pylist(), _titles_of(chosen)
     for link in links:
@@ -249,11 +254,11 @@ def _of_one_subject(links: Iterable[Link], chosen: MemoryTexts) -> Iterator[Link
 
 
 _TITLE_WORD = re.compile(r"[^\W\d_]{3,}|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-"""A word of a title, or a character where a character is a word."""
+"""A word of a title; in Chinese, Japanese and Korean, a character."""
 
 
 def _are_apart(title: object, other: object) -> bool:
-    """Return True if both titles name something, and nothing in common.
+    """Return True if both titles have words, and none in common.
 
     >>> _are_apart("Synology NAS", "Kim (agent)"), _are_apart("NAS at home", "The NAS"), _are_apart(None, "The NAS")
     (True, False, False)
@@ -273,7 +278,7 @@ def _times_of(chosen: MemoryTexts) -> NDArray[np.datetime64]:
 
 
 def _find_rewritten(chosen: MemoryTexts, pairs: SimilarPairs) -> Iterator[Link]:
-    """Yield texts with the nearest older one, where most words are the same; not of copies, logs and templates."""
+    """Yield texts with their nearest older one, if they share most words and are no copies, log or template."""
     words = _without_headings(chosen, pairs)
     near = nearest_older(
         words,
@@ -288,22 +293,27 @@ def _find_rewritten(chosen: MemoryTexts, pairs: SimilarPairs) -> Iterator[Link]:
     created = _times_of(chosen)
     n_heavy = _count_heavy(words)
     is_long = np.minimum(n_heavy[near.newer], n_heavy[near.older]) >= _MIN_HEAVY
-    is_later = created[near.newer] - created[near.older] >= _MIN_APART  # no time is never later
+    is_later = created[near.newer] - created[near.older] >= _MIN_APART  # False if a time is missing
     heavy, contents, titles = words.heavy_classes(), chosen.column("content").to_pylist(), _titles_of(chosen)
-    is_close = near.score >= _MIN_HEADINGS_APART
-    kept = np.array(
-        [
-            place
-            for place in np.flatnonzero(is_long & is_later).tolist()
-            if not pairs.is_repeated(int(near.newer[place]), int(near.older[place]))
-            and int(near.older[place]) not in pairs.repeats
-            and _share_of_words(words, heavy, near.newer[place], near.older[place]) >= _MIN_SHARED
-            and not _name_others(contents[near.newer[place]], contents[near.older[place]])
-            and (is_close[place] or not _are_apart(titles[near.newer[place]], titles[near.older[place]]))
-        ],
-        np.int64,
-    )
-    kept = kept[_say_enough(contents, near.newer[kept]) & _say_enough(contents, near.older[kept])]
+
+    def may_be_versions(newer: int, older: int, score: float) -> bool:
+        return (
+            not pairs.is_repeated(newer, older)
+            and older not in pairs.repeats
+            and _share_of_words(words, heavy, newer, older) >= _MIN_SHARED
+            and not _name_different_people(contents[newer], contents[older])
+            and (score >= _MIN_HEADINGS_APART or not _are_apart(titles[newer], titles[older]))
+        )
+
+    columns = (column.tolist() for column in (near.newer, near.older, near.score))
+    is_version = [
+        is_candidate and may_be_versions(newer, older, score)
+        for is_candidate, newer, older, score in zip(is_long & is_later, *columns, strict=True)
+    ]
+    kept = np.flatnonzero(is_version)
+    kept = kept[
+        _have_enough_words(contents, near.newer[kept]) & _have_enough_words(contents, near.older[kept])
+    ]
     groups, sensitive = Clusters(len(chosen)), SensitiveTexts(chosen.column("content"))
     for newer, older in zip(near.newer[kept].tolist(), near.older[kept].tolist(), strict=True):
         groups.join(newer, older)
@@ -320,22 +330,22 @@ _ADDRESS = r"""(?:\b[a-z]+://|\bgit@|~?/|\b[A-Z]:\\|\b[\w-]+\.[a-z]{2,10}\b)[\w.
 """An address or a path, for RE2."""
 
 
-def _say_enough(contents: Sequence[str], rows: Rows) -> NDArray[np.bool_]:
-    """Return True for texts that say enough if an address is one word: addresses of one owner share many."""
+def _have_enough_words(contents: Sequence[str], rows: Rows) -> NDArray[np.bool_]:
+    """Return True for texts with enough words if an address counts as one: addresses of one owner share many words."""
     texts = pa.array([contents[row] for row in rows.tolist()], pa.large_string())
     return _count_heavy(words_of(pc.replace_substring_regex(texts, _ADDRESS, " address "))) >= _MIN_HEAVY
 
 
 def _share_of_words(words: Words, heavy: NDArray[np.bool_], row: int, other: int) -> float:
-    """Return the share of the different words with a value of two texts that both have."""
+    """Return the share of the distinct words with a value of two texts that both have."""
     one, two = (set(ids[heavy[ids]].tolist()) for ids in map(words.class_ids_of, (row, other)))
     return len(one & two) / max(1, len(one | two))
 
 
-def _name_others(text: str, other: str) -> bool:
-    """Return True if both texts name people, and not the same ones: what is alike in them is said of different people.
+def _name_different_people(text: str, other: str) -> bool:
+    """Return True if both texts name people, and none in common.
 
-    >>> _name_others("Ada no longer likes long letters", "Tom no longer likes long letters")
+    >>> _name_different_people("Ada no longer likes long letters", "Tom no longer likes long letters")
     True
     """
     one, two = find_names(text), find_names(other)
@@ -343,7 +353,7 @@ def _name_others(text: str, other: str) -> bool:
 
 
 def _without_headings(chosen: MemoryTexts, pairs: SimilarPairs) -> Words:
-    """Return the words of texts without the headings that several texts of one user stand under."""
+    """Return the words of texts, without headings that several texts of one user have."""
     texts = chosen.column("content")
     if len(texts) < _MIN_UNDER_HEADING:
         return pairs.comparer.words
@@ -355,18 +365,18 @@ def _without_headings(chosen: MemoryTexts, pairs: SimilarPairs) -> Words:
     if not is_shared.any():
         return pairs.comparer.words
     words, rows = pairs.comparer.words, np.flatnonzero(is_shared)
-    under_it = texts.take(pa.array(rows))
-    bare = pc.replace_substring_regex(under_it, r"^[^:\n]{1,80}[:\n]", "", max_replacements=1)
+    with_heading = texts.take(pa.array(rows))
+    bare = pc.replace_substring_regex(with_heading, r"^[^:\n]{1,80}[:\n]", "", max_replacements=1)
     places = np.arange(len(words))
     places[rows] = len(words) + np.arange(len(rows))
     return words.join(words_of(bare)).take(places).compact()
 
 
 def _count_heavy(words: Words) -> Rows:
-    """Count the different words of each text that carry a value; where a character is a word, two count as one."""
+    """Count the distinct words of each text that carry a value; words of one character count half."""
     is_character = (len(name) == 1 and not name.isascii() for name in words.classes)
-    half = np.fromiter((2 - alone for alone in is_character), np.int64, len(words.classes))
+    n_halves = np.fromiter((2 - is_half for is_half in is_character), np.int64, len(words.classes))
     heavy = words.heavy()
     keys = distinct(words.rows()[heavy] * len(words.classes) + words.class_ids[heavy])
     rows, class_ids = np.divmod(keys, max(1, len(words.classes)))
-    return np.bincount(rows, weights=half[class_ids], minlength=len(words)).astype(np.int64) // 2
+    return np.bincount(rows, weights=n_halves[class_ids], minlength=len(words)).astype(np.int64) // 2

@@ -48,9 +48,10 @@ from memframe.snapshots import SNAPSHOTS
 __all__ = ["CleanedFile", "FileToClean", "clean_file", "open_file", "write_plan"]
 
 MAX_ROUNDS = 100
-"""Changes that are taken back, one after the other, because the file would be read differently with them."""
+"""Most changes that are left out, one after the other, because the file would be read differently with them."""
 
 MISREAD = "in this format the file would be read differently with it"
+"""Reason for such a change."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class FileToClean:
     path: Path
     reading: Reading
     memories: pd.DataFrame
-    """With the ids that an audit gives them."""
+    """Memories of the file, with the ids that an audit gives them."""
     zone: tzinfo | None
     now: datetime
 
@@ -74,13 +75,13 @@ class CleanedFile:
     path : Path
         The file that was read.
     plan : Plan
-        What was changed; ``plan.left`` names what could not be written, with the reasons.
+        The changes; ``plan.left`` names those that could not be written, with the reasons.
     out : Path or None
-        The clean file; None if nothing was written.
+        The cleaned file; None if nothing was written.
     backup : Path or None
-        What `undo` takes a file back from that was changed in place.
+        The sealed backup from which `undo` restores a file that was changed in place.
     diff : str
-        The changes as a unified patch. Secrets are masked in it, so that a patch with some does not apply.
+        The changes as a unified patch. Secrets in it are masked, so that a patch with some cannot be applied.
     """
 
     path: Path
@@ -94,7 +95,7 @@ class CleanedFile:
         return f"<memframe.CleanedFile {self.path.name}: {format_counts(self.plan.counts)}; {where}>"
 
     def undo(self) -> None:
-        """Put back what was changed in place.
+        """Restore a file that was changed in place.
 
         Raises
         ------
@@ -127,9 +128,9 @@ def clean_file(
 ) -> CleanedFile:
     r"""Clean a file of another memory system, or a folder of notes, in its own format.
 
-    It is read, audited and planned as `plan_cleanup` does, and what was decided is changed in the text of the file. All
-    else stays as it is: order, indentation, line ends, unknown keys. What is written was read again before, so a text
-    that the format would take for something else is left out, and named in ``plan.left``.
+    The file is read and audited, a cleanup is planned as by `plan_cleanup`, and the changes are made in the text of the
+    file. Order, indentation, line ends and unknown keys stay. The changed text is read again before it is written: a
+    change that the format would read differently is left out, and named in ``plan.left``.
 
     Parameters
     ----------
@@ -137,21 +138,21 @@ def clean_file(
         Markdown, JSON, JSON Lines, CSV or Parquet, as `read_memories` reads them, or a folder of them; also an archive
         that is not sealed.
     out : str or Path, optional
-        Where the clean copy is written; by default beside the file, as ``NAME.cleaned.EXT``.
+        Path of the cleaned copy; by default ``NAME.cleaned.EXT`` in the folder of the file.
     in_place : bool
-        Change the file itself. A sealed backup is kept for 30 days, from which `CleanedFile.undo` takes it back.
+        Change the file itself. A sealed backup is kept for 30 days, from which `CleanedFile.undo` restores it.
     dry_run : bool
-        Write nothing: look at ``diff`` and ``plan``.
+        Write nothing; ``diff`` and ``plan`` show the changes.
     plan : Plan, optional
-        What to do instead, such as ``review(audit).plan()``, of an audit of this file.
+        Plan to carry out, such as ``review(audit).plan()``, of an audit of this file.
     actions, max_share, policy
-        As in `plan_cleanup`.
+        See `plan_cleanup`.
     decisions : str or Path, optional
-        Do exactly what was accepted in this file of decisions.
+        File of decisions; exactly the accepted changes are made.
     format, zone
-        As in `read_memories`.
+        See `read_memories`.
     force : bool
-        Replace what is at ``out``.
+        Replace a file that is at ``out``.
 
     Returns
     -------
@@ -160,9 +161,9 @@ def clean_file(
     Raises
     ------
     FrameError
-        The file cannot be read or written, or is of a format that cannot be changed as a text.
+        The file cannot be read or written, or has a format that cannot be changed as a text.
     PlanError
-        The plan is for something else, or the policy or ``max_share`` forbids it.
+        The plan is for another file or a service, or the policy or ``max_share`` forbids it.
     StalePlanError
         The file was changed since the plan was made.
 
@@ -200,10 +201,7 @@ def open_file(
     format: str = "auto",  # noqa: A002 - as in `clean_file`
     zone: str | tzinfo | None = None,
 ) -> FileToClean:
-    """Read a file or folder to clean it.
-
-    Raises `FrameError` if it cannot be read, or not be written back.
-    """
+    """Read a file or folder to clean it; raise `FrameError` if it cannot be read, or its format cannot be written."""
     check_kind("path", path, str, PathLike, error=FrameError)
     if format not in (*FORMATS, "auto"):
         raise ConfigError(f"format={format!r:.60}: there is 'auto', {', '.join(map(repr, FORMATS))}")
@@ -233,9 +231,9 @@ def write_plan(
     dry_run: bool = False,
     force: bool = False,
 ) -> CleanedFile:
-    """Write what a plan says to a copy of a file or in its place.
+    """Write a file with the changes of a plan, as a copy or in place.
 
-    The audit says which texts no patch shows. Raises the errors of `clean_file`.
+    Secrets of the audit are masked in the patch. Raises the errors of `clean_file`.
     """
     _check_target(opened, plan)
     plan, edited = _edit(opened, plan)
@@ -279,7 +277,7 @@ def write_plan(
 def _find_remaining(
     opened: FileToClean, plan: Plan, edited: Iterable[EditedDocument], hidden: Iterable[str]
 ) -> str | None:
-    """Say where the files still show what was redacted, as beside the memories they hold what is no memory."""
+    """Describe where the files still show redacted texts, because they also have parts that are no memories."""
     patches = [change for change in plan.writes if change.action == "patch"]
     redacted = {
         text
@@ -295,18 +293,18 @@ def _find_remaining(
     places: list[str] = []
     for text in sorted(redacted):
         for name, file in texts.items():
-            found = [start for way in ways_to_write(text) if (start := file.find(way)) >= 0]
+            found = [start for spelled in ways_to_write(text) if (start := file.find(spelled)) >= 0]
             if found:
                 shown.add(text)
                 places.append(f"line {file.count(chr(10), 0, min(found)) + 1} of {name}")
     if not shown:
         return None
-    n = number_of(len(shown), "redacted text still stands", "redacted texts still stand")
-    return f"{n} in another place, such as {places[0]}: remove what is there by hand."
+    n = number_of(len(shown), "redacted text is still", "redacted texts are still")
+    return f"{n} in another place, such as {places[0]}: remove it by hand."
 
 
 def _check_target(opened: FileToClean, plan: Plan) -> None:
-    """Refuse a plan for something else, or for another state of the file."""
+    """Refuse a plan for a service, for another file, or for another state of the file."""
     if plan.file is None:
         raise PlanError(
             f"this plan is for the service {plan.base_url}: apply it with apply_plan(access, plan)"
@@ -317,7 +315,7 @@ def _check_target(opened: FileToClean, plan: Plan) -> None:
 
 
 def _edit(opened: FileToClean, plan: Plan) -> tuple[Plan, list[EditedDocument]]:
-    """Return the plan without what cannot be written, and the documents as they become."""
+    """Return the plan without changes that cannot be written, and the edited documents."""
     row_of = {memory_id: row for row, memory_id in enumerate(opened.memories["id"])}
     ids = {row: memory_id for memory_id, row in row_of.items()}
     plan = _keep_writable(opened, plan, row_of)
@@ -349,7 +347,7 @@ def _rows_of(plan: Plan, row_of: Mapping[str, int]) -> tuple[dict[int, Texts], s
 
 
 def _keep_writable(opened: FileToClean, plan: Plan, row_of: dict[str, int]) -> Plan:
-    """Leave out changes for which the file has no place; of a patch that stands alone, only the fields without one."""
+    """Leave out changes that the file has no place for; of a patch in no group, only the fields without a place."""
     reasons: defaultdict[str, list[str]] = defaultdict(list)
     records: list[Change] = []
     left: list[LeftOut] = []
@@ -379,5 +377,5 @@ def _keep_writable(opened: FileToClean, plan: Plan, row_of: dict[str, int]) -> P
 
 
 def _leave_out(plan: Plan, ids: Iterable[str], reason: str) -> Plan:
-    left = {one.id for one in plan.records}  # without those that went with their groups
-    return plan.leave_out([memory_id for memory_id in ids if memory_id in left], reason=reason)
+    remaining = {one.id for one in plan.records}  # leaving out one change also leaves out its group
+    return plan.leave_out([memory_id for memory_id in ids if memory_id in remaining], reason=reason)

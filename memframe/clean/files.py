@@ -1,7 +1,7 @@
-"""Put cleaned files on the disk: a copy beside, or in place with a sealed backup that takes it back.
+"""Write cleaned files: as a copy, or in place with a sealed backup that restores them.
 
-Nothing is half written, links are neither followed nor replaced, and modes stay. Git is not asked if it could take a
-file back: its settings may name programs to run, and those of a stranger's folder are not to be trusted.
+Each file is written as a whole or not at all, links are neither followed nor replaced, and modes stay. Git is not used
+for restoring, because its settings may name programs to run, and those of an unknown folder are not trusted.
 """
 
 from __future__ import annotations
@@ -27,18 +27,19 @@ BACKUP_CONTEXT = "the backup of a file"
 
 
 class _Kept(Struct, frozen=True):
-    """One file as it was, and the SHA-256, hexadecimal, of what was written; None if it was removed."""
+    """One file of a backup, as it was."""
 
     path: str
     before: bytes
     mode: int
     after: str | None
+    """Hexadecimal SHA-256 of the text that was written; None if the file was removed."""
 
 
 def copy_files(source: Path, files: Mapping[Path, bytes | None], out: Path, *, force: bool) -> None:
-    """Write files beside, None for those that go: a copy of the one, or a folder of all.
+    """Write a cleaned copy of a file, or of a folder with all its files; a file with None is left out.
 
-    Raises `FrameError` if something is there that is not replaced.
+    Raises `FrameError` if there is a file or folder that must not be replaced.
     """
     if os.path.lexists(out) and (not force or out.is_symlink() or out.is_dir() != source.is_dir()):
         raise FrameError(
@@ -61,9 +62,9 @@ def copy_files(source: Path, files: Mapping[Path, bytes | None], out: Path, *, f
 
 
 def replace_files(before: Mapping[Path, bytes], files: Mapping[Path, bytes | None]) -> Path:
-    """Write files in their place, and remove those with None; return the sealed backup, which is written first.
+    """Write files in place, and remove those with None; return the sealed backup, which is written first.
 
-    Raises `StalePlanError` if one of them holds something else than ``before``, `FrameError` if one is a link.
+    Raises `StalePlanError` if a file differs from ``before``, and `FrameError` if one is a link.
     """
     for path, known in before.items():
         with raise_os_errors_as(FrameError, f"{path} cannot be read", "check the path"):
@@ -81,7 +82,7 @@ def replace_files(before: Mapping[Path, bytes], files: Mapping[Path, bytes | Non
 
 
 def refuse_link(path: Path) -> None:
-    """Refuse to replace a link, or one of several names of a file, which would keep the old text."""
+    """Refuse to replace a link, and a file with several names, because the other ones would keep the old text."""
     status = path.lstat()
     if stat.S_ISLNK(status.st_mode):
         raise FrameError(f"{path} is a link, which would be replaced: give the path of its target")
@@ -92,7 +93,7 @@ def refuse_link(path: Path) -> None:
 
 
 def undo_files(backup: Path) -> list[Path]:
-    """Put back what a backup holds, and return the paths.
+    """Restore the files of a backup, and return their paths.
 
     Raises `StalePlanError` if a file was changed since, in which case none is written, and `JournalError` if the backup
     was changed, or written by another user.
@@ -129,7 +130,7 @@ def is_backup(path: Path) -> bool:
 
 
 def purge_backups(older_than_days: float = KEPT_DAYS) -> int:
-    """Remove old backups, and return their number: what was deleted must not live on for ever."""
+    """Remove old backups, because deleted personal data must not be kept for ever; return their number."""
     limit = datetime.now(UTC) - timedelta(days=min(older_than_days, 36_500))
     old = [
         path

@@ -1,4 +1,4 @@
-"""Unified patches of edited files, as `git apply` and `patch` take them, with secrets masked."""
+"""Unified patches of edited files, in the format of `git apply` and `patch`, with secrets masked."""
 
 from __future__ import annotations
 
@@ -11,14 +11,18 @@ from memframe.readers.edits import EditedDocument, Splice, apply_edits
 from memframe.secret import MASK
 
 CONTEXT = 3
-"""Lines that are shown around a change."""
+"""Unchanged lines around a change."""
 
 
 class _Hunk(NamedTuple):
+    """Consecutive lines that change."""
+
     first: int
-    """First of the changed lines of the old text, from 0."""
+    """Number of the first changed line of the old text, from 0."""
     end: int
+    """Number behind the last one."""
     new: list[str]
+    """Lines of the new text."""
 
 
 def patch_of(each: EditedDocument) -> str:
@@ -30,22 +34,22 @@ def patch_of(each: EditedDocument) -> str:
 
 
 def _split(text: str) -> Iterator[str]:
-    """Split a text into lines with their ends; other separators than a line feed are no ends for a patch."""
+    """Split a text into lines with their line feeds; a patch knows no other line end."""
     yield from re.findall(r"[^\n]*\n|[^\n]+\Z", text)
 
 
 def _regions(text: str, edits: Sequence[Splice]) -> Iterator[_Hunk]:
-    """Yield the lines that change, with what stands in their place; edits of one line are one change."""
-    at, number = 0, 0
+    """Yield the changed lines with their new text; several edits of one line are one change."""
+    counted_to, n_lines = 0, 0  # the lines before this place are counted
     group: list[Splice] = []
     begin = end = 0
     for edit in [*edits, None]:
         if group and (edit is None or edit.start >= end):
-            first = number + text.count("\n", at, begin)
+            first = n_lines + text.count("\n", counted_to, begin)
             last = first + len([*_split(text[begin:end])])
             moved = [Splice(one.start - begin, one.end - begin, one.text) for one in group]
             yield _Hunk(first, last, [*_split(apply_edits(text[begin:end], moved))])
-            number, at, group = first + text.count("\n", begin, end), end, []
+            n_lines, counted_to, group = first + text.count("\n", begin, end), end, []
         if edit is not None:
             begin = begin if group else text.rfind("\n", 0, edit.start) + 1
             group.append(edit)
@@ -65,17 +69,16 @@ def _iter_hunks(old: Sequence[str], regions: Sequence[_Hunk]) -> Iterator[str]:
         chosen = regions[place : last + 1]
         first = max(0, chosen[0].first - CONTEXT)
         end = min(len(old), chosen[-1].end + CONTEXT)
-        lines, at = list[str](), first
+        lines, n_written = list[str](), first
         for each in chosen:
-            lines += [_line(" ", text) for text in old[at : each.first]]
+            lines += [_line(" ", text) for text in old[n_written : each.first]]
             lines += [_line("-", text) for text in old[each.first : each.end]]
             lines += [_line("+", text) for text in each.new]
-            at = each.end
-        lines += [_line(" ", text) for text in old[at:end]]
-        n_old, n_new = (
-            end - first,
-            sum(len(each.new) - each.end + each.first for each in chosen) + end - first,
-        )
+            n_written = each.end
+        lines += [_line(" ", text) for text in old[n_written:end]]
+        n_old = end - first
+        n_new = n_old + sum(len(each.new) - (each.end - each.first) for each in chosen)
+        # lines are counted from 1, and an empty range has the number of the line before it
         starts = [start + (n > 0) for start, n in ((first, n_old), (first + shift, n_new))]
         yield f"@@ -{starts[0]},{n_old} +{starts[1]},{n_new} @@\n{''.join(lines)}"
         shift += n_new - n_old
@@ -87,17 +90,17 @@ def _line(sign: str, text: str) -> str:
 
 
 def mask_texts(patch: str, hidden: Iterable[str]) -> str:
-    r"""Mask secrets in a patch, also in the spelling of JSON.
+    r"""Mask secrets in a patch, also those in JSON strings.
 
     >>> mask_texts('-pin 4711\n-"say \\"x1y2\\""\n', ["4711", 'say "x1y2"'])
     '-pin ••••••\n-"••••••"\n'
     """
     parts = {part.strip() for text in hidden for part in text.split("\n")}
-    found = sorted({way for part in parts for way in ways_to_write(part)}, key=len, reverse=True)
+    found = sorted({spelled for part in parts for spelled in ways_to_write(part)}, key=len, reverse=True)
     return re.sub("|".join(map(re.escape, found)), MASK, patch) if found else patch
 
 
 def ways_to_write(text: str) -> set[str]:
-    """Return a text as it may stand in a file: as it is, and as JSON writes it; nothing of an empty one."""
+    """Return the spellings of a text in a file: unchanged, and as a JSON string; nothing for an empty text."""
     written = {text, *(json.dumps(text, ensure_ascii=is_ascii)[1:-1] for is_ascii in (True, False))}
     return written - {""}

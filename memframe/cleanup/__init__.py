@@ -74,14 +74,13 @@ def plan_cleanup(
     keeps its id and dates only if the service can restore it, as the displays of the plan say.
 
     - delete: copies that add nothing, empty rows and heartbeats. Findings that rest on wording (all other junk,
-      versions and stale facts) are for review, and deleted only if ``actions={"junk": "delete"}`` or a
-      similar argument requests it.
+      versions and stale facts) are for review, and deleted only on request, such as ``actions={"junk": "delete"}``.
     - merge: near-duplicates, repeats, and copies with more fields than the memory that is kept. It takes over
       all tags, and missing titles, summaries, sources and scores. A memory is left alone if a name, a number, a
       date, a source or any other value would be lost.
-    - redact: secrets, in any field, are replaced by a mark such as ``[redacted: password]``; personal data only
-      if ``actions={"personal_data": "redact"}`` requests it.
-    - strip: characters that hide text or break words are removed; what is seen stays.
+    - redact: secrets, in any field, are replaced by a mark such as ``[redacted: password]``; personal data only on
+      request, by ``actions={"personal_data": "redact"}``.
+    - strip: characters that hide text or break words are removed; visible text stays.
     - retag: near-identical names get one spelling; disabled tags are removed.
     - rescale: importance from 1 to 5 is converted to 0 to 1. If both scales are in use, a 1 remains a 1: review
       those that the audit calls ambiguous first, as they cannot be distinguished afterwards.
@@ -113,8 +112,8 @@ def plan_cleanup(
         default the ``delete_share`` of the policy, else 0.05. If a plan exceeds it, the error states the
         ``max_share`` that confirms the plan.
     policy : Policy, Path or None
-        What may never happen. What it protects is left out with what holds together with it, and named in
-        ``Plan.left``; a plan beyond its limits is refused.
+        Protection and limits. Changes of protected memories are left out with their groups, and named in
+        ``Plan.left``; a plan beyond the limits is refused.
 
     Returns
     -------
@@ -129,9 +128,8 @@ def plan_cleanup(
         between 0 and 1, or the policy cannot be read.
     PlanError
         A memory was changed since the audit; the audit is of a file but there is an access, or the other way round;
-        it is of other users alone; its frame holds one
-        memory in two states; more than ``max_share`` would be deleted on wording alone; or the plan exceeds the
-        limits of the policy.
+        all its memories are other users'; its frame holds one memory in two states; more than ``max_share`` would be
+        deleted on wording alone; or the plan exceeds the limits of the policy.
 
     Examples
     --------
@@ -142,7 +140,7 @@ def plan_cleanup(
     ['delete']
     >>> run = apply_plan(access, plan, confirm=plan.counts["delete"])
     """
-    own, given = _read_arguments(access, audit)
+    service_access, given = _read_arguments(access, audit)
     asked, rules = read_actions(actions), read_policy(policy)
     check_option("on_conflict", on_conflict, OnConflict)
     if on_conflict == "mine":
@@ -154,12 +152,14 @@ def plan_cleanup(
         max_share = MAX_SHARE if share is None else share
     if not 0 <= max_share <= 1:
         raise ConfigError(f"max_share={max_share!r}: a share is a number from 0 to 1, such as 0.31")
-    judged: Audit = given if isinstance(given, Audit) else audit_again(own, given).audit
-    return _plan_findings(own, judged, asked, on_conflict=on_conflict, max_share=max_share, rules=rules)
+    current: Audit = given if isinstance(given, Audit) else audit_again(service_access, given).audit
+    return _plan_findings(
+        service_access, current, asked, on_conflict=on_conflict, max_share=max_share, rules=rules
+    )
 
 
 def plan_accepted(access: Access | None, audit: Audit, merged: Collection[str]) -> Plan:
-    """Plan findings that a person has accepted, by their ``action``; copies in `merged` go whatever they hold."""
+    """Plan findings that a person has accepted, by their ``action``; copies in `merged` go although values are lost."""
     return _plan_findings(access, audit, read_actions(None), merged=merged)
 
 
@@ -171,7 +171,7 @@ def change_accepted(
     relations: Relations,
     merged: Collection[str],
 ) -> list[Change]:
-    """Return the changes by which `plan_accepted` carries out some findings, as of the audit and without a plan."""
+    """Return the changes that `plan_accepted` would plan for some findings, given the memories as of the audit."""
     rows = audited.read({*findings["id"], *findings["related_id"].dropna()})
     concerned = audited.memories[audited.memories["id"].isin(rows.keys())]
     known = _known_secrets(concerned, findings)
@@ -230,7 +230,7 @@ def _plan_findings(
 
 
 def _read_arguments(access: Any, audit: Any) -> tuple[Any, Any]:
-    """Return the access, None for a file, and the audit, which stands alone for a file."""
+    """Return access and audit; for a file, the audit is the only argument, and the access is None."""
     access, audit = (None, access) if audit is None else (access, audit)
     if access is not None:
         check_kind("access", access, Access)
@@ -239,14 +239,14 @@ def _read_arguments(access: Any, audit: Any) -> tuple[Any, Any]:
 
 
 def _select_known(findings: pd.DataFrame, audited: AuditedMemories) -> pd.DataFrame:
-    """Return the findings about memories of this user."""
+    """Return the findings whose memories are this user's."""
     is_known = findings["id"].map(audited.__contains__).astype(bool)
     related = findings["related_id"]
     return findings[is_known & (related.isna() | related.map(audited.__contains__).astype(bool))]
 
 
 def _known_secrets(memories: pd.DataFrame, findings: pd.DataFrame) -> dict[str, frozenset[str]]:
-    """Return the secrets of each memory that an audit found in its texts."""
+    """Return the secrets that an audit found, by memory."""
     known: defaultdict[str, set[str]] = defaultdict(set)
     for memory_id, value, _ in values_of(memories, findings[findings["check"] == "secret"]):
         if memory_id is not None:

@@ -1,6 +1,6 @@
-"""List what a plan for a file changes, for the client of the system that the file is from: ids to delete, texts to set.
+"""List the changes of a plan for a file, for the client of the system that the file is from: deletes, and texts to set.
 
-Some files are only exports, which nothing reads again: Letta's agents, data of ChatGPT and Claude, archives.
+Some files are only exports, so that changing them has no effect: Letta's agents, data of ChatGPT and Claude, archives.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ CHANGES_FORMAT = "memframe-changes/1"
 
 
 class Deletion(Struct, frozen=True, kw_only=True):
-    """One memory to delete; ``id`` is that of its system, None if it has none there, so that its place must do."""
+    """One memory to delete; ``id`` is that of its system, or None, so that only file and line identify it."""
 
     id: str | None
     memory: str
-    """The title or first words, by which a person finds it; secrets are masked."""
+    """Title or first words, with secrets masked."""
     file: str | None
     line: int | None
     reason: str | None
@@ -41,7 +41,7 @@ class NewText(Deletion, frozen=True, kw_only=True):
 
     field: str
     text: Any
-    """Tags are a list; None clears the field."""
+    """New value: tags are a list, and None clears the field."""
 
 
 class ChangeLists(Struct, frozen=True, kw_only=True):
@@ -76,7 +76,7 @@ def list_changes(plan: Plan, memories: pd.DataFrame) -> ChangeLists:
     for change in plan.writes:
         memory_id = str(change.id)
         origin, (file, line) = origins.get(memory_id), places.get(memory_id, (None, None))
-        at: dict[str, Any] = {
+        row: dict[str, Any] = {
             "id": origin if isinstance(origin, str) else None,
             "memory": labels.get(memory_id, ""),
             "file": file,
@@ -84,8 +84,8 @@ def list_changes(plan: Plan, memories: pd.DataFrame) -> ChangeLists:
             "reason": change.reason,
         }
         if change.action == "delete":
-            deleted.append(Deletion(**at))
-        new += [NewText(**at, field=name, text=value) for name, value in change.after.items()]
+            deleted.append(Deletion(**row))
+        new += [NewText(**row, field=name, text=value) for name, value in change.after.items()]
     return ChangeLists(read_as=memories.attrs.get(READ, {}).get("format"), delete=deleted, set=new)
 
 
@@ -94,15 +94,16 @@ def write_changes(
 ) -> None:
     """Write the changes of a plan for a file as JSON or, for spreadsheets, as CSV, readable only by you.
 
-    The extension of the path decides: .json or .csv. CSV has a row for each change, and texts that a spreadsheet would
-    run as a formula begin with an apostrophe there. An earlier list is replaced, any other file only by ``force``.
+    The extension of the path decides on the format: .json or .csv. CSV has a row for each change; texts that a
+    spreadsheet would run as a formula begin with an apostrophe. An earlier list is replaced, any other file only with
+    ``force``.
 
     Raises
     ------
     PlanError
         The plan is for a service.
     ConfigError
-        The extension is another one.
+        The extension is neither .json nor .csv.
     FrameError
         The file cannot be written, or is something else.
     """

@@ -10,7 +10,7 @@
                                          │
                               CleanupBuilder.changes
                                          v
-                                      changes  of a plan, each with its reason
+                                      changes  of the plan, each with its reason
 """
 
 from __future__ import annotations
@@ -47,18 +47,18 @@ from memframe.plan.plan import LeftOut
 
 
 class DraftRow(Struct, frozen=True, kw_only=True, dict=True):
-    """One audited memory beside what the service holds now."""
+    """One memory as it was audited, and as the service holds it now."""
 
     id: str
     place: int
     """Position in the audited frame."""
     label: Label
     audited: dict[str, Value]
-    """The fields that the audited frame has."""
+    """Fields of the audited frame."""
     stored: CurrentMemory | None
-    """None if it is gone."""
+    """The memory at the service; None if it is gone."""
     is_closed: bool
-    """Its content could not be read, by the audit or now."""
+    """True if its content could not be opened for the audit, or cannot be opened now."""
 
     @cached_property
     def current(self) -> dict[str, Value]:
@@ -67,7 +67,7 @@ class DraftRow(Struct, frozen=True, kw_only=True, dict=True):
 
 
 class AuditedMemories:
-    """The memories of one user in an audited frame, or of a file, each once.
+    """The memories of one user in an audited frame, or those of a file, each once.
 
     Raises `PlanError` if the frame holds other users' memories alone, or one memory in two states.
     """
@@ -86,7 +86,7 @@ class AuditedMemories:
         names = [name for name in FIELDS if name in memories.columns]
         states = repeated[["id", *names]].astype(str).drop_duplicates()
         repeated_ids = states["id"][states["id"].duplicated()].unique().tolist()
-        if repeated_ids:  # which of them was judged is not known
+        if repeated_ids:  # it is not known which state a finding is about
             raise PlanError(
                 f"the audited frame contains memories in more than one state ({list_some(repeated_ids)}): "
                 "keep the newest row of each, and audit again"
@@ -102,7 +102,7 @@ class AuditedMemories:
         return memory_id in self._place
 
     def read(self, ids: Collection[str]) -> dict[str, DraftRow]:
-        """Read what the service holds now of chosen memories, in the order of the frame; of a file, what was read."""
+        """Read the current state of chosen memories, in the order of the frame; that of a file is the audited one."""
         ids = sorted(ids, key=self._place.__getitem__)
         frame = self.memories.iloc[[self._place[memory_id] for memory_id in ids]]
         stored = {}
@@ -127,34 +127,35 @@ class AuditedMemories:
 
 
 def choose_tags(findings: pd.DataFrame) -> dict[str, dict[str, str | None]]:
-    """Return for each memory its tags and their new names; None for a tag that is removed.
+    """Return the tags to change of each memory, with their new names; None for a tag that is removed.
 
-    A name is kept if its other spelling is a tag that is removed.
+    A tag keeps its name if its other spelling is a removed tag.
     """
+    # evidence quotes one name for a tag to remove, and two names for a tag with another spelling
     named = list(zip(findings["id"], map(names_in, findings["evidence"]), strict=True))
-    dropped = {names[0] for _, names in named if len(names) == 1}
-    becomes = {names[0]: names[1] for _, names in named if len(names) == 2}
+    removed = {names[0] for _, names in named if len(names) == 1}
+    new_name_of = {names[0]: names[1] for _, names in named if len(names) == 2}
     changes: defaultdict[str, dict[str, str | None]] = defaultdict(dict)
     for memory_id, names in named:
         if len(names) == 1:
             changes[memory_id].setdefault(names[0], None)
-        elif len(names) == 2 and (new := _last_spelling(names[0], becomes)) not in dropped:
-            changes[memory_id][names[0]] = new
+        elif len(names) == 2 and (new_name := _follow_names(names[0], new_name_of)) not in removed:
+            changes[memory_id][names[0]] = new_name
     return dict(changes)
 
 
-def _last_spelling(name: str, becomes: Mapping[str, str]) -> str:
-    """Return the last of a chain of spellings; of a cycle the first in the alphabet."""
-    passed = [name]
-    while (name := becomes.get(name, name)) not in passed:
-        passed.append(name)
-    return passed[-1] if name == passed[-1] else min(passed[passed.index(name) :])
+def _follow_names(name: str, new_name_of: Mapping[str, str]) -> str:
+    """Return the last name of a chain of new names; for a cycle, its first name in the alphabet."""
+    chain = [name]
+    while (name := new_name_of.get(name, name)) not in chain:
+        chain.append(name)
+    return chain[-1] if name == chain[-1] else min(chain[chain.index(name) :])
 
 
 HOLDING = tuple(
     field.name for field in MEMORY_FIELDS if field.is_editable and field.on_merge != "take highest"
 )
-"""Fields in which a memory holds what it says; scores are not among them."""
+"""Fields whose values a memory must not lose; scores are not among them."""
 
 
 class Draft(Struct, frozen=True, kw_only=True):
@@ -164,34 +165,34 @@ class Draft(Struct, frozen=True, kw_only=True):
     kept: dict[str, dict[str, Value]]
     """Planned fields of the memories that are kept."""
     deletes: dict[str, str | None]
-    """Memories to delete, each with the one that is kept and says the same, if any."""
+    """Memories to delete, each with the memory that is kept in its place, if any."""
     merges: tuple[Merge, ...]
     why_left: dict[str, str]
-    """Reasons why memories that repeat another one stay."""
+    """Reasons for which memories that repeat another one stay."""
     conflicts: dict[str, tuple[str, ...]]
-    """Memories that have changed since the audit, and in which fields; none of them where it is gone."""
+    """Fields in which memories have changed since the audit; empty for a memory that is gone."""
     hidden: dict[str, frozenset[str]]
     """Texts of each memory that no display shows."""
     redacted: frozenset[str] = frozenset()
-    """Texts that are cut out of some memory."""
+    """Texts that are redacted in some memory."""
 
     def still_show_redacted(self, memories: pd.DataFrame) -> list[str]:
-        """Return the ids of the memories that show what is cut out of others, once all is carried out."""
+        """Return the ids of the memories that will still show a text which is redacted in others."""
         gone = {*self.deletes, *(copy for merge in self.merges for copy in merge.copies)}
-        left = memories[~memories["id"].isin(gone)]
+        remaining = memories[~memories["id"].isin(gone)]
         texts = {
             name: pd.Series(
                 [
                     self.kept[memory_id][name] if memory_id in self.kept else value
-                    for memory_id, value in zip(left["id"], left[name], strict=True)
+                    for memory_id, value in zip(remaining["id"], remaining[name], strict=True)
                 ],
                 dtype=object,  # a categorical column has no room for a redacted text
             )
             for name in HOLDING
-            if name in left.columns
+            if name in remaining.columns
         }
         rows = find_memories_showing(pd.DataFrame(texts), self.redacted)
-        return left["id"].iloc[rows].tolist()
+        return remaining["id"].iloc[rows].tolist()
 
 
 def make_draft(
@@ -204,10 +205,23 @@ def make_draft(
     known: Mapping[str, frozenset[str]],
     accepted: Collection[str] = (),
 ) -> Draft:
-    """Plan the state of each memory that findings name, by their ``action``.
+    """Plan the state of each memory that findings are about, by their ``action``.
 
-    `memories` are all of the user that were audited, `taken` the actions that are asked for at all, `known` the
-    secrets that the audit found, by memory, and `accepted` the copies that a person wants merged.
+    Parameters
+    ----------
+    findings : DataFrame
+    rows : mapping
+        Audited and current state of the memories, by id.
+    memories : MemoryTexts
+        All audited memories of the user.
+    taken : iterable of str
+        Actions to plan.
+    relations : Relations
+        Relations of memories that forbid merges.
+    known : mapping
+        Secrets that the audit found, by memory.
+    accepted : collection of str
+        Copies that a person has accepted, which are merged although values are lost.
     """
     findings = _leave_out_sealed(findings, rows)
     conflicts = _find_conflicts(findings, rows)
@@ -231,7 +245,7 @@ def make_draft(
     deletes = _choose_deletes(findings, may_change)
     kept = _edit_memories(edits, may_change, redacted)
     kept = {memory_id: fields for memory_id, fields in kept.items() if memory_id not in deletes}
-    # what is merged is decided on what was audited, as the audit did; what is kept then is what was edited
+    # merges are computed from the fields without edits, as in the audit; the edited fields are then joined
     unedited = {memory_id: may_change[memory_id] for memory_id in kept}
     merging = Merging(memories, unedited, taken=frozenset(taken), relations=relations, accepted=accepted)
     merges = tuple(merging.merges(read_copies(findings)))
@@ -252,7 +266,7 @@ def make_draft(
 
 
 def _select_marked(texts: MemoryTexts) -> dict[str, Fields]:
-    """Return the texts of the memories in whose content an earlier redaction has left a mark."""
+    """Return the texts of the memories whose content has a mark of an earlier redaction."""
     memories = texts.memories
     is_marked = memories["content"].str.contains("[redacted: ", regex=False).fillna(False).astype(bool)
     marked = memories.loc[is_marked].reindex(columns=["id", *TEXT_FIELDS]).astype(object)
@@ -261,23 +275,23 @@ def _select_marked(texts: MemoryTexts) -> dict[str, Fields]:
 
 
 def _leave_out_sealed(findings: pd.DataFrame, rows: Mapping[str, DraftRow]) -> pd.DataFrame:
-    """Leave out findings about memories that cannot be opened, but for those that propose to delete them for that."""
+    """Leave out findings about memories that cannot be opened, except those of the check on sealed memories."""
     closed = [memory_id for memory_id, row in rows.items() if row.is_closed]
     readable_now = [
         memory_id for memory_id in closed if (stored := rows[memory_id].stored) and stored.content is not None
     ]
-    is_about_it = findings["check"] == "sealed"
-    return findings[(findings["id"].isin(closed) == is_about_it) & ~findings["id"].isin(readable_now)]
+    is_sealed = findings["check"] == "sealed"
+    return findings[(findings["id"].isin(closed) == is_sealed) & ~findings["id"].isin(readable_now)]
 
 
 def _find_conflicts(findings: pd.DataFrame, rows: Mapping[str, DraftRow]) -> dict[str, tuple[str, ...]]:
-    """Find memories that are gone, or that changed in fields on which findings rest or that would be lost."""
+    """Find memories that are gone, or that changed in fields that findings are about or that would be lost."""
     needed: defaultdict[str, set[str]] = defaultdict(set)
     columns = (findings[name] for name in ("id", "field", "action", "related_id"))
     for memory_id, field, action, related in zip(*columns, strict=True):
-        is_last = action in ENDING
-        needed[memory_id].update(FIELDS if is_last else [field])
-        if is_last and related in rows:
+        is_ending = action in ENDING
+        needed[memory_id].update(FIELDS if is_ending else [field])
+        if is_ending and related in rows:
             needed[related].update(HOLDING)
     changed: dict[str, tuple[str, ...]] = {}
     gone: dict[str, tuple[str, ...]] = {}
@@ -298,7 +312,7 @@ def _find_hidden(
     redacted: Mapping[str, Redacted],
     known: Mapping[str, frozenset[str]],
 ) -> dict[str, frozenset[str]]:
-    """Find texts that no display may show, whatever is planned: secrets, and numbers like those of cards."""
+    """Find texts that no display may show, planned or not: secrets, and personal data of high severity."""
     is_secret = (searched["action"] == "redact") | (searched["severity"] == "high")
     found = redact_memories(searched[is_secret], stored, searched=searched)
     nothing = Redacted({}, frozenset())
@@ -313,7 +327,7 @@ def _find_hidden(
 def _edit_memories(
     findings: pd.DataFrame, memories: Mapping[str, Fields], redacted: Mapping[str, Redacted]
 ) -> dict[str, dict[str, Value]]:
-    """Return memories without their secrets, with the tags and on the scale that the audit proposes."""
+    """Return the fields of memories after the edits that findings propose; invalid values are left out."""
     edited = {memory_id: dict(fields) for memory_id, fields in memories.items()}
     for action, edit in EDITORS.items():
         for memory_id, fields in edit(EditInput(findings[findings["action"] == action], edited, redacted)):
@@ -332,7 +346,7 @@ class EditInput(NamedTuple):
 
 
 Editor = Callable[[EditInput], Iterable[tuple[str, Fields]]]
-"""Yields ids of memories, each with its new fields."""
+"""Function that yields the ids of memories with their new fields."""
 
 
 def _redact(given: EditInput) -> Iterator[tuple[str, Fields]]:
@@ -364,7 +378,7 @@ def _rescale(given: EditInput) -> Iterator[tuple[str, Fields]]:
 EDITORS: Mapping[Proposal, Editor] = MappingProxyType(
     {"redact": _redact, "strip": _strip, "retag": _retag, "rescale": _rescale}
 )
-"""Editors in the order in which they edit a memory; of `PLANNED`, the others are `ENDING`."""
+"""Editors in the order in which they edit a memory; the other actions of `PLANNED` are `ENDING`."""
 
 
 def _choose_deletes(findings: pd.DataFrame, may_stay: Collection[str]) -> dict[str, str | None]:
@@ -417,7 +431,7 @@ class CleanupBuilder:
         return sorted(changes, key=lambda change: self._place_of(str(change.id)))
 
     def conflicts(self) -> Iterator[Change]:
-        """Return the changes that cannot be planned, as the memory was changed or deleted since the audit."""
+        """Yield a conflict for each memory that was changed or deleted since the audit."""
         for memory_id, fields in self._draft.conflicts.items():
             row = self._draft.rows[memory_id]
             event = f"{', '.join(fields)} changed" if fields else "it was deleted"
@@ -431,15 +445,15 @@ class CleanupBuilder:
             )
 
     def notes(self, memories: pd.DataFrame) -> Iterator[str]:
-        """Say which memories of a user still show what the plan redacts in others."""
+        """Yield a note on memories that still show texts which the plan redacts in others."""
         if showing := self._draft.still_show_redacted(memories):
             n = number_of(len(showing), "memory still shows", "memories still show")
             yield f"{n} what is redacted in others: {list_some(showing)}. Look at the findings of `secret` there."
 
     def left_out(self, findings: pd.DataFrame) -> Iterator[LeftOut]:
-        """Yield the memories that an audit proposes to change and that stay as they are, each with the reason.
+        """Yield the memories that an audit proposes to change and the plan does not, each with the reason.
 
-        The findings are those of the audit about memories of this user, whatever was asked for.
+        `findings` are all of the audit about memories of this user, also those that `actions` leaves out.
         """
         changed = {*self._after, *self._draft.deletes, *self._merged_into}
         proposed = findings[findings["action"].isin(PLANNED) & findings["id"].notna()]
@@ -462,7 +476,7 @@ class CleanupBuilder:
         if memory_id in self._draft.why_left and actions & ENDING:
             return self._draft.why_left[memory_id]
         if "delete" in actions:
-            return "kept, as the memory that says the same is deleted or may be"
+            return "kept, because the memory that it repeats is deleted or may be"
         return "nothing is left to change"
 
     def _place_of(self, memory_id: str) -> int:
@@ -492,7 +506,7 @@ class CleanupBuilder:
         kept = None if keeper is None else f"{self._name_memories([keeper])} keeps what it says"
         why = self._why_deleted.get(memory_id) or "the same text as others that are merged"
         depends_on, keeps = {}, {}
-        if keeper is not None:  # on what it holds of others and keeps; its patch compares the rest
+        if keeper is not None:  # the delete depends on the fields that the keeper's patch does not compare
             current, after = self._draft.rows[keeper].current, self._after.get(keeper, {})
             keeps = {keeper: str(after.get("content", current["content"]) or "")}
             depends_on = {keeper: {name: current[name] for name in HOLDING if name not in after}}
@@ -518,7 +532,7 @@ class CleanupBuilder:
 
 
 def _describe_reasons(findings: pd.DataFrame) -> dict[str, str]:
-    """Put the findings of each memory into words, with their masked evidence."""
+    """Describe the findings of each memory, with their masked evidence."""
     reasons: defaultdict[str, dict[str, None]] = defaultdict(dict)
     columns = (findings[name] for name in ("id", "check", "kind", "evidence"))
     for memory_id, check, kind, evidence in zip(*columns, strict=True):

@@ -1,4 +1,4 @@
-"""Proposals: which findings of an audit are planned for, as the audit proposes or as the caller decides."""
+"""Proposals: the findings that a cleanup plans, by the actions that the audit proposes or the caller decides."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from memframe.load import load_memories, load_tags
 Actions = Iterable[str] | Mapping[str, str] | None
 
 PLANNED: tuple[Proposal, ...] = ("delete", "merge", "redact", "strip", "retag", "rescale")
-"""Proposals that something is planned for; the others are for people."""
+"""Proposals that are planned; "review" is for people, and "none" is no proposal."""
 
 ENDING: frozenset[Proposal] = frozenset({"delete", "merge"})
-"""Those after which a memory is gone; the others edit it."""
+"""Proposals after which a memory is gone; the others edit it."""
 
 POSSIBLE: Mapping[Check, tuple[Proposal, ...]] = MappingProxyType(
     {
         "exact_duplicate": ("delete", "merge"),
         "near_duplicate": ("merge",),
-        "version": ("delete",),  # of the older ones: whether both are true, no program knows
+        "version": ("delete",),  # deletes the older ones
         "stale": ("delete",),
         "secret": ("redact", "delete"),
         "personal_data": ("redact", "delete"),
@@ -60,13 +60,13 @@ class ChosenActions(NamedTuple):
 
     taken: frozenset[str]
     decided: Mapping[str, str]
-    """Actions by check, instead of what it proposes."""
+    """Actions by check, in place of the proposed ones."""
 
     def of(self, findings: pd.DataFrame) -> pd.DataFrame:
-        """Return the findings about memories for which something is to be planned, each with what that is.
+        """Return the findings about memories that are to be planned, each with its action.
 
-        A copy that is asked to be deleted is taken, too, where merges are: it is one if it holds something that its
-        keeper lacks. What a judge alone has found stays for review, whatever is decided about its check.
+        Exact copies are taken for both "delete" and "merge", because a copy is merged if it has a field that its keeper
+        lacks. Findings that rest on a judge alone stay for review, also if there is a decision about their check.
         """
         action = findings["action"]
         is_judged = findings["kind"].str.startswith(JUDGED).fillna(False).astype(bool)
@@ -79,7 +79,7 @@ class ChosenActions(NamedTuple):
 
 
 def read_actions(actions: Actions) -> ChosenActions:
-    """Read what `plan_cleanup` was asked for; raise `ConfigError` if nothing like that can be planned.
+    """Read the argument `actions` of `plan_cleanup`; raise `ConfigError` for an unknown or impossible action.
 
     >>> sorted(read_actions(["delete", "merge"]).taken)
     ['delete', 'merge']
@@ -101,8 +101,8 @@ def read_actions(actions: Actions) -> ChosenActions:
     taken = list(actions)
     for name in taken:
         if name not in PROPOSALS:
-            way = f"; {name} is a check: pass {{{name!r}: 'delete'}} or the like" if name in CHECKS else ""
-            raise ConfigError(f"actions: there is no {name!r}; there is {', '.join(PLANNED)}{way}")
+            hint = f"; {name} is a check: pass {{{name!r}: 'delete'}} or the like" if name in CHECKS else ""
+            raise ConfigError(f"actions: there is no {name!r}; there is {', '.join(PLANNED)}{hint}")
     return ChosenActions(frozenset(taken), {})
 
 
@@ -116,10 +116,10 @@ def _check_decision(check: object, action: str) -> str:
 
 
 def check_share(findings: pd.DataFrame, deletes: Iterable[str], n_memories: int, max_share: float) -> None:
-    """Refuse to delete more of a user's memories on wording alone than the caller has allowed.
+    """Refuse to delete more of a user's memories on wording alone than the caller allows.
 
-    Raises `PlanError`, which names number and share, and the ``max_share`` that confirms them. `n_memories` is how many
-    the user has, as far as they were audited.
+    Raises `PlanError` with the number, the share, and the ``max_share`` that confirms them. `n_memories` is the number
+    of audited memories of the user.
     """
     deleting = findings[(findings["action"] == "delete") & findings["id"].isin(list(deletes))]
     is_junk = deleting["check"] == "junk"
@@ -142,21 +142,21 @@ def check_share(findings: pd.DataFrame, deletes: Iterable[str], n_memories: int,
 
 
 class Renewal(NamedTuple):
-    """A saved audit that was repeated."""
+    """Repeated audit, with the findings of the saved one."""
 
     audit: Audit
     n_left_out: int
-    """Findings with a proposal that are no longer found, or judge another text by now."""
+    """Number of findings with a proposal that are no longer found, or whose text has changed."""
     note: str = ""
-    """Reason why findings could only be known again by check, kind, memory and field, if so."""
+    """Reason why findings could only be compared by check, kind, memory and field; empty if texts were compared."""
 
 
 def audit_again(access: Access, path: str | PathLike[str], *, policy: PolicyOption = None) -> Renewal:
     """Load the memories, audit them again, and keep the findings that the saved audit has.
 
-    A saved audit holds no texts, and its offsets may be outdated, so only the set of its findings is used: those that
-    are no longer found, or whose text has changed, are left out, and so are new ones. A finding that the saved audit
-    has for review alone, because a judge objected to its proposal, remains for review. The file is one of
+    A saved audit holds no texts, and its offsets may be outdated, so it only selects findings of the new audit: new
+    ones are left out, and so are saved ones that are no longer found or whose text has changed. A finding that the
+    saved audit has for review, because a judge objected to its proposal, remains for review. The file is one of
     `Audit.to_json` or ``memframe audit --json``; raises `FrameError` if it is no saved audit.
     """
     path = expand_path(path)
@@ -167,18 +167,18 @@ def audit_again(access: Access, path: str | PathLike[str], *, policy: PolicyOpti
     checks = [check for check in CHECKS if check in saved.checks]
     again = audit_memories(memories, tags=load_tags(access), checks=checks, policy=policy)
     keys, earlier_keys, note = keys_beside(again, saved, path)
-    left = dict(zip(earlier_keys, findings_of(saved)["action"], strict=True))
+    unmatched = dict(zip(earlier_keys, findings_of(saved)["action"], strict=True))
     actions = [
-        _choose_milder(left.pop(key), action) if key in left else None
+        _choose_milder(unmatched.pop(key), action) if key in unmatched else None
         for key, action in zip(keys, again.findings["action"], strict=True)
     ]
-    n_gone = sum(action in PLANNED for action in left.values())
+    n_gone = sum(action in PLANNED for action in unmatched.values())
     findings = again.findings.assign(action=pd.array(actions, dtype="str")).dropna(subset=["action"])
     return Renewal(dataclasses.replace(again, findings=findings.reset_index(drop=True)), n_gone, note)
 
 
 def unstored_error() -> PlanError:
-    """Make the error for an audit of a file, where one of memories in a service is needed."""
+    """Make the error for an audit of a file in the place of one of memories in a service."""
     return PlanError(
         "the audit is of a file, not of memories in a service",
         hint=Hint(

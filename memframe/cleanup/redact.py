@@ -1,7 +1,7 @@
 """Redaction: replace secrets in texts by a short mark.
 
-Offsets count characters of the audited text. What the audit found in one field of a memory is removed from all its
-fields: a password in the content is often in the title, or a tag, as well.
+Offsets count characters of the audited text. A secret that the audit found in one field of a memory is removed from all
+its fields, because a password in the content is often in the title or a tag as well.
 """
 
 from __future__ import annotations
@@ -26,19 +26,20 @@ from memframe.plan.change import Fields, Value
 _FIELDS = tuple(
     field.name for field in MEMORY_FIELDS if field.is_editable and field.kind in ("text", "names")
 )
-"""Fields in which a secret may stand; only the texts are searched for one."""
+"""Fields that are redacted; only texts are searched for further secrets."""
 
 _MIN_ALONE = 4
-"""Characters from which on a secret without a digit is looked for in the rest of its memory, too."""
+"""Fewest characters of a secret without a digit that is also redacted in other places; a shorter one may be a word."""
 
 _MAX_ROUNDS = 5
+"""Most searches of redacted texts for what earlier rounds left."""
 
 FieldsById = Mapping[str, Fields]
 """The fields of memories, by id."""
 
 
 class Stretch(NamedTuple):
-    """Part of a text to redact, up to and without ``end``."""
+    """Part of a text to redact; ``end`` is exclusive."""
 
     start: int
     end: int
@@ -51,7 +52,7 @@ Stretches = Mapping[str, Sequence[Stretch]]
 
 
 class Redacted(NamedTuple):
-    """The fields of a memory that have changed, and what was cut out of it."""
+    """Changed fields of a memory, and the secrets that were cut out of it."""
 
     values: dict[str, Value]
     secrets: frozenset[str]
@@ -65,16 +66,26 @@ def redact_memories(
     apart: Iterable[frozenset[str]] = (),
     others: FieldsById = MappingProxyType({}),
 ) -> dict[str, Redacted]:
-    """Cut out what was found, and return the memories that change.
+    """Cut out the values of findings, and return the memories that change.
 
-    The redacted texts are searched again: of two findings that share characters an audit names only one, and the rest
-    of the other must not remain. What this search already finds in the original text without being asked for remains.
+    The redacted texts are searched again, because an audit lists only one of two overlapping findings, and the rest of
+    the other must not remain. Values that are found in the original texts, but are not among the findings, stay.
 
-    Different texts stay different: if only the secrets distinguished them, so that the next audit would take them for
-    copies, their marks are numbered.
+    If only the secrets distinguish two texts, their marks are numbered, so that the next audit does not take them for
+    copies.
 
-    `searched` is what `search_memories` has found in these memories, `apart` are pairs of memories that are known
-    to differ in a value, and `others` are memories with marks of an earlier redaction.
+    Parameters
+    ----------
+    findings : DataFrame
+        Findings to redact.
+    memories : mapping
+        Fields of the memories, by id.
+    searched : DataFrame
+        Result of `search_memories` for these memories.
+    apart : iterable of frozenset
+        Pairs of memories that differ in a value.
+    others : mapping
+        Memories with marks of an earlier redaction.
     """
     by_memory = _read_stretches(findings, memories)
     in_tags = dict.fromkeys(findings["id"][findings["field"] == "tags"])
@@ -91,9 +102,8 @@ def redact_memories(
         memory_id: _name_secrets(stretches, memories[memory_id])
         for memory_id, stretches in _select_visible(known, memories).items()
     }
-    _number_marks(
-        redactions, apart, others
-    )  # before the next rounds, whose places are those behind these marks
+    # before the next rounds, because their offsets count the characters of these marks
+    _number_marks(redactions, apart, others)
     changed = set(redactions)
     for _ in range(_MAX_ROUNDS):
         if not changed:
@@ -110,7 +120,7 @@ def redact_memories(
 
 
 def search_memories(memories: FieldsById, checks: Iterable[Check] = tuple(FINDERS)) -> pd.DataFrame:
-    """Return what an audit finds in titles, summaries and contents that may have to be cut out."""
+    """Return the findings of the `FINDERS` in titles, summaries and contents."""
     if not memories:
         return findings_frame(id=[])
     texts = {name: [memory.get(name) for memory in memories.values()] for name in TEXT_FIELDS}
@@ -128,22 +138,22 @@ def cut(text: str, stretches: Iterable[Stretch]) -> str:
     for stretch in sorted(stretches):
         end = stretch.end
         while end < len(text) and (unicodedata.category(text[end])[0] == "M" or text[end] == "\u200d"):
-            end += 1  # accents and variants belong to the last character
+            end += 1  # combining accents and joiners belong to the last character
         whole = stretch._replace(end=end)
         if apart and whole.start < apart[-1].end:
             other = apart.pop()
             surest = max(other, whole, key=lambda one: (one.score, one.end - one.start))
             whole = surest._replace(start=other.start, end=max(other.end, end))
         apart.append(whole)
-    parts, place = [], 0
+    parts, n_copied = [], 0
     for stretch in apart:
-        parts += [text[place : stretch.start], redaction_mark(stretch.kind)]
-        place = stretch.end
-    return "".join([*parts, text[place:]])
+        parts += [text[n_copied : stretch.start], redaction_mark(stretch.kind)]
+        n_copied = stretch.end
+    return "".join([*parts, text[n_copied:]])
 
 
 class _Redaction:
-    """Redaction of one memory in rounds: the stretches of each, and the names of their marks."""
+    """Redaction of one memory in rounds, each with its stretches and the names of their marks."""
 
     def __init__(self, memory: Fields, stretches: Stretches, known: Mapping[str, str]) -> None:
         self.memory = memory
@@ -152,7 +162,7 @@ class _Redaction:
         self._fields: dict[str, Value] | None = None
 
     def fields(self) -> Fields:
-        """Return all fields, without their secrets, and without the same secrets wherever else they stand."""
+        """Return all fields without the stretches, and without other occurrences of the same secrets."""
         if self._fields is None:
             self._fields = dict(self.memory)
             for stretches, names in self.rounds:
@@ -160,16 +170,17 @@ class _Redaction:
         return self._fields
 
     def add(self, stretches: Stretches) -> None:
-        """Redact stretches of the fields as they are after the earlier rounds."""
+        """Add a round with stretches of the fields as they are after the earlier rounds."""
         self.rounds.append((stretches, _name_secrets(stretches, self.fields())))
         self._fields = None
 
     def result(self) -> Redacted:
+        """Return the changed fields and the secrets of all rounds."""
         changed = {name: value for name, value in self.fields().items() if value != self.memory[name]}
         return Redacted(changed, frozenset(secret for _, names in self.rounds for secret in names))
 
     def number(self, numbers: Mapping[str, Mapping[str, int]]) -> None:
-        """Number the marks of these kinds, before anything is added."""
+        """Number the marks of some kinds; called before further rounds are added."""
         names = {
             secret: f"{kind} {numbers[kind][secret]}" if kind in numbers else kind
             for secret, kind in self.kinds.items()
@@ -179,7 +190,7 @@ class _Redaction:
 
 
 def _name_secrets(stretches: Stretches, memory: Fields) -> dict[str, str]:
-    """Return the secrets in stretches, each with its kind; of several kinds the surest."""
+    """Return the secrets in stretches, each with its kind; of several kinds that of the highest score."""
     pairs = [(stretch, str(memory[field])) for field, in_field in stretches.items() for stretch in in_field]
     return {
         text[stretch.start : stretch.end]: stretch.kind
@@ -188,7 +199,7 @@ def _name_secrets(stretches: Stretches, memory: Fields) -> dict[str, str]:
 
 
 def _name_distinctive(by_memory: Mapping[str, Stretches], memories: FieldsById) -> dict[str, str]:
-    """Return the secrets of all memories that are looked for in the tags of others, each with its kind."""
+    """Return the secrets of all memories that are searched in tags of other memories, each with its kind."""
     named = (_name_secrets(stretches, memories[memory_id]) for memory_id, stretches in by_memory.items())
     return {
         fold(secret).text: kind
@@ -199,6 +210,7 @@ def _name_distinctive(by_memory: Mapping[str, Stretches], memories: FieldsById) 
 
 
 def _cut_all(memory: Fields, stretches: Stretches, names: Mapping[str, str]) -> dict[str, Value]:
+    """Return the fields of a memory without the stretches and other occurrences of the named secrets."""
     new: dict[str, Value] = dict(memory)
     for field in _FIELDS:
         value = memory.get(field)
@@ -211,7 +223,7 @@ def _cut_all(memory: Fields, stretches: Stretches, names: Mapping[str, str]) -> 
 
 
 def _find_again(text: str, secrets: Mapping[str, str]) -> Iterator[Stretch]:
-    """Find secrets as separate words: next to no letter, digit or underscore, unless they can be nothing else.
+    """Find occurrences of secrets without a letter, digit or underscore next to them; of random ones, all occurrences.
 
     >>> [stretch.start for stretch in _find_again("4711, 47110, «4711»", {"4711": "pin"})]
     [0, 14]
@@ -231,7 +243,7 @@ def _find_again(text: str, secrets: Mapping[str, str]) -> Iterator[Stretch]:
 
 
 def _leave_out(stretches: Stretches, memory: Fields, spared: Container[str]) -> dict[str, list[Stretch]]:
-    """Return the stretches that hold none of the spared texts."""
+    """Return the stretches whose text is not spared."""
     rest = {
         field: [one for one in in_field if str(memory[field])[one.start : one.end] not in spared]
         for field, in_field in stretches.items()
@@ -242,16 +254,14 @@ def _leave_out(stretches: Stretches, memory: Fields, spared: Container[str]) -> 
 def _number_marks(
     redactions: Mapping[str, _Redaction], apart: Iterable[frozenset[str]], others: FieldsById
 ) -> None:
-    """Give the secrets of one kind different names where they must be told apart.
+    """Number the marks of different secrets of one kind, if memories would otherwise look alike.
 
-    A secret has one number wherever it stands, and none that a mark of an earlier redaction has: two marks for one
-    secret would make its memories differ. A text that went on in several others is a copy as soon as only one of them
-    is left, so numbers are given until no more are needed.
+    A secret has the same number in all memories, because two marks for one secret would make its memories differ. The
+    numbers of earlier redactions are not used again. Numbering may make further copies: a text that is the beginning of
+    several texts becomes a copy once it is the beginning of a single one. So it is repeated until nothing changes.
     """
     contents = [str(memory["content"]) for memory in others.values()]
-    if not _find_ambiguous(
-        redactions.values(), contents
-    ):  # nor is any group of them, and grouping costs most
+    if not _find_ambiguous(redactions.values(), contents):  # a quick test, because grouping takes long
         return
     numbers, pairs = _MarkNumbers(contents), [*map(sorted, apart)]
     n_before = -1
@@ -267,7 +277,7 @@ def _number_marks(
 
 
 class _MarkNumbers:
-    """Numbers of the secrets whose marks must be told apart, by kind, above those of earlier marks."""
+    """Numbers of secrets by kind, above those of earlier marks."""
 
     def __init__(self, contents: Iterable[str]) -> None:
         self._highest: dict[str, int] = {}
@@ -285,10 +295,10 @@ class _MarkNumbers:
             numbers.setdefault(secret, self._highest.get(kind, 0) + len(numbers) + 1)
 
     def complete(self, kinds: Mapping[str, str]) -> dict[str, dict[str, int]]:
-        """Return the numbers that one memory needs, given its secrets and their kinds.
+        """Return the numbers of one memory, given its secrets and their kinds.
 
-        If one of its secrets has a number, all of that kind get one: a mark without a number would say that it is the
-        first of its kind.
+        If one of its secrets has a number, all of that kind get one, because a mark without a number would look like
+        that of another secret.
         """
         needed = {kind for secret, kind in kinds.items() if secret in self._numbers[kind]}
         for kind in needed:
@@ -297,7 +307,7 @@ class _MarkNumbers:
 
 
 def _find_ambiguous(redactions: Iterable[_Redaction], marked: Iterable[str]) -> dict[str, list[str]]:
-    """Return the kinds whose mark would stand for several secrets, each with its secrets."""
+    """Return the kinds of which several secrets would have one mark, each with its secrets."""
     known = {kind for text in marked for kind, _ in find_marks(text)}
     secrets: defaultdict[str, dict[str, None]] = defaultdict(dict)
     for redaction in redactions:
@@ -309,7 +319,7 @@ def _find_ambiguous(redactions: Iterable[_Redaction], marked: Iterable[str]) -> 
 def _group_alike(
     redactions: Mapping[str, _Redaction], apart: Iterable[Sequence[str]], others: FieldsById
 ) -> Iterator[list[str]]:
-    """Group memories that redaction may make copies of each other, or that are known to differ in a value."""
+    """Group memories that look like copies after the redaction, or that differ in a value."""
     fields = {memory_id: redaction.fields() for memory_id, redaction in redactions.items()}
     fields |= {memory_id: memory for memory_id, memory in others.items() if memory_id not in redactions}
     ids = list(fields)
@@ -330,7 +340,7 @@ def _group_alike(
 
 
 def _read_stretches(findings: pd.DataFrame, memories: FieldsById) -> dict[str, dict[str, list[Stretch]]]:
-    """Return the stretches that findings name, by memory and field, as far as they lie within a text."""
+    """Return the spans of findings as stretches, by memory and field; spans beyond the end of a text are left out."""
     stretches: defaultdict[str, dict[str, list[Stretch]]] = defaultdict(dict)
     spans = findings.dropna(subset=["start", "end"])
     columns = (spans[name] for name in ("id", "field", "start", "end", "kind", "score"))
@@ -342,5 +352,5 @@ def _read_stretches(findings: pd.DataFrame, memories: FieldsById) -> dict[str, d
 
 
 def _select_visible(findings: pd.DataFrame, memories: FieldsById) -> dict[str, dict[str, list[Stretch]]]:
-    """Return the stretches that must not be seen in the open, by memory and field."""
+    """Return the stretches of findings with a proposal, by memory and field."""
     return _read_stretches(findings[findings["action"] != "none"], memories)

@@ -35,12 +35,12 @@ def review(
     ----------
     audit_or_plan : Audit or Plan
     decisions : str or Path, optional
-        File in which decisions last; it is made if there is none. Without it they end with the process.
+        File that keeps the decisions; it is created if there is none. Without it they end with the process.
     policy : Policy, Path or None
-        What may never happen, whatever is accepted. `Review.plan` leaves out what it protects, and is refused beyond
-        its limits.
+        Protection and limits that decisions do not override. `Review.plan` leaves out changes of protected memories,
+        and is refused beyond the limits.
     now : datetime, optional
-        As of when decisions are made and end; by default the present.
+        Moment at which decisions are made, and by which earlier ones have ended; by default the present.
 
     Returns
     -------
@@ -79,7 +79,7 @@ def _make_desk(of: Review) -> Desk:
 
 
 class _CallableModule(ModuleType):
-    """The module itself as the function: `import memframe.review` puts it where `memframe.review` is called."""
+    """Module that can be called like the function: `import memframe.review` makes the module `memframe.review`."""
 
     def __call__(
         self,

@@ -1,4 +1,4 @@
-"""Correct a plan by what a person wrote: the text that is kept, or tags, title and scores."""
+"""Correct a plan by the fields that a person wrote: the text that is kept, or tags, title and scores."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Edited(Struct, frozen=True):
 
 
 def check_fields(fields: Mapping[str, Any]) -> dict[str, Value]:
-    """Check edited fields as cells of an edited frame are; return them as plans hold them.
+    """Check edited fields like cells of an edited frame, and return their values as in a plan.
 
     >>> check_fields({"content": "Lives in Leipzig since 2024.", "tags": ["home"]})
     {'content': 'Lives in Leipzig since 2024.', 'tags': ('home',)}
@@ -52,9 +52,9 @@ def check_fields(fields: Mapping[str, Any]) -> dict[str, Value]:
 
 
 def correct_plan(plan: Plan, access: Access | None, memories: pd.DataFrame, edits: Iterable[Edited]) -> Plan:
-    """Return the plan with fields of memories as they were edited, whatever else it does to them.
+    """Return the plan with the edited fields, which replace what it would write to them.
 
-    Of two edits of the same field the later one counts. Without an access, the memories are those of a file.
+    If one field was edited twice, the later edit counts. Without an access, the memories are from a file.
 
     Raises `PlanError` if the plan deletes such a memory.
     """
@@ -85,7 +85,7 @@ def correct_plan(plan: Plan, access: Access | None, memories: pd.DataFrame, edit
 
 
 def _explain(change: Change, known: Change | None) -> Change:
-    """Add to a change that it was edited, and what the one that it replaces says and hides."""
+    """Return a change with the reason and the hidden texts of the one that it replaces, and a note on the edit."""
     reason = "; ".join(filter(None, [known.reason if known else None, EDITED_IN_REVIEW]))
     return replace(change, reason=reason, hidden=() if known is None else known.hidden)
 
@@ -96,7 +96,7 @@ def _plan_patches(
     fields_of: Mapping[str, Mapping[str, Value]],
     created_at: datetime,
 ) -> Iterator[Plan]:
-    """Plan to set fields of memories: one plan for all with the same fields, because each reads from the service."""
+    """Yield plans that set fields of memories, one for each set of fields, because each plan reads from the service."""
     rows = memories[memories["id"].isin(fields_of)].drop_duplicates("id")
     if access is None:
         yield plan_of(memories, _patches_of(rows, fields_of), created_at=created_at)
@@ -114,7 +114,7 @@ def _plan_patches(
 
 
 def _patches_of(rows: pd.DataFrame, fields_of: Mapping[str, Mapping[str, Value]]) -> Iterator[Change]:
-    """Yield the patches that set fields of memories of a file, where one of them differs from the file."""
+    """Yield patches that set fields of memories from a file, for memories with a field that differs."""
     for label, (memory_id, current) in zip(rows.index, current_of(rows).items(), strict=True):
         fields = fields_of[memory_id]
         if names := current.find_differences(fields):

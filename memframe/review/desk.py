@@ -70,33 +70,33 @@ _PLACE: Mapping[str, int] = {"": 0, "later": 1, "accepted": 2, "edited": 2, "rej
 
 
 MAX_SHOWN_BOUND = 0.2
-"""Largest bound of a share that is worth a line; after fewer than 14 decisions it says nothing."""
+"""Largest bound of the wrong share that is shown; fewer than 14 right decisions give a larger one."""
 
 
 def has_kernel() -> bool:
-    """Return True in a notebook: a terminal has IPython at most."""
+    """Return True in a notebook; the IPython of a terminal has no kernel."""
     shell = sys.modules.get("IPython")
     return getattr(shell.get_ipython() if shell else None, "kernel", None) is not None
 
 
 def _is_by_wording(one: Proposal) -> bool:
-    """Return True for a delete that the audit itself does not propose, as only the wording speaks for it."""
+    """Return True for a delete that rests on wording alone, so that the audit proposes only a review."""
     return one.action in LAST_EFFECTS and one.first.proposed == "review"
 
 
 class Review:
-    """The proposals of an audit or of a plan, and what was decided about them.
+    """The proposals of an audit or of a plan, and the decisions about them.
 
-    Made by `memframe.review`. A frame of rows of `queue`, a mask over it, ids of proposals or unambiguous beginnings of
-    them name the proposals to decide on.
+    Made by `memframe.review`. Proposals to decide on are given as rows of `queue`, as a mask over it, or by their ids
+    or unambiguous beginnings of ids.
 
     Attributes
     ----------
     origin : Audit or Plan
     decisions : Decisions
-        The lines of the file.
+        The decisions, with their file.
     policy : Policy or None
-        What may never happen.
+        Protection and limits that decisions do not override.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class Review:
         self._followers: list[Callable[[], None]] = []
         is_plan = isinstance(origin, Plan)
         with gc_paused():
-            self._items = items_of_plan(origin, decisions) if is_plan else items_of_audit(origin, decisions)  # type: ignore[arg-type]  # it is told apart
+            self._items = items_of_plan(origin, decisions) if is_plan else items_of_audit(origin, decisions)  # type: ignore[arg-type]  # mypy does not narrow by `is_plan`
         self.texts = ReviewTexts(origin, self._items)
         self._proposals: dict[str, Proposal] = {}
         self._sorted: list[str] = []
@@ -134,7 +134,7 @@ class Review:
         return html_card("Review", {"proposals": len(self._proposals), **counts})
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        """Show the desk where a notebook can; what else is shown, the card, IPython adds."""
+        """Return the desk for a notebook with a kernel; IPython adds the card of `_repr_html_` for all others."""
         if not has_kernel():
             return {}
         bundle = self._desk._repr_mimebundle_() or {}
@@ -170,7 +170,7 @@ class Review:
         self._sorted = sorted(self._proposals)
         self._by_memory: defaultdict[str, list[Proposal]] | None = None
 
-    # ---- what there is
+    # ---- proposals
 
     @property
     def proposals(self) -> list[Proposal]:
@@ -190,7 +190,7 @@ class Review:
 
         def order(one: Proposal) -> tuple[Any, ...]:
             item = one.items[0]
-            # ids are keyed digests: within a kind their order is random, and the same with the same file
+            # ids are keyed digests, so that their order is random within a kind, and the same for one file of decisions
             return (
                 _PLACE[states.get(one.id, "")],
                 one.action in COSMETIC,
@@ -204,7 +204,7 @@ class Review:
 
     @property
     def proposals_by_id(self) -> Mapping[str, Proposal]:
-        """All proposals in no order; another mapping once they are grouped anew."""
+        """All proposals by id, in no order; grouping anew makes another mapping."""
         return self._proposals
 
     def find(self, proposal: str) -> Proposal:
@@ -220,7 +220,7 @@ class Review:
         if len(found) == 1 and proposal:
             return self._proposals[found[0]]
         longer = [one for one in self._sorted if proposal.startswith(one)] if proposal else []
-        if not found and len(longer) == 1:  # an id of a queue that had more proposals
+        if not found and len(longer) == 1:  # ids were longer when the queue had more proposals
             one = self._proposals[longer[0]]
             if any(item.key.startswith(proposal) for item in one.items):
                 return one
@@ -241,7 +241,7 @@ class Review:
         return list({one.id: one for memory_id in ids for one in self._by_memory.get(memory_id, ())}.values())
 
     def state(self, proposal: Proposal) -> str:
-        """Return what was decided about a proposal, and holds; empty if it is open."""
+        """Return the decision about a proposal that holds, as a word; empty if it is open."""
         last = self.decisions.last
         if proposal.items[0].key not in last:
             return ""
@@ -249,7 +249,7 @@ class Review:
         return first if all(self._verdict(item.key) == first for item in proposal.items[1:]) else ""
 
     def decision(self, proposal: Proposal) -> Decision | None:
-        """Return the decision about a proposal with its note, person and time, if there is one."""
+        """Return the decision about a proposal, with note, person and time; None if it is open."""
         return self.decisions.find(proposal.first.key, self.now()) if self.state(proposal) else None
 
     def _verdict(self, key: str) -> str:
@@ -258,10 +258,10 @@ class Review:
 
     @property
     def queue(self) -> pd.DataFrame:
-        """One row for each proposal, the next one to decide on first; decided ones are last.
+        """The proposals, one row each, the next one to decide on first; decided ones are last.
 
         Columns ``proposal check kind n_memories sources action before after keeps reason decision note``. Texts are
-        shortened, and secrets in them masked. ``action`` is what accepting does.
+        shortened, and secrets in them are masked. ``action`` is the effect of accepting.
         """
         with gc_paused():
             return self._queue()
@@ -273,8 +273,8 @@ class Review:
         for one in self.proposals:
             found = self.decision(one)
             item = one.items[0]
-            held = [sources[place] for i in one.ids if (place := place_of(i)) is not None] if sources else []
-            names = (source for source in dict.fromkeys(held) if isinstance(source, str))
+            places = [place for i in one.ids if (place := place_of(i)) is not None] if sources else []
+            names = dict.fromkeys(sources[place] for place in places if isinstance(sources[place], str))
             before, after = self.texts.sides(one)
             rows.append(
                 (one.id, item.check, item.kind, one.n_members, tuple(names), one.action, before, after, one.keeps,
@@ -285,12 +285,13 @@ class Review:
 
     @property
     def progress(self) -> pd.DataFrame:
-        """Counts of decisions by check and kind, and how many of the remaining proposals can be wrong.
+        """Counts of decisions by check and kind, with an upper bound of the share of wrong proposals.
 
-        Columns ``check kind proposals left accepted edited rejected later judged right bound``. ``judged`` were decided
-        one by one, and of these ``right`` were accepted. ``bound`` is the upper bound, at 95 %, of the share of wrong
-        ones among the judged ones of a single memory, which are dealt at random; an edited one was wrong. It is
-        missing before the first decision. A bound of a share is no bound of the harm.
+        Columns ``check kind proposals left accepted edited rejected later judged right bound``. ``judged`` counts the
+        proposals that were decided one by one, ``right`` those of them that were accepted. ``bound`` is the upper
+        bound, at 95 %, of the share of wrong proposals, estimated from the judged ones about a single memory, whose
+        order is random; an edited one counts as wrong. It is missing before the first decision. It bounds how many are
+        wrong, and not how much harm one does.
         """
         counts: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
         for one in self._proposals.values():
@@ -301,10 +302,10 @@ class Review:
             if is_decided and self.decisions.last[one.first.key].n_together == 1:
                 count.update(["judged", *(["right"] if state == "accepted" else [])])
                 if one.n_members == 1:
-                    count.update(["dealt", *(["wrong"] if state != "accepted" else [])])
+                    count.update(["sampled", *(["wrong"] if state != "accepted" else [])])
         rows = [
             (*kind, *(count[name] for name in PROGRESS[2:-1]),
-             bound_wrong_share(count["dealt"], count["wrong"]) if count["dealt"] else np.nan)
+             bound_wrong_share(count["sampled"], count["wrong"]) if count["sampled"] else np.nan)
             for kind, count in sorted(counts.items())
         ]  # fmt: skip
         return pd.DataFrame(rows, columns=list(PROGRESS)).astype(
@@ -323,51 +324,53 @@ class Review:
         )
 
     def find_acceptable(self, which: Any, *, threshold: float = THRESHOLD) -> list[str]:
-        """Return those of some proposals that may be accepted at once: open ones, of which few can be wrong.
+        """Return those of some proposals that may be accepted at once: open ones of which few can be wrong.
 
-        These are copies that a cleanup deletes or merges without being asked, as long as none of their kind was
-        rejected or edited, and proposals of a kind whose ``bound`` is at most the threshold (see `progress`); the
-        latter are of a single memory each, like those that the bound is of. What the policy protects is never among
-        them, nor what holds a value that no memory would hold any more if all of them were accepted (see
-        `Plan.losses`). Deletes by wording alone are among them up to the ``delete_share`` of the policy; without one,
-        none is.
+        These are copies that a cleanup deletes or merges by default, as long as none of their kind was rejected or
+        edited, and proposals about a single memory of a kind whose ``bound`` is at most the threshold (see `progress`).
+        Left out are protected memories, and values that no memory would hold any more if all proposals were accepted
+        (see `Plan.losses`). Deletes by wording alone are among them up to the ``delete_share`` of the policy; without
+        one, none is.
         """
         return self._find_acceptable(self._select(which), threshold)
 
     def _find_acceptable(self, proposals: Iterable[Proposal], threshold: float) -> list[str]:
-        due = [one for one in proposals if one.action != "none" and not self.state(one)]
-        bounds = self._bounds_of(due)
-        chosen = [
-            one
-            for one in due
-            if any(
-                bound <= threshold for bound in (bounds[one.id] if one.n_members == 1 else bounds[one.id][:1])
-            )
-            and not self._is_protected(one)
-        ]
+        is_open = [one for one in proposals if one.action != "none" and not self.state(one)]
+        bounds = self._bounds_of(is_open)
+        chosen = []
+        for one in is_open:
+            elsewhere, here = bounds[one.id]
+            # the bound of this store is estimated from proposals about a single memory
+            is_bound = elsewhere <= threshold or (one.n_members == 1 and here <= threshold)
+            if is_bound and not self._is_protected(one):
+                chosen.append(one)
         by_wording = [one for one in chosen if _is_by_wording(one)]
-        beyond = {one.id for one in by_wording[self._count_free_deletes() :]}
-        chosen = [one for one in chosen if one.id not in beyond]
+        beyond_share = {one.id for one in by_wording[self._count_free_deletes() :]}
+        chosen = [one for one in chosen if one.id not in beyond_share]
         lossy = self._find_lossy(chosen)
         return [one.id for one in chosen if not lossy.intersection(one.ids)]
 
     def explain_bound(self, proposal: str) -> str:
-        """Say how many of the proposals like this one can be wrong; empty if nothing is known yet."""
+        """Describe how many of the proposals like this one can be wrong; empty if nothing is known yet."""
         one = self.find(proposal)
-        alone, own = self._bounds_of([one])[one.id]
-        if alone < 1 and not own < alone:  # own is not a number before the first decision
+        elsewhere, here = self._bounds_of([one])[one.id]
+        if elsewhere < 1 and not here < elsewhere:  # `here` is NaN before the first decision
             return (
                 f"A cleanup does this without being asked: of {N_ALONE} in other stores none was wrong, so at most "
-                f"{100 * alone:.1f} % are (95 % confidence)."
+                f"{100 * elsewhere:.1f} % are (95 % confidence)."
             )
-        if not own <= MAX_SHOWN_BOUND:
+        if not here <= MAX_SHOWN_BOUND:
             return ""
         return (
-            f"By your decisions so far, at most {100 * own:.1f} % of this kind are wrong (95 % confidence)."
+            f"By your decisions so far, at most {100 * here:.1f} % of this kind are wrong (95 % confidence)."
         )
 
     def _bounds_of(self, proposals: Iterable[Proposal]) -> dict[str, tuple[float, float]]:
-        """Return upper bounds of the wrong share: by other stores, as long as none was wrong here, and by this one."""
+        """Return two upper bounds of the wrong share of each proposal: as measured elsewhere, and in this store.
+
+        The former is 1 once a proposal of the kind was wrong here, and for kinds that are not `ALONE`; the latter is
+        NaN before the first decision.
+        """
         frame = self.progress
         n_wrong = frame["rejected"] + frame["edited"]
         known = dict(
@@ -380,10 +383,10 @@ class Review:
         bounds = {}
         for one in proposals:
             item = one.first
-            wrong, own = known[item.check, item.kind]
-            own_items = (each for each in one.items if each.check == item.check and each.action != "none")
-            is_alone = not wrong and all((each.check, each.proposed) in ALONE for each in own_items)
-            bounds[one.id] = (bound_wrong_share(N_ALONE) if is_alone else 1.0, own)
+            n_wrong_here, here = known[item.check, item.kind]
+            same_check = (each for each in one.items if each.check == item.check and each.action != "none")
+            is_alone = not n_wrong_here and all((each.check, each.proposed) in ALONE for each in same_check)
+            bounds[one.id] = (bound_wrong_share(N_ALONE) if is_alone else 1.0, here)
         return bounds
 
     def _is_protected(self, one: Proposal) -> bool:
@@ -391,21 +394,21 @@ class Review:
         return protect is not None and any(protect.find_reason(i, self.texts.fields_of(i)) for i in one.ids)
 
     def _count_free_deletes(self) -> int:
-        """Count the deletes by wording that the policy still has room for."""
+        """Count the further deletes by wording that the ``delete_share`` of the policy allows."""
         share = self.policy.limits.delete_share if self.policy else None
         accepted = (one for one in self._proposals.values() if self.state(one) == "accepted")
         n_taken = sum(one.n_members for one in accepted if _is_by_wording(one))
         return max(0, int((share or 0) * len(self.texts.memories)) - n_taken)
 
     def _find_lossy(self, chosen: Sequence[Proposal]) -> set[str]:
-        """Find memories that hold what no other one would, if proposals were accepted beside those that are already."""
+        """Find memories with values that would be lost if proposals were accepted besides those that already are."""
         if isinstance(self.origin, Plan):
             return {*self._planned_losses}
         together = self._take().join(item for one in chosen for item in one.items)
         return {loss.id for loss in self._effects.find_losses(together).values()}
 
     def find_losses(self, proposal: str) -> list[str]:
-        """Return the values that no memory would hold any more if a proposal was accepted beside those that are."""
+        """Return the values that no memory would hold any more if a proposal were accepted with the accepted ones."""
         one = self.find(proposal)
         if isinstance(self.origin, Plan):
             lost = self.origin.losses
@@ -423,28 +426,28 @@ class Review:
     # ---- decisions
 
     def accept(self, which: Any, note: str = "", until: str | date | None = None) -> None:
-        """Accept proposals: `plan` will have them.
+        """Accept proposals, so that `plan` has them.
 
         Raises
         ------
         PlanError
-            One is not in the queue, or accepting it would do nothing.
+            A proposal is not in the queue, or accepting it would do nothing.
         """
         chosen = self._select(which)
-        idle = [one.id for one in chosen if one.action == "none"]
-        if idle:
+        without_effect = [one.id for one in chosen if one.action == "none"]
+        if without_effect:
             raise PlanError(
-                f"accepting {list_some(idle)} would do nothing, because only a person knows what is right: "
+                f"accepting {list_some(without_effect)} would do nothing, because only a person knows what is right: "
                 "edit or reject"
             )
         self._decide(chosen, "accepted", note, until)
 
     def reject(self, which: Any, note: str = "", until: str | date | None = None) -> None:
-        """Reject proposals: they are not asked again until the text changes, or ``until`` a day."""
+        """Reject proposals, which are then not asked again until the text changes, or ``until`` a day."""
         self._decide(self._select(which), "rejected", note, until)
 
     def later(self, which: Any, note: str = "", until: str | date | None = None) -> None:
-        """Put proposals last in the queue."""
+        """Put proposals off, to the end of the open ones in the queue."""
         self._decide(self._select(which), "later", note, until)
 
     def reset(self, which: Any) -> None:
@@ -454,8 +457,8 @@ class Review:
     def edit(self, proposal: str, *, note: str = "", until: str | date | None = None, **fields: Any) -> None:
         """Accept a proposal with other values for the memory that stays.
 
-        That is the memory that a copy or an older version leaves behind, or the redacted or retagged one. A memory
-        that would be deleted without one that stays is kept, with these values.
+        This is the memory that is kept in place of a copy or an older version, or the redacted or retagged one. A
+        memory that would be deleted although no other one is kept for it stays, with these values.
 
         Parameters
         ----------
@@ -481,9 +484,9 @@ class Review:
         self._decide([one], "edited", note, until, Edited(targets[0], values))
 
     def split(self, proposal: str, memory_id: str | None = None) -> str:
-        """Take a memory out of a proposal, to decide on it apart; without one, take all of them apart.
+        """Take a memory out of a proposal, to decide on it separately; without an id, separate all of them.
 
-        Return the id of the memory's own proposal, or of the first one's.
+        Return the id of the new proposal of the memory, or of the first memory.
         """
         one = self.find(proposal)
         keys = {item.key for item in one.items if memory_id in (None, item.id)}
@@ -508,14 +511,14 @@ class Review:
         )
 
     def undo(self) -> list[str]:
-        """Take back the last call on this desk; return the proposals that it was about.
+        """Take back the decisions of the last call on this desk, and return the ids of their proposals.
 
-        What another desk has decided since then stays.
+        Decisions that another desk has made since then stay.
 
         Raises
         ------
         PlanError
-            There is none.
+            No decision was made on this desk.
         """
         if not self._calls:
             raise PlanError("there is nothing to undo: no decision was made on this desk")
@@ -526,7 +529,7 @@ class Review:
             last = self.decisions.last[key]
             if last != own:
                 continue
-            # an earlier decision is written again as it was, so that the call that made it can be undone as well
+            # the earlier decision is written again unchanged, so that the call that made it can be undone as well
             lines.append(decision or replace(last, decision="open", at=now, edited=None))
         self.decisions.write(lines)
         self._calls.pop()
@@ -593,19 +596,19 @@ class Review:
     # ---- the plan
 
     def plan(self, access: Access | None = None) -> Plan:
-        """Plan what was accepted and edited, and nothing else.
+        """Plan the accepted and edited proposals, and nothing else.
 
         Parameters
         ----------
         access : Access, optional
-            Of the user whose memories were audited; it may be left out for the review of a plan, and there is none for
-            a file, whose plan `clean_file` carries out.
+            Access to the user whose memories were audited. It may be left out for the review of a plan. A file has
+            none: `clean_file` applies its plan.
 
         Returns
         -------
         Plan
-            Its notes say how many proposals are not in it, and what was accepted and cannot be carried out. What the
-            policy protects is left out, and named in ``Plan.left``.
+            Its notes count the proposals that are not in it, and name accepted ones that cannot be applied. Changes of
+            protected memories are left out, and named in ``Plan.left``.
 
         Raises
         ------
@@ -627,14 +630,14 @@ class Review:
         return replace(plan, notes=(*plan.notes, note)) if note else plan
 
     def _describe_left(self) -> str:
-        """Say how many proposals a plan does not have."""
+        """Describe how many proposals a plan leaves out; empty if it has all of them."""
         counts = Counter(self.state(one) or "not decided" for one in self._proposals.values())
         left = [f"{counts[name]:,} {name}" for name in ("not decided", "later", "rejected") if counts[name]]
         n_all = number_of(len(self._proposals), "proposal", "proposals")
         return f"Of {n_all} in the review, this plan leaves out: {', '.join(left)}." if left else ""
 
     def _take(self) -> Taken:
-        """Return what is accepted and edited now."""
+        """Return the points that are accepted now, and the edits."""
         taken = Taken([], [], [])
         for item, found, is_done in self._find_accepted():
             if found.edited is not None:
@@ -652,7 +655,7 @@ class Review:
         return known
 
     def _find_accepted(self) -> Iterator[tuple[Point, Decision, bool]]:
-        """Find what was accepted or edited, and if its own action is carried out."""
+        """Yield the accepted and edited points, each with its decision, and True if its own action is carried out."""
         now = self.now()
         for item in self._items:
             found = self.decisions.find(item.key, now)
@@ -661,9 +664,9 @@ class Review:
                 yield item, found, item.action != "none" and not is_kept
 
     def count_effects(self) -> Effects:
-        """Count what the plan would do by what is accepted now.
+        """Count the effects of the plan of the decisions so far.
 
-        Of the review of a plan these are the losses that the whole plan has at the memories accepted so far.
+        For the review of a plan, the losses are those of the whole plan at the memories of accepted changes.
         """
         taken = self._take()
         gone = {item.id or item.key for item in taken.gone}
@@ -684,9 +687,10 @@ class Review:
             out = [change for row, change in enumerate(self.origin.records) if row not in rows]
             ids = [one for change in out if (one := change.id or change.restores) is not None]
             plan = self.origin.leave_out(ids, reason="not accepted in the review") if ids else self.origin
-            nameless = {id(change) for change in out}  # creates have no id by which they could be left out
+            # creates have no memory id by which they could be left out, so they are compared as objects
+            left_out = {id(change) for change in out}
             return replace(
-                plan, records=tuple(change for change in plan.records if id(change) not in nameless)
+                plan, records=tuple(change for change in plan.records if id(change) not in left_out)
             )
         if access is None and self.origin.is_stored:
             raise PlanError("give the access to the audited memories: review.plan(access)")
@@ -698,7 +702,7 @@ class Review:
         return plan_accepted(access, audit, merged_ids(taken))  # a person has decided on each
 
     def to_html(self, path: str | PathLike[str]) -> None:
-        """Write what was decided, by whom, when and why, as one page without scripts and without texts of memories.
+        """Write the decisions, with person, time and reason, as one page without scripts and texts of memories.
 
         An earlier report at `path` is replaced, any other file is not.
 
@@ -709,7 +713,7 @@ class Review:
         """
         decided = [(one, found) for one in self.proposals if (found := self.decision(one))]
         keys = {item.key for item in self._items}
-        # what was accepted and is found no more was applied, or its text has changed since
+        # a finding that was accepted and is no longer found was applied, or its text has changed since
         applied = [
             found
             for key, found in self.decisions.last.items()

@@ -1,8 +1,8 @@
-"""Show one proposal: all that a decision needs, as plain data from which every desk draws.
+"""Show one proposal as plain data, with all that a decision needs; each desk displays these data.
 
-Texts come in pieces: ``same``, ``found`` (the finding is about this), ``moved``, ``removed``, ``added``, ``masked``,
-``invisible`` or ``folded`` (how much of the same is left out). Characters that cannot be seen are spelled out; a secret
-is masked unless the caller reveals it.
+Texts are split into pieces: ``same``, ``found`` (the finding is about this), ``moved``, ``removed``, ``added``,
+``masked``, ``invisible`` or ``folded`` (so much of the same is left out). Invisible characters are spelled out, and a
+secret is masked unless the caller reveals it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from memframe.secret import MASK
 Role = Literal["goes", "stays", "changes", "about"]
 
 MAX_SHOWN_MEMBERS = 20
-"""Memories of a group that are shown; a group can be opened and decided one by one."""
+"""Memories of a group that are shown; a larger group can be split, and decided one by one."""
 
 AROUND = 160
 """Characters around what is marked in a text that are always shown: about two lines of a terminal."""
@@ -53,13 +53,13 @@ MAX_NAMED_TAGS = 12
 """Tags of a memory that are named; the others are counted."""
 
 MAX_LOSSES = 5
-"""Values that would be lost, by themselves; the others are counted."""
+"""Lost values that are listed; the others are counted."""
 
 ACCEPTING = {
     "delete": "Accepting deletes {n}.",
     "merge": "Accepting deletes {n}; the memory that stays takes over what it lacks.",
     "redact": "Accepting replaces the value by a mark in {n}.",
-    "strip": "Accepting removes characters that nobody sees from {n}.",
+    "strip": "Accepting removes hidden characters from {n}.",
     "retag": "Accepting changes tags of {n}.",
     "rescale": "Accepting converts the importance of {n} to the scale from 0 to 1.",
     "none": "Accepting would do nothing: edit or reject.",
@@ -72,7 +72,7 @@ ACCEPTING = {
 
 
 class Piece(Struct, frozen=True):
-    """Point of a text, and how to show it; ``moved`` is what stands elsewhere in the text that stays."""
+    """Piece of a text, and how to show it; ``moved`` words are in another place of the text that stays."""
 
     text: str
     kind: Literal["same", "found", "moved", "removed", "added", "masked", "invisible", "folded"] = "same"
@@ -86,17 +86,17 @@ class ShownField(Struct, frozen=True):
 
 
 class ShownMemory(Struct, frozen=True):
-    """Memories of a proposal with the same texts, which are shown once."""
+    """One memory of a proposal, or several with the same texts, which are shown once."""
 
     ids: tuple[str, ...]
     role: Role
     facts: tuple[str, ...]
-    """Id, source, times and tags of each."""
+    """Place or id, source, times and tags of each memory, as one text."""
     fields: tuple[ShownField, ...]
 
 
 class Detail(Struct, frozen=True):
-    """All that a decision about one proposal needs."""
+    """One proposal, with all that a decision needs."""
 
     id: str
     heading: str
@@ -108,22 +108,22 @@ class Detail(Struct, frozen=True):
     members: tuple[ShownMemory, ...]
     n_more: int
     losses: str
-    """The values that no memory would hold any more; empty if there are none."""
+    """Sentence on the values that no memory would hold any more; empty if there are none."""
     others: tuple[str, ...]
     """Other findings about the same memories, of this proposal and of open ones."""
     has_secrets: bool
     can_split: bool
     editable: dict[str, Value]
-    """Fields of the memory that an edit would write, in the open; empty if it is not one memory."""
+    """Unmasked fields of the memory that an edit would change; empty if it would be several memories."""
 
 
 def shown_ids(one: Proposal) -> tuple[str, ...]:
-    """Return the ids of the memories that are shown: first those that stay."""
+    """Return the ids of the memories that are shown, those that stay first."""
     return (*one.keeps, *one.ids)[:MAX_SHOWN_MEMBERS]
 
 
 def show_proposal(review: Review, proposal: str, *, reveal: bool = False, whole: bool = False) -> Detail:
-    """Return one proposal as plain data; its secrets only if ``reveal`` says so, folded unless it is to be ``whole``.
+    """Return one proposal as plain data, with its secrets only if ``reveal`` is true, and unfolded if ``whole`` is.
 
     >>> import pandas as pd
     >>> from memframe import audit_memories
@@ -225,7 +225,7 @@ def _title_of(review: Review, check: str) -> str:
 
 
 def _list_losses(values: Sequence[str]) -> str:
-    """Name the values that would be lost, the first ones by themselves.
+    """List the first of the values that would be lost, and count the others.
 
     >>> _list_losses(["Leipzig", "3 May"])
     'No other memory holds: Leipzig; 3 May'
@@ -346,7 +346,7 @@ def _mark(pieces: Sequence[Piece], spans: Sequence[tuple[int, int]]) -> Iterator
 
 
 def _show_times(created_at: Value, updated_at: Value) -> Iterator[str]:
-    """Yield when a memory was created, and when it was changed if it was."""
+    """Yield the time at which a memory was created, and the time of its last change if it was changed."""
     created, updated = (str(at)[:16] if at else "" for at in (created_at, updated_at))
     if created:
         yield created
@@ -378,11 +378,11 @@ _EDGES = re.compile(r"^[\"'“‘«(\[]+|[.,;:!?…\"'”’»)\]]+$")
 """Punctuation around a word; signs and units before and after a number are part of it."""
 
 _RUN = 3
-"""Words in a row that another text has elsewhere: fewer may stand in both by chance."""
+"""Fewest consecutive words that are shown as moved; fewer may be in both texts by chance."""
 
 
 def _compare(text: str, other: str) -> list[Piece]:
-    """Mark the words of a text that another one lacks, whatever their case and the punctuation around them.
+    """Split a text into pieces by the words that another text lacks; case and punctuation around words do not count.
 
     >>> [(piece.text, piece.kind) for piece in _compare("LIKES tea, and rain.", "likes  tea")]
     [('LIKES tea,', 'same'), (' ', 'same'), ('and rain.', 'removed')]
@@ -392,10 +392,10 @@ def _compare(text: str, other: str) -> list[Piece]:
     found = _WORDS.findall(text)
     folded = [_fold(word) for word, _ in found]
     other_folded = [_fold(word) for word, _ in _WORDS.findall(other)]
-    elsewhere = {tuple(other_folded[place : place + _RUN]) for place in range(len(other_folded) - _RUN + 1)}
+    other_runs = {tuple(other_folded[place : place + _RUN]) for place in range(len(other_folded) - _RUN + 1)}
     kinds: list[Any] = ["removed"] * len(folded)
     for place in range(len(folded) - _RUN + 1):
-        if tuple(folded[place : place + _RUN]) in elsewhere:
+        if tuple(folded[place : place + _RUN]) in other_runs:
             kinds[place : place + _RUN] = ["moved"] * _RUN
     matcher = SequenceMatcher(None, folded, other_folded, autojunk=len(folded) > 2_000)
     for start, _, n in matcher.get_matching_blocks():
@@ -408,7 +408,7 @@ def _compare(text: str, other: str) -> list[Piece]:
 
 
 def _fold(word: str) -> str:
-    """Return a word without what says nothing: case, punctuation, the form of an apostrophe or a dash.
+    """Return a word without case and punctuation around it, with one form of apostrophes and dashes.
 
     >>> _fold("“Ada’s”"), _fold("—"), _fold("-5%,")
     ("ada's", '-', '-5%')
@@ -418,7 +418,7 @@ def _fold(word: str) -> str:
 
 
 def _redact(piece: Piece, values: Mapping[str, str]) -> Iterator[Piece]:
-    """Mark where a value is taken out, and what takes its place."""
+    """Split a piece at the values that are redacted, and add the mark of each."""
     found = [value for value in values if value and value in piece.text]
     if not found:
         yield piece

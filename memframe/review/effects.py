@@ -1,4 +1,4 @@
-"""Effects of what a person accepts: counts of what the plan would do, and the values that no memory would hold."""
+"""Effects of accepted proposals: counts of changes, and the values that no memory would hold any more."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from memframe.review.texts import ReviewTexts
 
 
 class Taken(NamedTuple):
-    """Accepted points, those after which a memory is gone and the others, and edits."""
+    """Accepted points, split into those after which a memory is gone and others, and edits."""
 
     gone: list[Point]
     changed: list[Point]
     edits: list[Edited]
 
     def join(self, points: Iterable[Point]) -> Taken:
-        """Return what is accepted once other points are, too."""
+        """Return the accepted points together with further ones."""
         joined = Taken([*self.gone], [*self.changed], self.edits)
         for item in points:
             if item.action != "none":
@@ -42,7 +42,7 @@ class Taken(NamedTuple):
         return joined
 
     def leave_out(self, points: Iterable[Point]) -> Taken:
-        """Return what is accepted without some points."""
+        """Return the accepted points without some of them."""
         rows = {item.row for item in points}
         gone, changed = (
             [item for item in some if item.row not in rows] for some in (self.gone, self.changed)
@@ -51,7 +51,7 @@ class Taken(NamedTuple):
 
 
 class Effects(NamedTuple):
-    """Counts of what a plan would do; ``n_memories`` is 0 where it is not known how many there are.
+    """Counts of the effects of a plan; ``n_memories`` is 0 if the number of memories is not known.
 
     >>> str(Effects(n_memories=389, n_deleted=38, n_changed=12, n_lost=0))
     '389 to 351 memories, 12 changed, losses 0'
@@ -63,15 +63,15 @@ class Effects(NamedTuple):
     n_lost: int
 
     def __str__(self) -> str:
-        left = f"{self.n_memories:,} to {self.n_memories - self.n_deleted:,} memories"
-        first = left if self.n_memories else f"{self.n_deleted:,} deleted"
-        return f"{first}, {self.n_changed:,} changed, losses {self.n_lost:,}"
+        remaining = f"{self.n_memories:,} to {self.n_memories - self.n_deleted:,} memories"
+        deleted = remaining if self.n_memories else f"{self.n_deleted:,} deleted"
+        return f"{deleted}, {self.n_changed:,} changed, losses {self.n_lost:,}"
 
 
 def complete_plan(plan: Plan, taken: Taken, access: Access | None, memories: pd.DataFrame) -> Plan:
-    """Return the plan of what was accepted with the edits, and without deletes that were not accepted.
+    """Return the plan of accepted points with the edits, and without deletes that were not accepted.
 
-    Of a cluster that was accepted in part, a cleanup may keep another memory than the person was shown.
+    If only a part of a cluster was accepted, a cleanup may keep another memory than the person saw as the kept one.
     """
     gone = {item.id for item in taken.gone}
     not_accepted = [str(one.id) for one in plan.records if one.action == "delete" and one.id not in gone]
@@ -81,9 +81,10 @@ def complete_plan(plan: Plan, taken: Taken, access: Access | None, memories: pd.
 
 
 class AuditEffects:
-    """Losses of a plan of accepted points of an audit, before there is one.
+    """Losses of the plan of accepted points of an audit, computed without the whole plan.
 
-    Only what concerns a value that no other memory may hold is planned, as a plan of all takes too long for each key.
+    Only points about a value that no other memory holds are planned, because a whole plan takes too long after each key
+    that a person presses.
     """
 
     def __init__(self, audit: Audit, texts: ReviewTexts, policy: Policy | None) -> None:
@@ -93,17 +94,17 @@ class AuditEffects:
         self._known: dict[tuple[tuple[int, ...], str], list[Change]] = {}
 
     def find_losses(self, taken: Taken, held_by: Collection[str] | None = None) -> dict[str, Loss]:
-        """Find the values that no memory would hold any more, by key; with `held_by`, only values that these hold."""
+        """Return the values that no memory would hold any more, by key; with `held_by`, only those of some memories."""
         values = self._texts.values
         losing = {item.id for item in taken.gone if item.id}
         losing |= {item.id for item in taken.changed if item.id and item.action == "strip"}
         losing |= {edit.id for edit in taken.edits}
-        # what a redaction takes is no loss, but only a redacted memory may still hold the value of one that goes
+        # a redacted value is no loss, but a redacted memory may be the only one that still holds a value
         redacted = {item.id for item in taken.changed if item.id and item.action == "redact"}
         id_at = {place: i for i in losing | redacted if (place := self._texts.place_of(i)) is not None}
         asked = {*chain.from_iterable(values.keys_of(losing).values())}
         if held_by is not None:
-            # also values that other memories state: "4 May" is held by "4 May 2024" as well
+            # also values that are part of another memory's value: "4 May" is in "4 May 2024"
             own = {self._texts.place_of(memory_id) for memory_id in held_by}
             asked = {key for key in asked if not own.isdisjoint(values.holders(key))}
         near: set[str] = set()
@@ -123,21 +124,23 @@ class AuditEffects:
         return {key: loss for key, loss in lost.items() if held_by is None or key in asked}
 
     def find_added_losses(self, points: Sequence[Point], taken: Taken) -> list[Loss]:
-        """Find what a proposal would lose beside what is lost by what was accepted."""
+        """Return the losses of a proposal that are not among those of the other accepted points."""
         before, own = taken.leave_out(points), {item.id for item in points if item.id}
         lost = self.find_losses(before.join(points), own)
         known = self.find_losses(before, own) if lost else {}
         return [loss for key, loss in lost.items() if key not in known]
 
     def _plan(self, part: Taken) -> list[Change]:
-        """Return the changes by which a part is carried out, as a plan would have them."""
+        """Return the changes of a part as a plan would have them; equal parts are planned once."""
         rows = tuple(sorted(item.row for item in (*part.gone, *part.changed)))
-        name = rows, repr(part.edits)
-        if name not in self._known:
+        key = rows, repr(part.edits)
+        if key not in self._known:
             alone = part.gone[0] if len(part.gone) == 1 and not (part.changed or part.edits) else None
-            is_plain = alone is not None and alone.action == "delete" and not self._is_protected(alone)
-            self._known[name] = [self._delete(alone)] if is_plain and alone else self._plan_wholly(part)
-        return self._known[name]
+            if alone is not None and alone.action == "delete" and not self._is_protected(alone):
+                self._known[key] = [self._delete(alone)]
+            else:
+                self._known[key] = self._plan_wholly(part)
+        return self._known[key]
 
     def _is_protected(self, item: Point) -> bool:
         protect = self._policy.protect if self._policy else None
@@ -146,7 +149,7 @@ class AuditEffects:
         )
 
     def _delete(self, item: Point) -> Change:
-        """Return the delete of a memory that holds together with nothing: there are thousands in a review."""
+        """Return the delete of a memory that is in no group, without a plan, because a review has thousands of them."""
         hidden = self._texts.hidden_of(filter(None, (item.id, item.keeps)))
         texts_of = self._texts.values.texts_of
         return Change(
@@ -171,7 +174,7 @@ class AuditEffects:
             ),
         )
         gone = {item.id for item in part.gone}
-        edits = [edit for edit in part.edits if edit.id not in gone]  # of the others there is no plan
+        edits = [edit for edit in part.edits if edit.id not in gone]  # `correct_plan` refuses others
         plan = complete_plan(plan, part._replace(edits=edits), None, memories)
         if self._policy is not None:
             plan = leave_out_protected(plan, self._policy, lambda i: (self._texts.fields_of(i),))
@@ -190,7 +193,7 @@ class AuditEffects:
         return read_relations(self._audit.findings)
 
     def _list_kept(self, records: Sequence[Change], near: Iterable[str]) -> Iterator[Change]:
-        """Yield what memories hold after the changes, also in the fields that these leave alone."""
+        """Yield the texts of memories after the changes as patches of all fields, for memories that stay."""
         change_of = {change.id: change for change in records}
         for memory_id in {*near, *filter(None, change_of)}:
             change = change_of.get(memory_id)
@@ -200,14 +203,14 @@ class AuditEffects:
 
 
 def merged_ids(taken: Taken) -> set[str]:
-    """Return the copies that a cleanup would not merge by itself, and a person accepted."""
+    """Return the accepted copies that a cleanup would not merge by default."""
     return {
         item.id for item in taken.gone if item.id and item.action == "merge" and item.proposed == "review"
     }
 
 
 def _split(taken: Taken, near: Collection[str]) -> Iterator[Taken]:
-    """Yield the parts of what was accepted that hold together by a memory, if one of their memories is `near`."""
+    """Yield the parts of accepted points that are connected by their memories, if one of these is in `near`."""
     by_id: defaultdict[str | None, Taken] = defaultdict(lambda: Taken([], [], []))
     linked: defaultdict[str | None, set[str]] = defaultdict(set)
     for item in taken.gone:
@@ -219,9 +222,9 @@ def _split(taken: Taken, near: Collection[str]) -> Iterator[Taken]:
         by_id[item.id].changed.append(item)
     for edit in taken.edits:
         by_id[edit.id].edits.append(edit)
-    left = {*near}
-    while left:
-        part, due = Taken([], [], []), [left.pop()]
+    unvisited = {*near}
+    while unvisited:
+        part, due = Taken([], [], []), [unvisited.pop()]
         seen = {*due}
         while due:
             memory_id = due.pop()
@@ -231,5 +234,5 @@ def _split(taken: Taken, near: Collection[str]) -> Iterator[Taken]:
             part.edits.extend(own.edits)
             due += linked[memory_id] - seen
             seen |= linked[memory_id]
-        left -= seen
+        unvisited -= seen
         yield part

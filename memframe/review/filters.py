@@ -1,4 +1,4 @@
-"""Filters of the queue, for every desk: by values with counts, and by words."""
+"""Filters of the queue for all desks: by values, with counts of each, and by words."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STATE_WORDS = {
 """Values of the facet of decisions."""
 
 Chosen = Mapping[str, Sequence[str]]
-"""Values that a proposal must have one of, by facet."""
+"""Wanted values by facet; a proposal must have one of them in each facet."""
 
 
 class _Columns(Struct):
@@ -39,7 +39,7 @@ class _Columns(Struct):
 
 
 class Filters:
-    """The filters of a review's queue; what was read of a proposal is kept until they are grouped anew.
+    """Filters of the queue of a review; the values of proposals are cached until these are grouped anew.
 
     >>> import pandas as pd
     >>> from memframe import audit_memories
@@ -60,7 +60,7 @@ class Filters:
     def find(self, chosen: Chosen, search: str) -> list[Proposal]:
         """Return the proposals that have the values and all the words, in the order of the queue.
 
-        Words are looked for in the memories, their sources, and check and kind, such as ``stale/expired``.
+        Words are searched in the memories, their sources, and in check and kind, such as ``stale/expired``.
         """
         words = search.casefold().split()
         return [
@@ -70,7 +70,7 @@ class Filters:
         ]
 
     def count(self, chosen: Chosen, search: str) -> dict[str, Counter[str]]:
-        """Count proposals by value: of each facet, among those that the other facets let through."""
+        """Count proposals by facet and value, among those that the other facets select."""
         words = search.casefold().split()
         counts: dict[str, Counter[str]] = {name: Counter() for name in FACETS}
         for one in self._review.proposals_by_id.values():
@@ -83,7 +83,7 @@ class Filters:
         return counts
 
     def _misses(self, one: Proposal, chosen: Chosen) -> list[str]:
-        """Return the facets by which a proposal is left out."""
+        """Return the facets in which a proposal has none of the wanted values."""
         values = self._values(one) if chosen else {}
         return [name for name, wanted in chosen.items() if values[name].isdisjoint(wanted)]
 

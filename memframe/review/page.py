@@ -1,4 +1,4 @@
-"""Write a review as one page for the file: what was decided, by whom, when and why; without texts of memories."""
+"""Write a review as one page: the decisions with person, time and reason, and no texts of memories."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ORDER_OF_PAGE: tuple[Verdict, ...] = ("accepted", "edited", "rejected", "later")
 """Order of the decisions on the page."""
 
 MAX_DECIDED = 2_000
-"""Decisions that the page lists; the others it counts."""
+"""Decisions that the page lists; the others are counted."""
 
 _STYLE = Markup("""
 :root { color-scheme: light dark; font: 15px/1.5 system-ui, sans-serif; }
@@ -42,7 +42,7 @@ def review_html(
     progress: pd.DataFrame,
     now: datetime,
 ) -> str:
-    """Return the page of a review: what was decided, what was accepted earlier and is found no more, and the counts."""
+    """Return the page of a review: its decisions, earlier accepted findings that are no longer found, and counts."""
     decided = sorted(decided, key=lambda each: ORDER_OF_PAGE.index(each[1].decision))
     n_of = Counter(found.decision for _, found in decided)
     counts = [f"{n_of[name]:,} {name}" for name in ORDER_OF_PAGE if n_of[name]] or ["nothing decided yet"]
@@ -134,7 +134,7 @@ def _decisions(decided: Sequence[tuple[Proposal, Decision]]) -> Markup:
     rows = []
     for one, found in decided:
         until = f"until {format_time(found.until)}" if found.until else None
-        # evidence of other checks may quote what a memory says
+        # the evidence of other checks may quote memories
         reason = one.first.reason if one.first.check in MASKED else ""
         why = join([found.note, tag("div", until, class_="soft") if until else ""])
         rows.append(

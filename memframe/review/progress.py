@@ -1,4 +1,4 @@
-"""Progress of a review: how often proposals of a kind are right, and how wrong the remaining ones can be."""
+"""Progress of a review: the share of right proposals of a kind, and a bound of the share of wrong ones."""
 
 from __future__ import annotations
 
@@ -25,25 +25,26 @@ PRECISION: Mapping[tuple[str, str], float] = MappingProxyType(
 memories of 55 stores, the others in the first readings of ``docs/explanation/audit.md``."""
 
 UNMEASURED = 0.5
-"""Assumed where nothing was measured."""
+"""Share that is assumed for checks and actions that are not in `PRECISION`."""
 
 ALONE = frozenset(key for key, share in PRECISION.items() if share == 1)
-"""Deletes and merges that a cleanup does without being asked: no wrong one was seen."""
+"""Checks and actions of which no proposal was wrong: deletes and merges that a cleanup does by default."""
 
 N_ALONE = 147
-"""Number of these in the stores, each text once."""
+"""Number of such proposals in these stores, counting each text once."""
 
 WEIGHT = 10
-"""Decisions of a person about a kind that count as much as `PRECISION`."""
+"""Number of a person's decisions about a kind that count as much as `PRECISION`."""
 
 THRESHOLD = 0.05
-"""Upper bound of the wrong share at which the remaining proposals of a kind are offered at once."""
+"""Upper bound of the wrong share up to which the remaining proposals of a kind are offered at once."""
 
 CONFIDENCE = 0.95
+"""Confidence of the upper bounds."""
 
 
 def share_right(check: str, proposed: str, n_right: int = 0, n_wrong: int = 0) -> float:
-    """Return the expected share of right proposals of a check, by what was measured and by a person's decisions.
+    """Return the expected share of right proposals of a check, by `PRECISION` and by a person's decisions.
 
     >>> [round(share_right("version", "review", n_wrong=n), 2) for n in (0, 10, 30)]
     [0.85, 0.42, 0.21]
@@ -53,9 +54,9 @@ def share_right(check: str, proposed: str, n_right: int = 0, n_wrong: int = 0) -
 
 
 def bound_wrong_share(n: int, n_wrong: int = 0) -> float:
-    """Return the upper bound, at 95 % and one-sided, of the share of wrong ones after a random sample.
+    """Return the one-sided upper bound, at 95 %, of the share of wrong proposals, given a random sample of `n`.
 
-    It is the exact binomial bound of Clopper and Pearson: the share at which as few wrong ones as were seen have a
+    It is the exact binomial bound of Clopper and Pearson: with this share, a sample has as few wrong ones with a
     probability of 5 %.
 
     >>> [round(bound_wrong_share(n), 3) for n in (30, 59, 299)]
@@ -69,7 +70,7 @@ def bound_wrong_share(n: int, n_wrong: int = 0) -> float:
         return float(1 - (1 - CONFIDENCE) ** (1 / n))
     logs = [math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) for k in range(n_wrong + 1)]
     low, high = n_wrong / n, 1.0
-    for _ in range(60):  # halvings: more than a float can tell apart
+    for _ in range(60):  # halvings of the interval, which is then smaller than the precision of a float
         share = (low + high) / 2
         terms = (
             math.exp(log + k * math.log(share) + (n - k) * math.log1p(-share)) for k, log in enumerate(logs)

@@ -1,7 +1,7 @@
-"""Proposals: what is suggested for one memory, or for a group that one decision settles.
+"""Proposals: the units of a review, each about one memory or about a group that one decision settles.
 
-An audit has findings, a plan has changes; both become items, one for each memory and thing to do, and items of
-one cluster, value or text become one proposal. What several checks say against the same memory is one question.
+The findings of an audit, or the changes of a plan, become items (`Point`). Items of one cluster, value or text are
+joined into one proposal, and so are the items of several checks that propose to delete or merge the same memory.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from memframe.review.progress import PRECISION, UNMEASURED
 REVIEWED: Mapping[Check, str] = MappingProxyType(
     {
         "exact_duplicate": "merge",
-        "near_duplicate": "delete",  # the copy with less, while the other stays
+        "near_duplicate": "delete",  # the copy with less, while the fuller one stays
         "version": "delete",  # the older one, while the newest stays
         "stale": "delete",
         "planted": "delete",  # what can be stripped is proposed as such
@@ -35,31 +35,31 @@ REVIEWED: Mapping[Check, str] = MappingProxyType(
         "personal_data": "redact",
         "junk": "delete",
         "missing": "none",
-        "scores": "none",  # which number is meant, only an edit can say
+        "scores": "none",  # only a person knows the right number
         "tags": "none",
         "sealed": "delete",
     }
 )
-"""Effect of accepting a finding for review, by check; other findings do what their action says."""
+"""Effect of accepting a finding for review, by check; the effect of other findings is their action."""
 
 LAST_EFFECTS = frozenset({"delete", "merge"})
 """Actions after which the memory is gone."""
 
 COSMETIC = frozenset({"retag", "rescale", "none"})
-"""Actions that lose nothing if they wait."""
+"""Actions that are last in the queue, because no harm is done until they are decided."""
 
 ORIGIN_PLAN = "plan"
 """The check of proposals that are changes of a plan."""
 
 _REPEATS = ("repeated", "near_repeat")
-"""Kinds of junk that are many equal memories."""
+"""Kinds of junk for many equal memories."""
 
 MIN_ID = 8
 """Characters of the shortest id of a proposal."""
 
 
 def effect_of(check: str, action: str) -> str:
-    """Return what accepting a finding does.
+    """Return the effect of accepting a finding.
 
     >>> effect_of("stale", "review"), effect_of("secret", "redact"), effect_of("too_long", "review")
     ('delete', 'redact', 'none')
@@ -71,18 +71,19 @@ class Point(Struct, frozen=True):
     """One finding, or one change of a plan."""
 
     row: int
-    """Place among the findings, or among the changes."""
+    """Row of the finding, or place of the change in the plan."""
     key: str
     check: str
     kind: str
     proposed: str
-    """The action that the audit names."""
+    """Action of the finding."""
     action: str
-    """Action that accepting takes."""
+    """Effect of accepting."""
     id: str | None
     keeps: str | None
+    """Memory that stays in place of this one."""
     text: str
-    """Value or text that is judged, for groups."""
+    """Value or text that is judged; items with the same one are grouped."""
     group: int | None
     reason: str
     severity: str = ""
@@ -96,13 +97,13 @@ class Proposal(Struct, frozen=True):
     id : str
         Beginning of the smallest key of its items; unambiguous among the proposals of a review.
     items : tuple of Point
-        What it consists of; those after the first of a memory are what other checks say against it.
+        The findings or changes that it consists of. Of several items for one memory, the first gives the action.
     ids : tuple of str
         Memories that accepting changes or deletes.
     keeps : tuple of str
-        Memories that stay, and say what those that go said.
+        Memories that stay in place of those that go.
     action : str
-        Of the whole: a merge if one of the items is one, and a memory stays.
+        Effect of accepting the whole: a merge if one of the items is a merge and a memory stays.
     """
 
     id: str
@@ -115,7 +116,7 @@ class Proposal(Struct, frozen=True):
     def of(proposal: str, items: Sequence[Point]) -> Proposal:
         """Join items into a proposal."""
         first, *others = items
-        if not others:  # by far the most
+        if not others:  # the usual case, in which a review has thousands
             alone = () if first.id is None else (first.id,)
             kept = (first.keeps,) if first.keeps and first.keeps != first.id else ()
             return Proposal(proposal, (first,), alone, kept, first.action)
@@ -126,30 +127,30 @@ class Proposal(Struct, frozen=True):
         action = first.action
         if keeps and any(item.action == "merge" for item in items):
             action = "merge"
-        elif action == "merge":  # nothing is kept
+        elif action == "merge":  # without a memory that stays, a merge is a delete
             action = "delete"
         return Proposal(proposal, tuple(items), ids, keeps, action)
 
     @property
     def first(self) -> Point:
-        """The item that gives it check, kind and action."""
+        """The item that gives the proposal its check and kind."""
         return self.items[0]
 
     @property
     def keys(self) -> frozenset[str]:
-        """Keys of the decisions about it."""
+        """Keys of the decisions about its items."""
         return frozenset(item.key for item in self.items)
 
     @property
     def n_members(self) -> int:
-        """Memories that accepting changes, deletes or creates."""
+        """Number of memories that accepting changes, deletes or creates."""
         return len(self.ids) or len(self.items)
 
 
 def items_of_audit(audit: Audit, decisions: Decisions) -> list[Point]:
     """Return the findings that a person can decide about; figures are not among them."""
     findings = audit.findings
-    # sealed or not, "none" is what a check itself does not propose
+    # findings with the action "none" have no proposal
     is_open = (findings["action"] != "none") & findings["id"].notna() & ~are_figures(findings)
     rows = np.flatnonzero(is_open.to_numpy())
     chosen = findings.iloc[rows]
@@ -165,25 +166,26 @@ def items_of_audit(audit: Audit, decisions: Decisions) -> list[Point]:
             rows.tolist(), keys, texts, *columns, strict=True
         )
     ]  # fmt: skip
-    return list(_keep_first(points))
+    return list(_keep_first_of_repeats(points))
 
 
-def _keep_first(points: Sequence[Point]) -> Iterator[Point]:
-    """Let one of equal memories stay: the first one, with which the others are merged.
+def _keep_first_of_repeats(points: Sequence[Point]) -> Iterator[Point]:
+    """Take the proposal from the first of equal memories, with which the others are merged, and from their copies.
 
-    It is a finding as well, and copies have another keeper: together they would delete all of them.
+    The first is a finding as well, and the check on copies may keep another one: accepting all of these findings would
+    delete every one of the memories.
     """
     first_of = {item.id: item.keeps for item in points if item.kind in _REPEATS and item.keeps}
     firsts = {*first_of.values()}
     for item in points:
-        is_equal = item.kind in _REPEATS or item.check == "exact_duplicate"
+        is_repeat = item.kind in _REPEATS or item.check == "exact_duplicate"
         is_first = item.id in firsts
-        is_asked = item.check == "exact_duplicate" and item.id in first_of
-        yield replace(item, action="none", keeps=None) if is_equal and (is_first or is_asked) else item
+        has_repeat = item.check == "exact_duplicate" and item.id in first_of
+        yield replace(item, action="none", keeps=None) if is_repeat and (is_first or has_repeat) else item
 
 
 def items_of_plan(plan: Plan, decisions: Decisions) -> list[Point]:
-    """Return the changes of a plan, each as an item."""
+    """Return the changes of a plan as items."""
     items = []
     for row, change in enumerate(plan.records):
         judged = msgspec.json.encode([change.action, change.before, change.after], order="sorted").decode()
@@ -201,29 +203,28 @@ def items_of_plan(plan: Plan, decisions: Decisions) -> list[Point]:
 def make_proposals(
     items: Sequence[Point], *, apart: Collection[str] = (), states: Mapping[str, str]
 ) -> list[Proposal]:
-    """Group items into proposals; members that were decided on before stay apart from open ones.
+    """Group items into proposals; items with a decision are not grouped with open ones.
 
     `apart` has the keys of items that a person took out of their group, `states` the decisions by key.
     """
-    main, besides = _join_questions(items)
+    main, supporting = _join_questions(items)
     groups: defaultdict[tuple[object, ...], list[Point]] = defaultdict(list)
     for item in main:
-        is_alike = item.action == "rescale"  # a scale is right or wrong for all
-        same: object = ""
-        if not is_alike:
-            same = item.text if item.group is None else item.group
-        alone = item.key if item.key in apart else None
-        # kinds of one cluster differ, as they say how a copy differs from its keeper
+        shared: object = item.text if item.group is None else item.group
+        if item.action == "rescale":
+            shared = ""  # one decision settles the scale of all memories
+        own_key = item.key if item.key in apart else None
+        # kinds within a cluster differ, because each describes how a copy differs from its keeper
         kind = item.kind if item.group is None else ""
-        groups[item.check, kind, effect_class(item), same, alone, states.get(item.key, "")].append(item)
+        groups[item.check, kind, effect_class(item), shared, own_key, states.get(item.key, "")].append(item)
     by_key: defaultdict[str, list[Point]] = defaultdict(list)  # equal texts of a file have equal keys
     owners = {item.key: min(each.key for each in group) for group in groups.values() for item in group}
     for item in main:
         by_key[owners[item.key]].append(item)
     for item in main:
-        for one in besides.get(item.row, ()):
-            # where the text that stays has the same finding, accepting the copy must not delete that, too
-            by_key[owners.setdefault(one.key, owners[item.key])].append(one)
+        for support in supporting.get(item.row, ()):
+            # a finding with the key of another proposal stays there: accepting this one must not carry it out
+            by_key[owners.setdefault(support.key, owners[item.key])].append(support)
     length = MIN_ID
     while len({key[:length] for key in by_key}) < len(by_key):
         length += 2
@@ -231,14 +232,14 @@ def make_proposals(
 
 
 def effect_class(item: Point) -> str:
-    """Return what can be decided together: deletes and merges of a cluster are one decision."""
+    """Return a name for effects that can be decided together: deletes and merges of a cluster are one decision."""
     if item.check == ORIGIN_PLAN:
         return "" if item.group is not None else str(item.row)
     return f"{item.proposed == 'review'} gone" if item.action in LAST_EFFECTS else item.action
 
 
 _Claim = Literal["goes", "stays", "other"]
-"""Claim of an item about its memory."""
+"""Proposal of an item for its memory: it goes, it stays (`_keep_first_of_repeats`), or another one."""
 
 
 def _claim_of(item: Point) -> _Claim:
@@ -250,9 +251,12 @@ def _claim_of(item: Point) -> _Claim:
 
 
 def _join_questions(items: Sequence[Point]) -> tuple[list[Point], Mapping[int, list[Point]]]:
-    """Find which item stands for all that say that a memory should go: the one that is right most often."""
-    first: dict[str, Point] = {}
-    besides: defaultdict[int, list[Point]] = defaultdict(list)
+    """Join the items by which one memory would go; return the main item of each memory, and the others by its row.
+
+    The main item is that of the check with the highest precision.
+    """
+    main_of: dict[str, Point] = {}
+    supporting: defaultdict[int, list[Point]] = defaultdict(list)
     by_claim: defaultdict[_Claim, list[Point]] = defaultdict(list)
     for item in items:
         by_claim[_claim_of(item)].append(item)
@@ -262,20 +266,20 @@ def _join_questions(items: Sequence[Point]) -> tuple[list[Point], Mapping[int, l
         return -PRECISION.get((item.check, item.proposed), UNMEASURED), item.key
 
     for item in gone:
-        known = first.setdefault(str(item.id), item)
+        known = main_of.setdefault(str(item.id), item)
         if known is not item and rank(item) < rank(known):
-            first[str(item.id)] = item
+            main_of[str(item.id)] = item
     for item in gone:
-        found = first[str(item.id)]
-        if found is item:
+        main_item = main_of[str(item.id)]
+        if main_item is item:
             main.append(item)
         else:
-            besides[found.row].append(item)
-    settles = {item.keeps: item.row for item in reversed(main) if item.kind in _REPEATS}
-    for item in kept:  # asked together with a delete of this memory, or of a copy that it keeps
-        row = first[item.id].row if item.id in first else settles.get(item.id)
+            supporting[main_item.row].append(item)
+    row_by_keeper = {item.keeps: item.row for item in reversed(main) if item.kind in _REPEATS}
+    for item in kept:  # decided with a delete of this memory, or of a copy that it replaces
+        row = main_of[item.id].row if item.id in main_of else row_by_keeper.get(item.id)
         if row is None:
             main.append(item)
         else:
-            besides[row].append(item)
-    return sorted(main, key=lambda item: item.row), besides
+            supporting[row].append(item)
+    return sorted(main, key=lambda item: item.row), supporting

@@ -1,4 +1,4 @@
-"""The texts that a review is about: those of memories as they were judged, or of a plan's changes."""
+"""The texts of a review: those of the audited memories, or of the changes of a plan."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from memframe.review.proposals import LAST_EFFECTS, Point, Proposal
 from memframe.secret import MASK
 
 MAX_QUEUE_CHARS = 200
-"""Characters of a text that the queue shows; `memframe.review.detail` has all of it."""
+"""Characters of a text that the queue shows; `memframe.review.detail` shows all of it."""
 
 
 class ReviewTexts:
-    """The texts of an audit or of a plan, and which parts of them are secrets.
+    """The texts of an audit or of a plan, and the secrets in them.
 
     Attributes
     ----------
     memories : DataFrame
-        The audited memories; none of a plan.
+        The audited memories; empty for a plan.
     """
 
     def __init__(self, origin: Audit | Plan, items: Sequence[Point]) -> None:
@@ -51,7 +51,7 @@ class ReviewTexts:
 
     @cached_property
     def _found(self) -> defaultdict[str, set[str]]:
-        """The secrets that the audit has found, by memory."""
+        """The secrets that the audit found, by memory."""
         found: defaultdict[str, set[str]] = defaultdict(set)
         for item in self._items:
             is_secret = item.check == "secret" or (item.check == "personal_data" and item.severity == "high")
@@ -61,7 +61,7 @@ class ReviewTexts:
 
     @cached_property
     def values(self) -> MemoryValues:
-        """The values of the memories, by which losses are found."""
+        """The values of the memories, for finding losses."""
         return MemoryValues(self.memories)
 
     @cached_property
@@ -92,11 +92,11 @@ class ReviewTexts:
         return list(zip(findings["field"].tolist(), *edges, strict=True))
 
     def place_of(self, memory_id: str) -> int | None:
-        """Return the row of a memory among those that were judged."""
+        """Return the row of an audited memory; None for any other."""
         return self._place_of.get(memory_id)
 
     def fields_of(self, memory_id: str) -> dict[str, Value]:
-        """Return the fields and times of a memory as they were judged, without those that are empty."""
+        """Return the fields and times of an audited memory, without empty ones."""
         place = self.place_of(memory_id)
         if place is None:
             return {}
@@ -112,9 +112,9 @@ class ReviewTexts:
         return fields
 
     def hidden_of(self, ids: Iterable[str], *, following: Iterable[str] = ()) -> dict[str, frozenset[str]]:
-        """Return the secrets in memories: those that were found, and those that a search of the texts finds now.
+        """Return the secrets in memories: those that the audit found, and those that a search of the texts finds now.
 
-        If there is anything to search, those that are asked for next are searched with it, as it takes no longer.
+        If a memory has to be searched, the `following` ones are searched with it, because that takes no longer.
         """
         chosen = list(dict.fromkeys(ids))
         if self._searched.keys() >= {*chosen}:
@@ -137,7 +137,7 @@ class ReviewTexts:
         return {memory_id: self._searched[memory_id] for memory_id in chosen}
 
     def sides(self, one: Proposal) -> tuple[str, str]:
-        """Return the first memory's text before and after, shortened and masked."""
+        """Return the text of the first memory before and after the change, shortened and masked."""
         if isinstance(self._origin, Plan):
             change = mask(self._origin.records[one.first.row])
             before, after = ("; ".join(map(str, side.values())) for side in (change.before, change.after))
@@ -152,8 +152,8 @@ class ReviewTexts:
             return shown, ""
         if one.action != "redact":
             return shown, printable(one.first.reason, MAX_QUEUE_CHARS)
-        clean = text.replace(one.first.text, redaction_mark(one.first.kind)) if one.first.text else text
-        return shown, printable(self._mask(memory_id, clean), MAX_QUEUE_CHARS)
+        redacted = text.replace(one.first.text, redaction_mark(one.first.kind)) if one.first.text else text
+        return shown, printable(self._mask(memory_id, redacted), MAX_QUEUE_CHARS)
 
     def _mask(self, memory_id: str, text: str) -> str:
         for value in sorted(filter(None, self._found.get(memory_id, ())), key=len, reverse=True):

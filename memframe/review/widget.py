@@ -1,9 +1,9 @@
-"""The review desk in a notebook, on anywidget: answers what the page in `desk.js` asks.
+"""The review desk in a notebook, on anywidget: answers the requests of the page in `desk.js`.
 
-Texts of memories travel as custom messages only and are never state of the widget, which a notebook may save. The
-page sends ``{ask, view, to, ...}``, and gets ``{view, to, answer}`` or ``{view, to, error}``; ``{changed}`` goes to all
-pages, and names the one that made the change. A decision names the proposal that was on the screen, and with ``seen``
-what it consisted of: one that was grouped anew since then is not decided on unseen.
+Texts of memories are sent as custom messages only and are never state of the widget, because a notebook may save that.
+The page sends ``{ask, view, to, ...}``, and gets ``{view, to, answer}`` or ``{view, to, error}``; ``{changed}`` goes to
+all pages, and names the one that made the change. A decision names the proposal that was on the screen and, as
+``seen``, a digest of its items, so that a proposal which was grouped anew since then is not decided on unseen.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from memframe.review.proposals import Proposal
 from memframe.review.texts import MAX_QUEUE_CHARS
 
 MAX_FIELD_CHARS = 5_000
-"""Characters of a field that are shown before somebody asks for the whole."""
+"""Characters of a field that are shown unless the page asks for the whole."""
 
 MAX_PIECES = 5_000
-"""Pieces of a field that a page draws without delay; the rest follows as one."""
+"""Pieces of a field that a page draws without delay; the rest is sent as one piece."""
 
 MAX_FACET_VALUES = 12
 """Values of a facet that are listed, those of the most proposals first."""
@@ -44,22 +44,22 @@ N_SEARCHED = 20
 """Proposals whose memories are searched for secrets at once."""
 
 MAX_VIEWS = 20
-"""Pages that are remembered: each reload is a new one."""
+"""Pages whose lists are kept; each reload is a new page."""
 
 ASKS_OF_LIST = ("settle", "summary", "page", "show", "undo", "accept_rest", "weigh_all", "decide_all")
-"""Requests about the list of a page: each is a method of the desk."""
+"""Requests about the list of a page; each is a method of the desk."""
 
 ASKS_OF_PROPOSAL = ("describe", "fields", "accept", "reject", "later", "reset", "edit", "split")
-"""Requests about the proposal on the screen: likewise."""
+"""Requests about the proposal on the screen; each is a method of the desk."""
 
 _logger = logging.getLogger(__name__)
 
 _OPEN: WeakSet[Desk] = WeakSet()
-"""Desks of this process: those on the same file of decisions follow each other."""
+"""Desks of this process; those on the same file of decisions follow each other."""
 
 
 class _Lists(dict[str, list[Proposal]]):
-    """The proposals that each page lists: their order stays until the page asks for another."""
+    """The listed proposals by page; their order stays until the page asks for another one."""
 
     def __setitem__(self, view: str, listed: list[Proposal]) -> None:
         super().__setitem__(view, listed)
@@ -139,12 +139,12 @@ class Desk(AnyWidget):
         return self._review.decisions.path == path
 
     def catch_up(self) -> None:
-        """Read what others have decided in the same file, and tell the pages."""
+        """Read the decisions that others made in the same file, and tell the pages."""
         if self._review.decisions.refresh():
             self._tell()
 
     def _follow(self) -> None:
-        """Take over a change of the review, whoever made it: this desk, or a cell."""
+        """Update the lists after a change of the review by this desk or by a cell of the notebook."""
         with self._lock:
             proposals = self._review.proposals_by_id
             if proposals is not self._grouped:
@@ -208,7 +208,7 @@ class Desk(AnyWidget):
     def _preview(self) -> str:
         try:
             effects = self._review.count_effects()
-        except MemframeError as error:  # such as an edit that was sealed on another machine
+        except MemframeError as error:  # for instance, an edit was sealed on another machine
             return f"There is no plan yet: {escape_invisible(str(error))}"
         if not effects.n_deleted and not effects.n_changed:
             return "The plan would change nothing yet."
@@ -219,7 +219,7 @@ class Desk(AnyWidget):
         return "review.plan(access)" if isinstance(origin, Audit) and origin.is_stored else "review.plan()"
 
     def _bound(self, one: Proposal | None) -> dict[str, Any]:
-        """Tell how many of the kind of a proposal can be wrong, and offer the rest of it once these are few."""
+        """Return a bound of the wrong proposals of a kind, and an offer to accept the rest once the bound is low."""
         if one is None:
             return {"proposal": "", "bound": "", "offer": None}
         item = one.first
@@ -231,7 +231,7 @@ class Desk(AnyWidget):
             "label": f"Accept the remaining {len(rest):,} of {self._kind_of(item.check)} ({item.kind})",
             "warning": OFFER_WARNING,
         }
-        has_more = len(rest) > 1  # of one, its own key accepts as much
+        has_more = len(rest) > 1  # a single one is accepted by its own key
         bound = self._review.explain_bound(one.id)
         return {"proposal": one.id, "bound": bound, "offer": offer if has_more else None}
 
@@ -258,7 +258,7 @@ class Desk(AnyWidget):
                 groups.append({"name": name, "values": rows})
         return groups
 
-    # ---- what is shown
+    # ---- the shown proposals
 
     def _page(self, view: str, start: int, n: int) -> dict[str, Any]:
         return {"rows": [self._row(one) for one in self._lists[view][start : start + n]]}
@@ -358,7 +358,7 @@ class Desk(AnyWidget):
         return self._regrouped(view, f"Accepted {len(rest):,}.")
 
     def _weigh_all(self, view: str, what: str) -> dict[str, Any]:
-        """Ask if all that the list shows and that is open is to be accepted or rejected at once."""
+        """Return the question whether to accept or reject all open proposals of the list at once."""
         chosen = self._choose_all(view, what)
         n_open = sum(self._review.state(one) in ("", "later") for one in self._lists[view])
         about, lines = describe_choice(self._review, chosen, n_open)
@@ -388,7 +388,7 @@ class Desk(AnyWidget):
 
 
 def _digest(one: Proposal) -> str:
-    """Name what a proposal consists of, and what accepting does."""
+    """Return a digest of the items of a proposal and of its effect."""
     return sha256(" ".join([one.action, *one.keeps, *sorted(one.keys)]).encode()).hexdigest()[:32]
 
 
@@ -397,21 +397,21 @@ def _digest_all(chosen: Iterable[Proposal]) -> str:
 
 
 def fold_pieces(pieces: Sequence[Piece], max_chars: int | None) -> dict[str, Any]:
-    """Return pieces as a page takes them, and how many characters were left out.
+    """Return pieces in the form for the page, and the number of characters that are left out.
 
     >>> fold_pieces([Piece("Likes tea"), Piece(" and rain", "added")], 12)
     {'pieces': [{'text': 'Likes tea', 'as': 'same'}, {'text': ' an', 'as': 'added'}], 'n_more': 6}
     """
     shown: list[dict[str, str]] = []
-    left = max_chars if max_chars is not None else sum(len(piece.text) for piece in pieces)
+    n_remaining = max_chars if max_chars is not None else sum(len(piece.text) for piece in pieces)
     n_more = 0
     for piece in pieces:
-        text = piece.text[:left]
+        text = piece.text[:n_remaining]
         n_more += len(piece.text) - len(text)
-        left -= len(text)
+        n_remaining -= len(text)
         if text and len(shown) < MAX_PIECES:
             shown.append({"text": text, "as": piece.kind})
-        elif text:  # a page draws a hundred thousand pieces for many seconds
+        elif text:  # a page needs many seconds to draw a hundred thousand pieces
             shown[-1]["text"] += text
     return {"pieces": shown, "n_more": n_more}
 

@@ -498,6 +498,17 @@ def test_a_copy_that_goes_anyway_is_no_question_of_its_own():
     assert len(audit.judged) == 1
 
 
+def test_plans_whose_day_is_over_are_asked_about_in_the_order_of_the_memories():
+    names = ("Zoe", "Ida", "Kim", "Lea", "Ben", "Tom", "Mia", "Eva")
+    audit = mf.audit_memories(
+        frame_of([f"{name} will visit us in Leeds tomorrow." for name in names]), judge=scripted()
+    )
+    ids = audit.findings["id"][audit.findings["kind"] == "expired"].tolist()
+    assert len(ids) == len(names)
+    alone = audit.judged[audit.judged["question"] == "worth"]
+    assert alone["newer"].tolist() == ids
+
+
 def test_texts_of_one_moment_are_asked_about_when_nothing_else_is_left():
     texts = [f"Ben climbs in the Alps with Mia and Tom and {name}" for name in ("Zoe", "Ida", "Kim", "Lea")]
     memories = frame_of([*texts, *TEXTS])

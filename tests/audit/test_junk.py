@@ -48,7 +48,7 @@ def test_junk_is_found_and_no_good_memory_is_called_junk(name):
 def test_no_prefilter_loses_junk(detector):
     texts = [text for store in STORES.values() for text, is_junk in store if is_junk]
     texts = [one for text in texts for one in (text, f"  {text.upper()}\nTea", text.replace("e", "\u00e9"))]
-    texts = [text for text in texts if len(text) <= detector.longest]
+    texts = [text for text in texts if len(text) <= detector.max_chars]
     found = [text for text, sign in zip(texts, detector.find(texts), strict=True) if sign]
     assert found
     if detector.patterns:

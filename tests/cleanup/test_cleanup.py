@@ -182,7 +182,7 @@ def test_what_goes_because_another_memory_says_it_stays_when_that_one_goes(store
     plan = store.plan(audit, actions={"stale": "delete"}, max_share=1)
     assert plan.changes.id.tolist() == [fact]
     assert plan.left.values.tolist() == [
-        [loop, "delete", "kept, as the memory that says the same is deleted or may be"]
+        [loop, "delete", "kept, because the memory that it repeats is deleted or may be"]
     ]
 
 

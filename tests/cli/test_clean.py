@@ -146,14 +146,14 @@ def test_a_redacted_text_that_stands_beside_the_memories_is_named(folder, other)
         '{"content": "Likes tea"}\n{"content": "VM password: Xk%9wQe!mvSG42", "notes": ' + note + "}\n"
     )
     said = invoke("clean", "a.jsonl").stdout
-    assert "1 redacted text still stands in another place, such as line 2 of a.jsonl" in said
+    assert "1 redacted text is still in another place, such as line 2 of a.jsonl" in said
     audit = mf.audit_memories(mf.read_memories(folder / "a.jsonl"))
     assert "Columns that are no fields of a memory: notes." in audit.not_checked
     assert "Xk%9" not in said
 
 
 def test_nothing_else_is_named_once_all_is_redacted(notes, folder):
-    assert "still stands" not in invoke("clean", "MEMORY.md").stdout
+    assert "in another place" not in invoke("clean", "MEMORY.md").stdout
 
 
 def test_an_export_that_nothing_reads_again_gets_a_list_of_changes(call, folder):

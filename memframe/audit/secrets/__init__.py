@@ -1,4 +1,4 @@
-"""Secrets: keys and tokens of machines, and what people tell an assistant in confidence."""
+"""Secrets: keys and tokens of machines, and passwords, PINs and codes that people tell an assistant."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ from memframe.audit.text import (
 _ACTIONS: Mapping[str, Proposal] = {
     "shape": "redact",  # the key of a known maker, a private key, a seed phrase that is called one
     "address": "redact",  # a password in an address, between a name and a host
-    "label": "redact",  # an unbroken value directly behind the word that says what it is
-    "repeat": "redact",  # the value of one of these once more
-    "sentence": "review",  # whatever else a text says of it
-    "published": "review",  # what its text calls a default, a trial or an example
+    "label": "redact",  # a value without blanks directly behind a word for secrets
+    "repeat": "redact",  # another occurrence of such a value
+    "sentence": "review",  # a value that is a secret by the meaning of its sentence
+    "published": "review",  # a value that its text calls a default, a trial or an example
 }
-"""Proposal for a secret, by the basis on which it is one: nothing is cut out on an interpretation."""
+"""Proposal for a secret, by the basis of its finding: values that rest on an interpretation are not redacted."""
 
 _SURE = frozenset(basis for basis, action in _ACTIONS.items() if action == "redact")
 _PUBLISHABLE = frozenset({"address", "label"})
-"""Bases of secrets that everybody may know; a key that its maker issued, nobody has by default."""
+"""Bases of secrets that may be published, such as a default password; an issued key is never a default."""
 
-_BEFORE, _BEHIND = 60, 24
-"""Characters around a secret in which its text may say that it is published."""
+_CHARS_BEFORE, _CHARS_AFTER = 60, 24
+"""Characters around a secret in which words such as "default" are searched."""
 
 _MEDIUM = frozenset({"one_time_code"})
-"""Kinds that are of no use for long."""
+"""Kinds of medium severity, because they are valid for a short time only."""
 
 SECRET_LANGUAGES = (
     "Arabic", "Chinese", "Dutch", "English", "French", "German", "Hebrew", "Hindi", "Italian", "Japanese", "Korean",
@@ -57,9 +57,10 @@ _OTHER_LANGUAGES = (
 )
 
 _IN_COMMANDS = frozenset({"password", "key", "token", "pin"})
-"""Kinds that may stand in a command line, with another command behind them."""
+"""Kinds whose value may be in a command line, with another command behind it."""
 
-_LONGEST_ALONE = 80
+_MAX_CHARS_ALONE = 80
+"""Most characters of a content that is a secret and nothing else."""
 
 _PASSES = (
     Pass(prefilter_of(keys.PEM, keys.PUTTY), keys.find_private_keys),
@@ -76,27 +77,27 @@ _PASSES = (
 
 
 def find_secrets(memories: Memories) -> pd.DataFrame:
-    """Find secrets in titles, summaries and contents, one finding each, with its place.
+    """Find secrets in titles, summaries and contents, one finding for each span.
 
-    Finds tokens of some hundred makers by their shape, private keys, seed phrases, values that are assigned to names
-    such as ``DB_PASSWORD`` and look like a secret, passwords in addresses, connection strings, commands and the files
-    that programs keep them in; and what people tell in a sentence, in English and, less well, in the other
-    languages of `SECRET_LANGUAGES`: passwords, PINs, codes of doors and
-    safes, recovery codes, security answers, codes for one sign-in.
+    Finds secrets of machines: tokens of some hundred makers by their shape, private keys, seed phrases, values that are
+    assigned to names such as ``DB_PASSWORD`` and look like a secret, and passwords in addresses, connection strings,
+    commands and files of programs. Finds secrets in sentences, in English and, less well, in the other languages of
+    `SECRET_LANGUAGES`: passwords, PINs, codes of doors and safes, recovery codes, security answers, codes for one
+    sign-in.
 
-    A secret is also looked for in the other texts, sources and tags of all memories, if it can hardly stand there by
-    chance; one in a tag has no ``start``. It is to be redacted if its shape or a label right before it says what it is;
-    whatever rests on understanding a sentence, and what its text calls a default or an example, is for review.
+    Each secret that hardly occurs by chance is also searched for in the other texts, sources and tags of all memories;
+    one in a tag has no ``start``. A secret is to be redacted if its shape or a label right before it identifies it. One
+    that rests on the meaning of a sentence, or that its text calls a default or an example, is for review.
 
-    Cannot find a secret that nothing announces and that has no shape of its own ("hunter2" alone), a word or a phrase
-    that is no sentence's value ("we agreed on trampoline as the password"), or one that is split over several
-    memories. Hashes of passwords and placeholders are no secrets. How right it is, `benchmarks/audit_real.py`
-    measures on real memories.
+    Does not find a secret without a keyword and without a shape of its own ("hunter2" alone), a word or a phrase in
+    place of a value ("we agreed on trampoline as the password"), or a secret that is split over several memories.
+    Hashes of passwords and placeholders are no secrets. `benchmarks/audit_real.py` measures the precision on real
+    memories.
 
     Parameters
     ----------
     memories : DataFrame
-        Needs ``id``, and of ``title``, ``summary`` and ``content`` those in which to look.
+        Frame with ``id`` and at least one of ``title``, ``summary`` and ``content``.
 
     Returns
     -------
@@ -128,13 +129,13 @@ def _cut(text: str, span: Span) -> Span:
 
 
 def _note_published(text: str, span: Span) -> Span:
-    """Give a secret another basis if the words on its line call it one that everybody may know."""
+    """Give a secret the basis "published" if the words on its line call it a default, a trial or an example."""
     if span.basis not in _PUBLISHABLE:
         return span
-    before = text[max(0, span.start - _BEFORE) : span.start].rpartition("\n")[2]
-    behind = text[span.start : span.end + _BEHIND].partition("\n")[0]
-    is_known = is_published(text[span.start : span.end], before + behind)
-    return span._replace(basis="published") if is_known else span
+    before = text[max(0, span.start - _CHARS_BEFORE) : span.start].rpartition("\n")[2]
+    from_value_on = text[span.start : span.end + _CHARS_AFTER].partition("\n")[0]
+    is_public = is_published(text[span.start : span.end], before + from_value_on)
+    return span._replace(basis="published") if is_public else span
 
 
 def _rate(span: Span) -> Rating:
@@ -144,7 +145,7 @@ def _rate(span: Span) -> Rating:
 
 
 def _under_titles(texts: MemoryTexts) -> Iterator[tuple[Text, Span]]:
-    """Find contents that are a secret and nothing else, under a title that says so: "Wifi password", "hunter2"."""
+    """Find contents that are nothing but the value of a keyword in the title: "Wifi password", "hunter2"."""
     if (
         not {"title", "content"} <= set(texts.memories.columns)
         or not texts.column("title").is_valid().sum().as_py()
@@ -153,7 +154,7 @@ def _under_titles(texts: MemoryTexts) -> Iterator[tuple[Text, Span]]:
     contents = texts.column("content")
     for row, _, title, _ in texts.search(["title"]).find(prose.PREFILTER):
         content = contents[row].as_py()
-        if content and len(content) <= _LONGEST_ALONE:
+        if content and len(content) <= _MAX_CHARS_ALONE:
             offset, folded = len(title) + 2, fold(content).text
             original = content if folded != content else None
             for span in prose.find_in_prose(f"{title}: {folded}"):

@@ -1,12 +1,12 @@
 """Find secrets that people tell in a sentence: passwords, PINs, door codes, recovery codes, security answers.
 
-A keyword announces a secret ("the wifi password"). Its value follows a link ("is", a colon, "was changed to"), or
-stands before the keyword ("uses hunter2 as the password"), or stands anywhere else in the sentence and has the shape of
-a secret ("for the lockbox, Maria said try 2710"). After a link any word may be a value; elsewhere the weights of its
-shape, of the keyword and of the words between them have to add up. Words and weights are data
+A keyword announces a secret ("the wifi password"). Its value follows a link ("is", a colon, "was changed to"), or comes
+before the keyword ("uses hunter2 as the password"), or is anywhere else in the sentence and has the shape of a secret
+("for the lockbox, Maria said try 2710"). After a link any word may be a value. Elsewhere the weights of its shape, of
+the keyword and of the words between them are added up, and compared with `ENOUGH`. Words and weights are data
 (`rules/secret_prose.toml`).
 
-Only the text near a keyword is read, so that the time grows in proportion to the length of the text.
+Only the text near a keyword is read, so that the time is proportional to the length of the text.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ def _any_of(rules: Mapping[str, Rule]) -> Rule:
 
 
 KEYWORD = _any_of(KEYWORDS)
-"""A keyword, by its group, in a text of small letters."""
+"""Pattern of all keywords, with a group for each, for texts in small letters."""
 
 ASCII_KEYWORD = _any_of({name: rule for name, rule in KEYWORDS.items() if rule.options.get("ascii", True)})
-"""The same for a text of ASCII, in half the time."""
+"""The same pattern without keywords of other scripts; it takes half the time for texts of ASCII."""
 
 PREFILTER = "|".join(
     (
@@ -75,19 +75,19 @@ PREFILTER = "|".join(
 _SMALL = {
     ord(capital): capital.lower() for capital in map(chr, range(0x41, 0x530)) if len(capital.lower()) == 1
 } | {ord("İ"): "i"}
-"""Table for `str.translate`: small letters without a change of any length."""
+"""Table for `str.translate` to small letters, which keeps the length of a text."""
 
 _MAX_SENTENCE_CHARS = 320
-"""A longer sentence is read up to here: it is a table, or code."""
+"""Characters of a sentence that are read; a longer one is a table, or code."""
 _MAX_KEYWORDS = 12
-"""Keywords that are read of one sentence: of 3,883 sentences with one, 3 have more, and 6 find the same as all; hostile
-texts take a sixth longer without a bound."""
+"""Keywords of a sentence that are read. Of 3,883 sentences with a keyword, 3 have more, and with 6 the findings are the
+same; without a bound, hostile texts take a sixth longer."""
 _MAX_VALUES = 12
-"""Values that are read of one sentence; one with more is a table."""
+"""Values of a sentence that are read; a sentence with more is a table."""
 
 
 class Keyword(NamedTuple):
-    """A word that announces a secret, in its text."""
+    """Occurrence of a word that announces a secret."""
 
     group: str
     start: int
@@ -95,7 +95,7 @@ class Keyword(NamedTuple):
 
 
 def find_in_prose(text: str) -> Iterator[Span]:
-    """Find secrets that stand near a keyword.
+    """Find secrets near a keyword.
 
     >>> text = "Her password for the bakery is hunter2. The PDF is protected, open it with Rechnung!0815"
     >>> sorted({text[span.start : span.end] for span in find_in_prose(text)})
@@ -122,19 +122,20 @@ def _find_keywords(text: str, small: str) -> Iterator[Keyword]:
 # ---- values after a link, and before a keyword
 
 _CHARS_TO_LINK = 120
-"""Characters after a keyword in which its links are looked for."""
+"""Characters after a keyword in which its links are searched."""
 _CHARS_OF_VALUE = 240
-"""Characters from the beginning of a value that its reader sees."""
+"""Characters from the beginning of a value that its reader gets."""
 _CHARS_BEFORE = 120
-"""Characters before a keyword that tell what it means."""
+"""Characters before a keyword that decide on its meaning."""
 _MAX_LINKS = 4
 """Links that are tried after one keyword."""
 
 _BARE = re.compile(rf"[^\s\"“”«»`<>{WIDE_STOPS}]{{1,200}}")
 _GOES_ON = re.compile(rf"[^\s\"“”«»`<>{WIDE_STOPS}]*+")
-"""The rest of a value that is longer than what is looked at."""
+"""Rest of a value behind the part that its reader gets."""
 _QUOTED = re.compile(r"[\"“„«`‘'](?P<quoted>[^\"“”„«»`\n]{1,120}?)[\"”“»`’'](?!\w)")
 _REVERSIBLE = frozenset({"password", "pin", "code", "lock_code"})
+"""Groups of keywords whose value may come before them."""
 
 
 def _find_linked(text: str, small: str, keyword: Keyword) -> Iterator[tuple[Link, Span]]:
@@ -145,8 +146,8 @@ def _find_linked(text: str, small: str, keyword: Keyword) -> Iterator[tuple[Link
 
 
 def _find_after(text: str, small: str, keyword: Keyword) -> Iterator[tuple[Link, Span]]:
-    """Find what follows a keyword, at once or after some words and a link, and what it was changed to afterwards."""
-    end = 0  # of the value found last
+    """Find the value that follows a keyword, directly or after words and a link, and those that it was changed to."""
+    end = 0  # of the last value
     for link, begin, purpose in _links_after(small, keyword):
         is_next = not end or (link == "set" and begin > end)
         if is_next and (span := _read(text, small, keyword, begin, link, purpose)):
@@ -155,7 +156,7 @@ def _find_after(text: str, small: str, keyword: Keyword) -> Iterator[tuple[Link,
 
 
 def _links_after(small: str, keyword: Keyword) -> Iterator[tuple[Link, int, str]]:
-    """Yield the links after a keyword, each with the place where its value begins and the purpose before it."""
+    """Yield the links after a keyword, each with the beginning of its value and the words of the purpose before it."""
     end, limit = keyword.end, min(len(small), keyword.end + _CHARS_TO_LINK)
     before = small[max(0, keyword.start - _CHARS_BEFORE) : keyword.start]
     next_to = pattern_of("right_beside").match(small, end, limit)
@@ -171,19 +172,21 @@ def _links_after(small: str, keyword: Keyword) -> Iterator[tuple[Link, int, str]
         if link := _kind_of_link(match, purpose, keyword.group, before):
             yield link, match.end(), purpose
         if match.end() - match.start() == 1:
-            return  # the next search would begin with this very sign, and find it again
-        begin = match.end() - 1  # the sign that ends one link may begin the next
+            return  # the next search would find the same sign again
+        begin = match.end() - 1  # the last sign of one link may be the first of the next
 
 
 _MAY_BE_DESCRIBED = frozenset({"password", "pin", "code"})
+"""Groups of keywords that a comma may link to their value after a description."""
 _IN_TABLES = frozenset({"password", "foreign", "key"})
-"""Groups of keywords that may stand in one cell of a table, and their value in the next."""
+"""Groups of keywords whose value may be in the next cell of a table."""
 
 _SAME_AS: dict[str, Link] = {"later": "named", "to": "set"}
+"""Links by the groups of the pattern that are not called like their link."""
 
 
 def _kind_of_link(match: re.Match[str], purpose: str, group: str, before: str) -> Link | None:
-    """Return what a link is worth; None if it does not belong to the keyword."""
+    """Return the kind of a link; None if it does not belong to the keyword."""
     name = str(match.lastgroup)
     if name == "comma" and group != "answer":  # "is my dog's name, ..."
         return "named" if group in _MAY_BE_DESCRIBED and pattern_of("described").match(purpose) else None
@@ -199,7 +202,7 @@ def _kind_of_link(match: re.Match[str], purpose: str, group: str, before: str) -
 
 
 def _find_before(text: str, small: str, keyword: Keyword) -> Iterator[tuple[Link, Span]]:
-    """Find what stands before a keyword: "hunter2 is the wifi password", "uses hunter2 as a password"."""
+    """Find a value before its keyword: "hunter2 is the wifi password", "uses hunter2 as a password"."""
     before = small[max(0, keyword.start - _CHARS_BEFORE) : keyword.start]
     if not before[-1:].isspace() or keyword.group not in _REVERSIBLE:
         return
@@ -208,7 +211,7 @@ def _find_before(text: str, small: str, keyword: Keyword) -> Iterator[tuple[Link
         return
     group = "bare" if match["bare"] else "quoted"
     start, end = (keyword.start - len(before) + place for place in match.span(group))
-    begin = start - 1 if group == "quoted" else start  # with its quotation mark
+    begin = start - 1 if group == "quoted" else start  # a quoted value is read from its quotation mark
     link: Link = "is" if pattern_of("chosen").search(before[: match.start(group)]) else "reversed"
     span = _read(text, small, keyword, begin, link, "")
     if span is not None and span.end == end:
@@ -216,7 +219,7 @@ def _find_before(text: str, small: str, keyword: Keyword) -> Iterator[tuple[Link
 
 
 def _read(text: str, small: str, keyword: Keyword, begin: int, link: Link, purpose: str) -> Span | None:
-    """Return the secret that begins at a place, if one does."""
+    """Return the secret that begins at a place; None if there is none."""
     rule = KEYWORDS[keyword.group]
     quoted = _QUOTED.match(text, begin)
     if quoted and closes_code(text, begin):
@@ -249,25 +252,25 @@ _DIRECT: frozenset[Link] = frozenset({"is", "colon", "set"})
 """Links that put a value directly after its label."""
 
 _LABELS = frozenset({"password", "key", "pin", "access_code", "recovery", "once", "totp"})
-"""Kinds of values whose keywords mean nothing else; "pass" and "login" do."""
+"""Kinds of values whose keywords have one meaning; "pass" and "login" have others."""
 
 
 def _basis_of(candidate: Candidate, text: str, read: str) -> str:
-    """Return "label" if an unbroken value that is no word follows its label, else "sentence"."""
-    is_unbroken = not any(map(str.isspace, text))
+    """Return "label" for a value without blanks that is no word and follows its label, else "sentence"."""
+    has_blanks = any(map(str.isspace, text))
     is_no_word = any(map(str.isdecimal, text)) or is_mixed(text)
     is_direct = candidate.link in _DIRECT or (
         candidate.link == "beside" and pattern_of("closed").match(candidate.rest[len(text) :]) is not None
     )
-    is_told = is_direct or (candidate.link in ("beside", "named", "dash") and looks_drawn(text))
-    return "label" if read in _LABELS and is_unbroken and is_no_word and is_told else "sentence"
+    follows_label = is_direct or (candidate.link in ("beside", "named", "dash") and looks_drawn(text))
+    return "label" if read in _LABELS and not has_blanks and is_no_word and follows_label else "sentence"
 
 
 # ---- values anywhere in the sentence of a keyword
 
 
 class Evidence(NamedTuple):
-    """One thing that speaks for a value being a secret, or against it, and how much."""
+    """Evidence that a value is a secret or, with a negative weight, that it is none."""
 
     what: str
     weight: float
@@ -283,45 +286,50 @@ EVIDENCE = {
     "short": Evidence("a few capitals and digits", 1),
     "mixed": Evidence("letters with digits or signs", 3),
     "strong": Evidence("letters with digits and signs", 4),
-    "opened": Evidence("a keyword for a code beside what it opens", 2),
+    "opened": Evidence("a keyword for a code next to a lock", 2),
     "supported": Evidence("a second keyword", 1),
-    "led": Evidence("a link that says what the secret is", 2),
+    "led": Evidence("a link to the keyword", 2),
     "close": Evidence("words about its purpose alone between", 1),
     "apart": Evidence("other words between", -1),
     "far": Evidence("far from its keyword", -1),
-    "doubted": Evidence("a word that speaks against a secret", -3),
+    "doubted": Evidence("a word against a secret", -3),
 }
-"""Evidence by name; that of a keyword is in its rule (`rules/secret_prose.toml`)."""
+"""Evidence by name. The evidence of a keyword has the weight of its rule (`rules/secret_prose.toml`)."""
 
 ENOUGH = 5
-"""Weight of the evidence for a secret: a shape, a keyword that announces one, and a link that says what it is."""
+"""Least weight of the evidence for a secret: for instance a shape, a keyword that announces one, and a link.
+
+Among the texts of the tests, 4 finds nine values that are no secrets («Her password is older than her iPhone12»), and 6
+misses three secrets («If the alarm goes off, enter 3391»).
+"""
 
 _LOOSE_SHAPES = frozenset({"word", "digits", "short", "blocks"})
-"""Shapes that much else has, too."""
+"""Shapes that many other values have as well."""
 
 _SIGN = re.compile(r"[!@#$%^&*+=~|<>?]")
 
 _OF_DIGITS = frozenset(
     {"pin", "unlock", "once", "lock", "lock_code", "code", "compound_code", "recovery"}
 ) | {"foreign_pin", "foreign_code", "code_of_lock"}
+"""Groups of keywords that announce digits, or digits and dashes."""
 _OF_WORDS = frozenset({"password", "foreign", "login", "address", "network", "recovery"})
-"""Groups of keywords that announce digits, and words with digits and signs."""
+"""Groups of keywords that announce words with digits and signs."""
 
 _CHARS_FAR = 60
-"""Characters between a value and its keyword that count against it."""
+"""Characters between a value and its keyword beyond which the distance counts against it."""
 
 _LONG_NUMBER = 6
-"""A number of at least so many digits may be a password."""
+"""Fewest digits of a number that may be a password."""
 
 _SCORE = 0.7
-"""Score of what is found by evidence alone, the lowest that a value after a link has."""
+"""Score of a value that is found by evidence alone, which is the lowest of a value after a link."""
 
 
 class _Place(NamedTuple):
     """Place of a value that has the shape of a secret."""
 
     shape: str
-    """Name of the group of the pattern of values."""
+    """Group of the pattern of values that matches it."""
     evidence: Evidence
     """Evidence of its characters alone."""
     before: str
@@ -331,20 +339,20 @@ class _Place(NamedTuple):
 
 
 def describe_evidence(text: str) -> Iterator[str]:
-    """Say of each value what speaks for it and against it: why it was found, or was not.
+    """Describe the evidence for and against each value of a text, found or not.
 
-    A value after a link is found by the link alone; one that stands elsewhere in the sentence of a keyword is found if
-    the weights of its evidence add up to `ENOUGH`.
+    A value after a link is found by the link alone. One that is elsewhere in the sentence of a keyword is found if the
+    weights of its evidence add up to `ENOUGH`.
 
-    >>> told = ["Her wifi password is hunter2.", "He uses hunter2 as the password.", "For the shed punch in 4071."]
-    >>> told += ["To open the gate, dial 4071#", "Gate code and the year 1987"]
-    >>> told += ["Password reset link was sent to Kx9!pq22"]
-    >>> for text in told:
+    >>> texts = ["Her wifi password is hunter2.", "He uses hunter2 as the password.", "For the shed punch in 4071."]
+    >>> texts += ["To open the gate, dial 4071#", "Gate code and the year 1987"]
+    >>> texts += ["Password reset link was sent to Kx9!pq22"]
+    >>> for text in texts:
     ...     print(*describe_evidence(text))
     hunter2 (found): keyword password, link "is"
     hunter2 (found): keyword password, link "reversed"
-    4071 (5, found): digits +2, keyword lock +1, a link that says what the secret is +2
-    4071# (6, found): digits with a # or * +3, keyword lock +1, a link that says what the secret is +2
+    4071 (5, found): digits +2, keyword lock +1, a link to the keyword +2
+    4071# (6, found): digits with a # or * +3, keyword lock +1, a link to the keyword +2
     1987 (2, not found): a year +1, keyword lock +1, a second keyword +1, other words between -1
     Kx9!pq22 (5, found): letters with digits and signs +4, keyword password +2, ...
     """
@@ -373,7 +381,7 @@ def _weigh(evidence: list[Evidence]) -> float:
 def _find_within(
     text: str, small: str, keywords: list[Keyword], found_at: Mapping[Keyword, int]
 ) -> Iterator[Span]:
-    """Find secrets by what speaks for them anywhere in their sentences."""
+    """Find secrets anywhere in the sentence of a keyword, by the weight of their evidence."""
     for place, evidence, kind in _weigh_places(text, small, keywords, found_at):
         if _weigh(evidence) >= ENOUGH:
             yield Span(kind, place.start, place.end, _SCORE, basis="sentence")
@@ -382,13 +390,13 @@ def _find_within(
 def _weigh_places(
     text: str, small: str, keywords: list[Keyword], found_at: Mapping[Keyword, int]
 ) -> Iterator[tuple[_Place, list[Evidence], str]]:
-    """Yield what has the shape of a secret in the sentence of a keyword, with the evidence and the kind.
+    """Yield places with the shape of a secret in the sentences of keywords, each with its evidence and kind.
 
-    The keyword with the most evidence counts.
+    Of several keywords in a sentence, the one with the most weight of evidence counts.
     """
     if not keywords:
         return
-    first = 0  # of the keywords that do not lie before the sentence
+    first = 0  # place of the first keyword that is not before the sentence
     for sentence in pattern_of("sentence").finditer(small):
         begin, end = sentence.start(), min(sentence.end(), sentence.start() + _MAX_SENTENCE_CHARS)
         while first < len(keywords) and keywords[first].start < begin:
@@ -399,9 +407,7 @@ def _weigh_places(
         for place in places:
             best: tuple[list[Evidence], str] | None = None
             for word in near:
-                if (
-                    found_at.get(word, 0) > place.start
-                ):  # the name of its user, which stands before the secret
+                if found_at.get(word, 0) > place.start:  # before the linked value is the name of its user
                     continue
                 collected = _collect_evidence(word, near, small, place)
                 if not collected:
@@ -414,7 +420,7 @@ def _weigh_places(
 
 
 def _find_places(text: str, small: str, begin: int, end: int) -> Iterator[_Place]:
-    """Find what has the shape of a secret in a sentence, and does not follow the name of something else."""
+    """Find values in a sentence that have the shape of a secret, without those behind the name of another thing."""
     for match in islice(pattern_of("value").finditer(text, begin, end), _MAX_VALUES):
         shape, value = str(match.lastgroup), match[0].rstrip(STOPS + "!?")
         start = match.start()
@@ -430,7 +436,7 @@ def _find_places(text: str, small: str, begin: int, end: int) -> Iterator[_Place
 
 
 def _evidence_of(shape: str, value: str) -> Evidence | None:
-    """Return what the characters of a value tell; None if they are no secret's."""
+    """Return the evidence of the characters of a value; None if they are not those of a secret."""
     if is_placeholder(value) or (shape == "short" and is_amount(value)):
         return None
     if shape == "word":
@@ -441,7 +447,7 @@ def _evidence_of(shape: str, value: str) -> Evidence | None:
         return EVIDENCE["strong" if has_both else "mixed"]
     if value[0] == "*" or value[-1] in "#*":
         return EVIDENCE["keys"]
-    if value[0] == "#":  # the number of an issue
+    if value[0] == "#":  # the number of an issue or a pull request
         return None
     return EVIDENCE["year" if YEAR.fullmatch(value) else shape]
 
@@ -449,7 +455,7 @@ def _evidence_of(shape: str, value: str) -> Evidence | None:
 def _collect_evidence(
     word: Keyword, keywords: list[Keyword], small: str, place: _Place
 ) -> list[Evidence] | None:
-    """Collect what speaks for a keyword announcing what stands at a place; None if it announces no such thing."""
+    """Collect the evidence that a keyword announces the value at a place; None if it announces no such value."""
     if not _may_announce(word, place, small):
         return None
     # the keyword may stand before or after the value
@@ -461,7 +467,7 @@ def _collect_evidence(
     link = _link_between(word, place, between, is_lone_lock=word.group == "lock" and not is_supported)
     weight = KEYWORDS[word.group].weight
     if place.shape == "word" and weight == 1 and link != "led":
-        return None  # what a login, a network or an address is beside is mostly a name
+        return None  # next to a login, a network or an address, most such words are names
     evidence = [Evidence(f"keyword {word.group}", weight)]
     if weight < 0 and pattern_of("opened").search(small[max(0, word.start - 16) : word.end]):
         evidence = [EVIDENCE["opened"]]
@@ -476,7 +482,7 @@ def _collect_evidence(
 def _link_between(
     word: Keyword, place: _Place, between: str, *, is_lone_lock: bool
 ) -> Literal["led", "close", "apart"]:
-    """Return how a value is linked to a keyword before or after it; a door alone is linked by a deed alone."""
+    """Return the evidence of the words between a value and its keyword; a door without a code needs a deed («dial»)."""
     if pattern_of("deed").search(place.before[-60:]):
         return "led"
     if is_lone_lock:
@@ -489,7 +495,7 @@ def _link_between(
 
 
 def _may_announce(word: Keyword, place: _Place, small: str) -> bool:
-    """Return True if such a value is announced by such a keyword; one that lies in the keyword itself is not."""
+    """Return True if a keyword of this group announces values of this shape, and is not part of the value."""
     if word.start < place.end and place.start < word.end:
         return False
     if (word.group == "once" and place.evidence.weight == 1) or (
@@ -515,7 +521,7 @@ def _may_announce(word: Keyword, place: _Place, small: str) -> bool:
 # ---- answers to security questions
 
 _CHARS_AROUND = 160
-"""Characters before and after a mention of security in which an answer is looked for."""
+"""Characters before and after a mention of security in which an answer is searched."""
 _CHARS_TO_ANSWER = 80
 """Characters after a question in which its answer begins."""
 
@@ -524,7 +530,7 @@ ASKED = tuple(rule.regex for rule in _RULES.only("asked").rules)
 
 
 def find_answers(text: str) -> Iterator[Span]:
-    """Find answers to security questions: after such a question, or in a fact of a life beside a mention of security.
+    """Find answers to security questions: behind a question, or in a fact of a life near a mention of security.
 
     >>> text = "Security question: first pet. The answer is Biscuit"
     >>> [text[span.start : span.end] for span in find_answers(text)]
@@ -550,7 +556,7 @@ def find_answers(text: str) -> Iterator[Span]:
 
 
 def _answer_at(text: str, place: int, score: float, *, without_words: bool = False) -> Span | None:
-    """Return the answer that begins at a place; what describes one ("easy to guess") is none."""
+    """Return the answer that begins at a place; None for words that describe an answer ("easy to guess")."""
     match = pattern_of("answer_shape").match(text[place : place + _CHARS_TO_ANSWER])
     if match is None or (without_words and match["word"]):
         return None

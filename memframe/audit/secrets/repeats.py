@@ -1,4 +1,4 @@
-"""Find the other places of a secret: all texts, sources and tags of a store that show a value found in one of them."""
+"""Find the other occurrences of secrets: in all texts, sources and tags of a store."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ import pandas as pd
 from memframe.audit.secrets.values import is_distinctive, looks_drawn
 from memframe.audit.text import Memories, MemoryTexts, Span, Text, TextSearch, fold
 
-_LONGEST = 500
-"""Characters of a secret that is looked for."""
+_MAX_CHARS = 500
+"""Most characters of a secret that is searched for."""
 
 _AT_ONCE = 200
-"""Secrets that are looked for in one pass: RE2 keeps an automaton of so many in its memory."""
+"""Secrets that are searched for in one pass; the automaton of RE2 for so many fits its memory."""
 
 Spans = Mapping[tuple[int, str], list[Span]]
-"""Spans by row and field, in the order of their places."""
+"""Spans by row and field, sorted by their start."""
 
 
 def find_repeats(
     memories: Memories, found: Sequence[tuple[Text, Span]], *, sure: frozenset[str]
 ) -> Iterator[tuple[Text, Span]]:
-    """Find each secret in the texts, sources and tags in which it was not found as such.
+    """Find further occurrences of secrets in texts, sources and tags.
 
-    Words, short numbers and dates are not looked for: elsewhere they are nobody's secret. What was found on a basis
-    among `sure` is as sure wherever it stands alone, and within a longer word if it looks drawn at random.
+    Words, short numbers and dates are not searched for, because in other texts they are no secrets. The occurrence of a
+    secret with a basis among `sure` is as sure if it is a whole word, or if it looks drawn at random.
 
     >>> memories = pd.DataFrame({"id": ["m1"], "title": ["Uses blau77hd now"], "content": ["Password: blau77hd"]})
     >>> first = (Text(0, "content", "Password: blau77hd"), Span("password", 10, 18, 0.9, basis="label"))
@@ -42,7 +42,7 @@ def find_repeats(
     for text, span in found:
         taken[text.row, text.field].append(span)
         value = text.text[span.start : span.end].strip()
-        if len(value) <= _LONGEST and is_distinctive(value):
+        if len(value) <= _MAX_CHARS and is_distinctive(value):
             known = secrets.setdefault(value, span)
             if known.basis not in sure:
                 secrets[value] = span
@@ -50,11 +50,11 @@ def find_repeats(
 
 
 _GIVEN = "given"
-"""Basis of a value that is a secret because the caller says so."""
+"""Basis of a value that the caller gives as a secret."""
 
 
 def find_memories_showing(memories: Memories, values: Iterable[str]) -> list[int]:
-    """Return the rows of memories that show some of the values that are looked for elsewhere, in any place."""
+    """Return the rows of memories with an occurrence of one of the values; words and short numbers are left out."""
     texts = (fold(value).text for value in values)
     secrets = {text: Span("", 0, 0, 1.0, basis=_GIVEN) for text in texts if is_distinctive(text)}
     found = _search_store(MemoryTexts.of(memories), secrets, defaultdict(list), frozenset({_GIVEN}))
@@ -82,7 +82,7 @@ def _search_store(
 def _search(
     search: TextSearch, secrets: Mapping[str, Span], taken: Spans, sure: frozenset[str]
 ) -> Iterator[tuple[Text, Span]]:
-    """Find secrets in texts, the longest first, but for those that share characters with one found before."""
+    """Find secrets in texts, the longest first; occurrences that overlap an earlier span are left out."""
     values = sorted(secrets, key=lambda value: (-len(value), value))
     for first in range(0, len(values), _AT_ONCE):
         pattern = "|".join(map(re.escape, values[first : first + _AT_ONCE]))
@@ -98,13 +98,13 @@ def _search(
 
 
 _JOINTS = frozenset("@/+-")
-"""Signs that make what stands beside them a part of an address, a path or a name."""
+"""Signs next to a value that make it a part of an address, a path or a name."""
 
 
 def _repeat(first: Span, match: re.Match[str], sure: frozenset[str]) -> Span | None:
-    """Return the span of a secret in another place; it is unsure within a word that may be something else.
+    """Return the span of another occurrence of a secret; None within a word or a name that may be another thing.
 
-    What is a secret by its sentence alone may be the name of somebody, and is none as a part of a longer name.
+    A secret that rests on its sentence may be a person's name, so it must be a whole word, or look drawn at random.
     """
     start, end = match.span()
     neighbours = match.string[max(0, start - 1) : start] + match.string[end : end + 1]

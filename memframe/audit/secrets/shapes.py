@@ -1,4 +1,4 @@
-"""Read a secret where its value begins, by the kind of its keyword: a password, a PIN, a door code, a recovery code."""
+"""Read the value of a secret from its beginning, by the kind of its keyword: password, PIN, door code and others."""
 
 from __future__ import annotations
 
@@ -38,33 +38,33 @@ def pattern_of(group: str) -> re.Pattern[str]:
 
 
 Link = Literal["is", "colon", "set", "dash", "comma", "beside", "named", "reversed"]
-"""Link between keyword and value: a verb, a colon or equals sign, "changed to", a dash, a comma; nothing, or
-names and then a verb ("password Netflix is"); or the value stands first."""
+"""Link between keyword and value: a verb, a colon or equals sign, "changed to", a dash, a comma; nothing ("beside"); a
+name and a verb ("password Netflix is", "named"); "reversed" if the value comes first."""
 
 _LOOSE = frozenset({"beside", "dash", "named", "reversed"})
-"""Links after which words of all kinds may stand, so that a secret must show by itself that it is one."""
+"""Links that other words may follow as well, so that a value needs the characters of a secret."""
 
 
 class Candidate(NamedTuple):
-    """Candidate of a secret, with its surroundings."""
+    """Candidate of a secret, with the text around it."""
 
     rest: str
-    """Text from the value on."""
+    """Text from the beginning of the value."""
     quoted: str | None
     """Text between quotation marks; None if there are none."""
     bare: str
-    """Text before the next blank or mark."""
+    """Text up to the next blank or quotation mark."""
     link: Link
     keyword: str
-    """Keyword in small letters, as are purpose and before."""
+    """Keyword in small letters."""
     purpose: str
-    """Words between keyword and link: what the secret is for."""
+    """Words between keyword and link, in small letters: what the secret is for."""
     before: str
-    """Text before the keyword."""
+    """Text before the keyword, in small letters."""
 
 
 class Extent(NamedTuple):
-    """Extent of a secret in the rest of the text, and how sure it is that it is one."""
+    """Start and end of a secret in `Candidate.rest`, and the score of its span."""
 
     start: int
     end: int
@@ -78,34 +78,38 @@ _NETWORK_KEY = re.compile(r"[0-9]{4}(?: [0-9]{4}){2,5}(?!\w)")
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _SHORT_KEYWORD = re.compile(r"keys?|schlüssel|cl[ée]|chiave|chave")
 _FOREIGN_TAIL = re.compile(r"(?<=[!-~])[\u3000-\u30ff\u4e00-\u9fff\uac00-\ud7af]{1,12}\Z")
-"""The rest of a sentence of a language that sets no spaces, after a password of ASCII."""
+"""End of a sentence directly behind a password of ASCII, in a language without blanks between words."""
 
-STOPS, _BRACKETS = ".,;:'’", {")": "(", "]": "[", "}": "{"}
-_LONGEST_WORD = 32
+STOPS = ".,;:'’"
+"""Marks of the sentence at the end of a value."""
+_BRACKETS = {")": "(", "]": "[", "}": "{"}
+_MAX_WORD_CHARS = 32
 """Most letters of a password that is a word."""
 
-_LONGEST_PASSWORD = 100
+_MAX_PASSWORD_CHARS = 100
 """Most characters of a password."""
 
-_SHORTEST_SENTENCE = 4
-"""Words from which on a phrase may be a sentence, in which a pass phrase that is called one may have plain words."""
+_MIN_SENTENCE_WORDS = 4
+"""Fewest words of a phrase that may be a sentence. A value that is called a pass phrase may have that many words, some
+of them plain ones."""
 
 LAST_LATIN = "\u024f"
-"""Words of other letters say something of a password: hardly anybody has one of them."""
+"""Last letter of Latin Extended-B. A word with letters beyond it is no password, as hardly any has one."""
 
 _MIN_DIGITS = 4
 """Fewest digits of a password behind a verb or a colon."""
 
 _MIN_DIGITS_LOOSE = 6
-"""Fewest digits of a password that no verb leads to: years and postal codes have four or five."""
+"""Fewest digits of a password behind another link, because years and postal codes have four or five."""
 
-_SHORTEST_KEY = 10
+_MIN_KEY_CHARS = 10
+"""Fewest characters of a key for machines."""
 _KEY_ENTROPY = 2.5
-"""Fewest characters of a key for machines, and its least entropy, in bits a character."""
+"""Least entropy of such a key, in bits per character."""
 
 
 def _read_password(candidate: Candidate) -> Extent | None:
-    """Read a password, pass phrase or network key: mixed characters, or a word that describes nothing."""
+    """Read a password, pass phrase or network key: mixed characters, or a word that does not describe a password."""
     is_phrase = candidate.keyword.replace(" ", "").replace("-", "").startswith("passphrase")
     if candidate.quoted is not None:
         words = candidate.quoted.split()
@@ -113,7 +117,7 @@ def _read_password(candidate: Candidate) -> Extent | None:
         is_password = may_be_password(candidate.quoted.strip()) and not is_speech
         return Extent(0, len(candidate.quoted), 0.95) if is_password else None
     text = _trim(candidate.bare)
-    if not 3 <= len(text) <= _LONGEST_PASSWORD:
+    if not 3 <= len(text) <= _MAX_PASSWORD_CHARS:
         return None
     is_loose = candidate.link in _LOOSE
     if digits := _NETWORK_KEY.match(candidate.rest):
@@ -129,7 +133,7 @@ def _read_password(candidate: Candidate) -> Extent | None:
     if is_mixed(text):
         return Extent(0, len(text), 0.95)
     is_word = (
-        len(text) <= _LONGEST_WORD
+        len(text) <= _MAX_WORD_CHARS
         and max(text) <= LAST_LATIN
         and _WORD.fullmatch(text)
         and pattern_of("closed").match(candidate.rest[len(text) :])
@@ -138,10 +142,10 @@ def _read_password(candidate: Candidate) -> Extent | None:
 
 
 def _read_loose(candidate: Candidate) -> Extent | None:
-    """Read a password after a word that means other things as well: mixed characters, or four digits and more."""
+    """Read a password after a keyword with other meanings ("pass"): mixed characters, or four and more digits."""
     text = _trim(candidate.bare if candidate.quoted is None else candidate.quoted)
-    is_bare_word = candidate.quoted is not None and (" " in text or not is_mixed(text))
-    if is_identifier(text) or is_bare_word or (not text.isdecimal() and names_a_thing(text)):
+    is_quotation = candidate.quoted is not None and (" " in text or not is_mixed(text))
+    if is_identifier(text) or is_quotation or (not text.isdecimal() and names_a_thing(text)):
         return None
     if candidate.link in ("is", "colon") and text.isdecimal() and len(text) >= _MIN_DIGITS:
         return Extent(0, len(text), 0.8)
@@ -149,7 +153,7 @@ def _read_loose(candidate: Candidate) -> Extent | None:
 
 
 def _read_login(candidate: Candidate) -> Extent | None:
-    """Read the second half of a pair "name / password"."""
+    """Read the password of a pair "name / password"."""
     if candidate.link == "beside":
         match = pattern_of("glued_pair").match(candidate.rest)
     else:
@@ -165,29 +169,29 @@ def _read_login(candidate: Candidate) -> Extent | None:
     has_shape = is_mixed(text) or (text.isdecimal() and len(text) >= _MIN_DIGITS_LOOSE)
     has_shape = has_shape or (candidate.link == "beside" and candidate.keyword.startswith("cred"))
     start = match.start("word")
-    is_one = has_shape and may_be_password(text) and (text.isdecimal() or not names_a_thing(text))
-    return Extent(start, start + len(text), 0.85) if is_one else None
+    is_password = has_shape and may_be_password(text) and (text.isdecimal() or not names_a_thing(text))
+    return Extent(start, start + len(text), 0.85) if is_password else None
 
 
 def _read_key(candidate: Candidate) -> Extent | None:
-    """Read a key for machines, which is long and drawn at random; or the key of a network, which is a password."""
+    """Read a key for machines, which is long and random, or the key of a network, which is a password."""
     if pattern_of("network_name").search(
         _END_OF_CLAUSE.split(candidate.before[-40:])[-1] + candidate.purpose
     ):
         return _read_password(candidate)
     text = candidate.bare.rstrip(STOPS + ")]}") if candidate.quoted is None else candidate.quoted
     is_uuid = _UUID.fullmatch(text) is not None
-    if is_uuid and candidate.keyword == "api":  # the number of a service
+    if is_uuid and candidate.keyword == "api":  # the id of a service
         return None
     is_named = is_uuid and not _SHORT_KEYWORD.fullmatch(candidate.keyword)
-    is_drawn = len(text) >= _SHORTEST_KEY and is_random(text, min_entropy=_KEY_ENTROPY)
+    is_drawn = len(text) >= _MIN_KEY_CHARS and is_random(text, min_entropy=_KEY_ENTROPY)
     if not (is_drawn or is_named) or not may_be_password(text) or is_public_address(text):
         return None
     return None if pattern_of("no_key").search(candidate.before[-20:]) else Extent(0, len(text), 0.9)
 
 
 def _read_answer(candidate: Candidate) -> Extent | None:
-    """Read the answer to a question that only its owner can answer."""
+    """Read the answer to a security question."""
     match = pattern_of("answer_shape").match(candidate.rest)
     if candidate.quoted is not None:
         return Extent(0, len(candidate.quoted), 0.9)
@@ -198,10 +202,11 @@ def _read_answer(candidate: Candidate) -> Extent | None:
 
 _PIN = re.compile(r"[0-9]{2,4}[ -][0-9]{2,4}(?![\w-])(?![ -][0-9])|[0-9]{3,8}(?![\w-])(?!\.[0-9])")
 POSTAL_DIGITS = 6
+"""Digits of an Indian postal code, which is called a PIN code."""
 
 
 def _read_pin(candidate: Candidate) -> Extent | None:
-    """Read three to eight digits, or four and more in words; six are no Indian postal code, which is called PIN too."""
+    """Read a PIN: three to eight digits, or four and more digits in words; no Indian postal code."""
     match = _PIN.match(candidate.rest) or _match_spelled(candidate)
     if match is None:
         return None
@@ -223,7 +228,7 @@ def _read_pin(candidate: Candidate) -> Extent | None:
 
 
 def _read_access_code(candidate: Candidate) -> Extent | None:
-    """Read the code of a door, an alarm, a safe; a code of something else is none."""
+    """Read the code of a door, an alarm or a safe; None for the code of another thing."""
     match = pattern_of("lock_code_shape").match(candidate.rest) or _match_spelled(candidate)
     if match is None:
         return None
@@ -245,7 +250,7 @@ _BASE32 = re.compile(r"(?:[A-Za-z2-7]{4}[ -]?){3,15}[A-Za-z2-7]{4}(?!\w)")
 
 
 def _read_recovery_codes(candidate: Candidate) -> Extent | None:
-    """Read codes that let somebody in who has lost the usual way: groups with digits, often several."""
+    """Read recovery codes: groups of characters with digits, often several in a row."""
     row = _ROW.match(candidate.rest)
     if row and sum(map(str.isdecimal, row[0])) >= 3:
         return Extent(0, row.end(), 0.9)
@@ -260,6 +265,7 @@ def _read_recovery_codes(candidate: Candidate) -> Extent | None:
 
 
 def _read_one_time_code(candidate: Candidate) -> Extent | None:
+    """Read a code for one sign-in: four to eight digits."""
     match = _ONCE.match(candidate.rest)
     if match is None:
         return None
@@ -267,7 +273,7 @@ def _read_one_time_code(candidate: Candidate) -> Extent | None:
 
 
 def _read_shared_secret(candidate: Candidate) -> Extent | None:
-    """Read what an authenticator makes its codes of: base 32, often in groups of four."""
+    """Read the secret of an authenticator: base 32, often in groups of four."""
     match = _BASE32.match(candidate.rest)
     letters = re.sub("[ -]", "", match[0]) if match else ""
     is_base32 = letters.isupper() or (letters.islower() and any(map(str.isdecimal, letters)))
@@ -286,6 +292,7 @@ READERS: dict[str, Callable[[Candidate], Extent | None]] = {
     "once": _read_one_time_code,
     "totp": _read_shared_secret,
 }
+"""Readers of values, by the option ``read`` of the rule of the keyword."""
 
 
 def _trim(text: str) -> str:
@@ -298,23 +305,27 @@ def _trim(text: str) -> str:
 
 
 def _end_of_phrase(rest: str, *, is_named: bool) -> int:
-    """Return where two words or more end that fill a clause and hold no sentence together; 0 if there are none.
+    """Return the end of a pass phrase, which fills a clause and is no sentence; 0 if there is none.
 
-    Where it is called a phrase, such words may stand within it, but do not begin it.
+    A value that is called a pass phrase (`is_named`) may have plain and function words, but not as its first word.
     """
     match = _PHRASE.match(rest)
-    words = re.split(r"[ -]", match[0]) if match else []
-    if match is None or (is_named and len(words) >= _SHORTEST_SENTENCE and not is_plain(words[0])):
-        return match.end() if match else 0
-    is_sentence = len(words) >= _SHORTEST_SENTENCE - 1 and match[0][0].isupper() and match[0][1:].islower()
-    is_speech = (
-        is_sentence or any(map(is_function_word, words)) or sum(map(is_plain, words)) > max(0, len(words) - 3)
+    if match is None:
+        return 0
+    words = re.split(r"[ -]", match[0])
+    if is_named and len(words) >= _MIN_SENTENCE_WORDS and not is_plain(words[0]):
+        return match.end()
+    begins_like_sentence = match[0][0].isupper() and match[0][1:].islower()
+    is_sentence = (
+        (len(words) >= _MIN_SENTENCE_WORDS - 1 and begins_like_sentence)
+        or any(map(is_function_word, words))
+        or sum(map(is_plain, words)) > max(0, len(words) - 3)
     )
-    return 0 if is_speech else match.end()
+    return 0 if is_sentence else match.end()
 
 
 def _match_spelled(candidate: Candidate) -> re.Match[str] | None:
-    """Match digits in words; directly after a keyword only if it is "PIN" or "PUK" («PIN four seven one one»)."""
+    """Match spelled digits; directly after a keyword only if it is "PIN" or "PUK" («PIN four seven one one»)."""
     is_loose = candidate.link in _LOOSE and not (
         candidate.link == "beside" and candidate.keyword.startswith("p")
     )

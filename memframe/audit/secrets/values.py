@@ -14,34 +14,46 @@ _FUNCTION_WORDS = _WORDS["function"] | _WORDS["elsewhere"]
 _PLAIN_WORDS = frozenset().union(*(words for name, words in _WORDS.items() if name != "placeholders"))
 
 _PLACEHOLDER_OPENINGS = ("<", "{", "[", "${", "$(", "%(", "@{")
-_HIDDEN = frozenset("*•·.xX-_?")
+_MASKED = frozenset("*•·.xX-_?")
+"""Characters of which a masked secret consists: "xxxx-xxxx"."""
 
 
 _SIGN = re.compile(r"[!@#$%^&*+=~?|\\_]")
-_SHORTEST_MIXED, _SHORTEST_STRONG = 4, 6
+_MIN_MIXED_CHARS = 4
+"""Fewest characters of a mixed value."""
+_MIN_STRONG_CHARS = 6
+"""Fewest characters of a strong value."""
 
 _SEGMENT = re.compile(r"[A-Za-z0-9]{5,}")
+"""Segment of a value between signs."""
 _CHANGE = re.compile(r"[a-z](?=[A-Z0-9])|[A-Z](?=[0-9])|[0-9](?=[A-Za-z])")
+"""Character before a change between small letters, capitals and digits."""
 _RARE_SIGNS = frozenset("!@#$%^&*()+=~?|")
 _MIN_MIXED = 0.6
-"""Share of characters in stretches of letters with digits; names of things have words of their own between signs."""
+"""Least share of the characters in segments with letters and digits; segments of names are words or numbers."""
 
 _MIN_CHANGES, _MIN_CHANGES_OF_LONG = 0.15, 0.25
-"""Changes a character between small letters, capitals and digits: 0.3 to 0.5 in random text, less than 0.1 in words."""
+"""Least number of changes per character, and that of a long value without such segments. Random text has 0.3 to 0.5,
+words have less than 0.1."""
 
 WIDE_STOPS = r"\u3001\u3002\u300c\u300d\u3010\u3011\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f"
-"""Punctuation of Chinese and Japanese, which ends a value without a space; within a class of characters."""
+"""Punctuation of Chinese and Japanese, which ends a value without a blank; for a class of a pattern."""
 
 _LONG = 20
-_SHORTEST_DRAWN = 8
-_SHORTEST_PHRASE, _SHORTEST_NUMBER = 4, 9
-"""Words, and digits, from which on nothing else reads the same by chance; eight digits may be a day."""
+"""Fewest characters of a long value."""
+_MIN_DRAWN_CHARS = 8
+"""Fewest characters of a value that looks drawn at random."""
+_MIN_PHRASE_WORDS = 4
+"""Fewest words of a phrase that another text hardly has by chance."""
+_MIN_NUMBER_DIGITS = 9
+"""Fewest digits of a number that another text hardly has by chance; eight digits may be a date."""
 
 _MIN_ENTROPY_OF_TOKEN = 2.8
+"""Least entropy of a token, in bits per character."""
 
 
 def is_placeholder(value: str) -> bool:
-    """Return True if a value stands where a secret should be and is none.
+    """Return True if a value is a placeholder or an example in the place of a secret.
 
     >>> is_placeholder("<your-api-key>"), is_placeholder("AKIAIOSFODNN7EXAMPLE"), is_placeholder("q7Rk0pVw")
     (True, True, False)
@@ -56,7 +68,7 @@ def is_placeholder(value: str) -> bool:
 
 
 def is_elided(text: str, end: int) -> bool:
-    """Return True if a text shows only the beginning of what ends at a place: "sk-ant-api03-qY...".
+    """Return True if the value that ends at a place is followed by an ellipsis: "sk-ant-api03-qY...".
 
     >>> is_elided("key `sk-ant-qY`... of Ada", 14), is_elided("it is hunter2.", 13)
     (True, False)
@@ -65,7 +77,7 @@ def is_elided(text: str, end: int) -> bool:
 
 
 def closes_code(text: str, place: int) -> bool:
-    """Return True if a backtick ends a piece of code that began on its line, so that it quotes nothing behind it.
+    """Return True if a backtick closes code that began on its line, so that it does not open a quotation.
 
     >>> text = "`PASSWORD=` and `gog auth list`"
     >>> [closes_code(text, place) for place, letter in enumerate(text) if letter == "`"]
@@ -75,7 +87,7 @@ def closes_code(text: str, place: int) -> bool:
 
 
 def is_function_word(word: str) -> bool:
-    """Return True if a word only holds a sentence together.
+    """Return True for a function word, such as an article or a pronoun.
 
     >>> is_function_word("every"), is_function_word("horse")
     (True, False)
@@ -84,7 +96,7 @@ def is_function_word(word: str) -> bool:
 
 
 def is_plain(word: str) -> bool:
-    """Return True if a word describes passwords and is none: a closed class, most with an ending of their own.
+    """Return True if a word describes a password and is none, by a list of words and endings.
 
     >>> [is_plain(word) for word in ("expired", "on", "top-secret", "Bitwarden", "swordfish", "x7!king")]
     [True, True, True, True, False, False]
@@ -98,9 +110,9 @@ def is_plain(word: str) -> bool:
 
 
 def may_be_password(value: str) -> bool:
-    """Return True if nothing speaks against a value: no placeholder, plain word, address, path or variable."""
+    """Return True if a value is no placeholder, masked secret, plain word, address, path or variable."""
     return not (
-        _HIDDEN.issuperset(value)
+        _MASKED.issuperset(value)
         or is_placeholder(value)
         or is_plain(value)
         or _PATTERN["no_value"].match(value)
@@ -108,7 +120,7 @@ def may_be_password(value: str) -> bool:
 
 
 def is_published(value: str, around: str) -> bool:
-    """Return True if the words around a value call it a default, an example or, if it is not drawn, a trial.
+    """Return True if the words around a value call it a default or an example; or a trial, if it does not look drawn.
 
     >>> is_published("123456", "the default login is admin/123456"), is_published("Blue$kies1", "login ada/Blue$kies1")
     (True, False)
@@ -118,7 +130,7 @@ def is_published(value: str, around: str) -> bool:
 
 
 def is_public_address(value: str) -> bool:
-    """Return True if a value is the address of an account on a blockchain, which everybody may know.
+    """Return True if a value is the address of an account on a blockchain, which is no secret.
 
     >>> is_public_address("7xKXtg2CW87d97TXJSDpbD5jBkheTqA83TZRuJosgAsU"), is_public_address("tG7kQ2xVb9LmZ4pR")
     (True, False)
@@ -127,7 +139,7 @@ def is_public_address(value: str) -> bool:
 
 
 def is_amount(value: str) -> bool:
-    """Return True if a value is a number of something: "128GB", "12th".
+    """Return True if a value is a number with a unit or an ending: "128GB", "12th".
 
     >>> is_amount("128GB"), is_amount("R2D2")
     (True, False)
@@ -136,23 +148,23 @@ def is_amount(value: str) -> bool:
 
 
 def is_mixed(value: str) -> bool:
-    """Return True if letters come with digits or signs, and are no amount."""
-    if len(value) < _SHORTEST_MIXED or is_amount(value) or not any(map(str.isalpha, value)):
+    """Return True if a value has letters with digits or signs, and is no amount."""
+    if len(value) < _MIN_MIXED_CHARS or is_amount(value) or not any(map(str.isalpha, value)):
         return False
     return any(map(str.isdecimal, value)) or _SIGN.search(value.strip("*_~").rstrip("!?*_~).:")) is not None
 
 
 def is_strong(value: str) -> bool:
-    """Return True if a value can hardly be anything but a password: letters with digits or signs, six and more.
+    """Return True if a value may be a password and has six or more characters, letters with digits or signs.
 
     >>> is_strong("hunter2"), is_strong("Rechnung!0815"), is_strong("hunter"), is_strong("12th")
     (True, True, False, False)
     """
-    return len(value) >= _SHORTEST_STRONG and is_mixed(value) and may_be_password(value)
+    return len(value) >= _MIN_STRONG_CHARS and is_mixed(value) and may_be_password(value)
 
 
 def is_identifier(value: str) -> bool:
-    """Return True if a value looks like a name of a program: words joined by dots, low lines, hyphens or slashes.
+    """Return True if a value looks like an identifier: words joined by dots, underscores, hyphens or slashes.
 
     >>> is_identifier("state.server?.settings"), is_identifier("Corporate_Wireless"), is_identifier("plumTree_77")
     (True, True, False)
@@ -170,13 +182,13 @@ def names_a_thing(value: str) -> bool:
 
 
 def looks_drawn(value: str) -> bool:
-    """Return True if a value can hardly be a word, a name or a number of anything, whatever stands beside it.
+    """Return True if a value looks drawn at random, so that it is no word, name or number in any text.
 
     >>> [looks_drawn(value) for value in ("~lmlyD2zM*9", "Xk%9wQe!mvSG42", "hunter2boat", "v2.23.14-rc1")]
     [True, True, False, False]
     """
     if (
-        len(value) < _SHORTEST_DRAWN
+        len(value) < _MIN_DRAWN_CHARS
         or is_identifier(value)
         or names_a_thing(value)
         or not may_be_password(value)
@@ -189,21 +201,21 @@ def looks_drawn(value: str) -> bool:
 
 
 def is_distinctive(value: str) -> bool:
-    """Return True if a value that stands elsewhere is the same secret: no word, no short number, no date.
+    """Return True if another occurrence of a secret is the same secret: it is no word, short number or date.
 
     >>> [is_distinctive(value) for value in ("blau77hd", "83920174650182", "4711", "sunflower", "20261123")]
     [True, True, False, False, False]
     """
     words = value.split()
     if len(words) > 1:
-        return len(words) >= _SHORTEST_PHRASE or any(map(is_distinctive, words))
+        return len(words) >= _MIN_PHRASE_WORDS or any(map(is_distinctive, words))
     if value.isdecimal():
-        return len(value) >= _SHORTEST_NUMBER
+        return len(value) >= _MIN_NUMBER_DIGITS
     return is_strong(value) and (looks_drawn(value) or is_random(value) or not names_a_thing(value))
 
 
 def is_token(value: str) -> bool:
-    """Return True if a token with a maker's beginning goes on as drawn ones do, and not in words.
+    """Return True if a token with a maker's beginning is drawn at random, and is not made of words.
 
     >>> is_token("sk-proj-your-project-key"), is_token("sk-proj-4Jt0wZkQ9aB2x7")
     (False, True)
@@ -218,12 +230,13 @@ def is_token(value: str) -> bool:
 def is_random(value: str, *, min_entropy: float = 3.0) -> bool:
     """Return True if the characters of a value look drawn at random: varied, mixed, and with digits among them.
 
+    The result is unreliable for fewer than ten characters.
+
     Parameters
     ----------
     value : str
-        Of any length; below ten characters nothing looks random for sure.
     min_entropy : float
-        Bits a character.
+        Least entropy, in bits per character.
 
     >>> is_random("tG7kQ2xVb9LmZ4pR"), is_random("timetable-diff-2021"), is_random("getUserProfileById")
     (True, False, False)
@@ -231,15 +244,15 @@ def is_random(value: str, *, min_entropy: float = 3.0) -> bool:
     n = len(value)
     mixed = [part for part in _SEGMENT.findall(value) if not part.isalpha() and not part.isdecimal()]
     n_changes = sum(len(_CHANGE.findall(part)) for part in mixed)
-    is_even = sum(map(len, mixed)) >= _MIN_MIXED * n and n_changes >= _MIN_CHANGES * n
-    has_all = all(any(map(kind, value)) for kind in (str.islower, str.isupper, str.isdecimal))
-    is_restless = has_all and n >= _LONG and len(_CHANGE.findall(value)) >= _MIN_CHANGES_OF_LONG * n
-    is_strewn = n >= 16 and len(set(value) & _RARE_SIGNS) >= 3 and any(map(str.isdecimal, value))
-    return (is_even or is_restless or is_strewn) and entropy(value) >= min_entropy
+    has_mixed_segments = sum(map(len, mixed)) >= _MIN_MIXED * n and n_changes >= _MIN_CHANGES * n
+    has_all_kinds = all(any(map(kind, value)) for kind in (str.islower, str.isupper, str.isdecimal))
+    changes_often = has_all_kinds and n >= _LONG and len(_CHANGE.findall(value)) >= _MIN_CHANGES_OF_LONG * n
+    has_rare_signs = n >= 16 and len(set(value) & _RARE_SIGNS) >= 3 and any(map(str.isdecimal, value))
+    return (has_mixed_segments or changes_often or has_rare_signs) and entropy(value) >= min_entropy
 
 
 def entropy(value: str) -> float:
-    """Count bits a character, by how often each occurs.
+    """Return the entropy of the characters of a value, in bits per character.
 
     >>> entropy("aaaa"), entropy("abcd")
     (0.0, 2.0)

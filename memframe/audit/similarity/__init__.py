@@ -1,1 +1,1 @@
-"""Similarity: which memories of one person are worth comparing, what two of them differ in, and which are the same."""
+"""Similarity: candidates for a comparison of texts, the differences of two texts, and clusters of near-duplicates."""

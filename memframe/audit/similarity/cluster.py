@@ -1,6 +1,6 @@
-"""Similar pairs and their clusters: which memories of one person say the same, or the same with another value.
+"""Similar pairs and their clusters: memories of one person with the same statement, or with another value in it.
 
-What the checks on near-duplicates and versions share, so that it is found once.
+The checks on near-duplicates and on versions both use them, so they are computed once.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ from memframe.audit.tokenize import contents_of
 from memframe.frames import gc_paused
 
 _PAIRS_AT_ONCE = 1 << 16
+"""Pairs that are compared before their results are packed into arrays, which bounds the memory."""
 
 
 class Pair(NamedTuple):
-    """Two texts and what they differ in."""
+    """Two texts and their difference."""
 
     left: int
     right: int
@@ -37,7 +38,7 @@ class Pair(NamedTuple):
 
 
 class Link(NamedTuple):
-    """An older text, a newer version of it, and why they are taken for versions of one memory."""
+    """An older text and a newer version of it, with the kind and the evidence of the finding."""
 
     older: int
     newer: int
@@ -45,7 +46,7 @@ class Link(NamedTuple):
     score: float
     evidence: str
     span: tuple[int, int] | None = None
-    """Place of the value in the older text."""
+    """Span of the value in the older text."""
     severity: Severity = "low"
 
 
@@ -57,7 +58,7 @@ _KINDS: tuple[tuple[Relation, str], ...] = (
 
 
 class Pairs(NamedTuple):
-    """Many pairs, a column for each thing that is known of them, but for the words in which they differ."""
+    """Pairs as columns, without the words in which they differ."""
 
     left: Rows
     right: Rows
@@ -67,7 +68,7 @@ class Pairs(NamedTuple):
 
     @classmethod
     def of(cls, pairs: Sequence[Pair]) -> Pairs:
-        """Build the columns of pairs that are not apart."""
+        """Build columns from pairs whose relation is not "apart"."""
         left, right, differences = zip(*pairs, strict=True) if pairs else ((), (), ())
         return cls(
             np.array(left, np.int64),
@@ -77,16 +78,16 @@ class Pairs(NamedTuple):
             np.array([one.n_shared for one in differences], np.int32),
         )
 
-    def those(self, chosen: NDArray[np.bool_] | Rows) -> Pairs:
-        """Choose some of them."""
+    def select(self, chosen: NDArray[np.bool_] | Rows) -> Pairs:
+        """Return the pairs of a mask, or at some places."""
         return Pairs._make(column[chosen] for column in self)
 
-    def that_are(self, relation: Relation) -> Pairs:
-        """Choose those that have this relation."""
-        return self.those(np.isin(self.kind, [n for n, kind in enumerate(_KINDS) if kind[0] == relation]))
+    def select_relation(self, relation: Relation) -> Pairs:
+        """Return the pairs with this relation."""
+        return self.select(np.isin(self.kind, [n for n, kind in enumerate(_KINDS) if kind[0] == relation]))
 
     def each(self) -> Iterator[Pair]:
-        """Yield one after the other."""
+        """Yield each pair."""
         for left, right, kind, score, n_shared in zip(*(column.tolist() for column in self), strict=True):
             relation, name = _KINDS[kind]
             yield Pair(left, right, Difference(relation, name, score, n_shared))
@@ -94,31 +95,32 @@ class Pairs(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SimilarPairs:
-    """Texts, pairs of them that are alike, and clusters of those that say the same."""
+    """Distinct texts, pairs of similar ones, and clusters of near-duplicates."""
 
     rows: Rows
-    """The row of the frame for each text. Of memories with the same text it is the one to keep."""
+    """Row of the frame for each text; of memories with the same text, that of the one to keep."""
     owners: Rows
-    """A number for the user of each text."""
+    """Number of the user and entity of each text."""
     pairs: Pairs
-    """Pairs of places in ``rows``; of texts with the same words the first alone."""
+    """Pairs of places in ``rows``; of texts with the same words, only the first is in pairs."""
     clusters: Clusters
     repeats: dict[int, Pair]
-    """Pair of each text that repeats a fuller one (``left``), where that is for a person to decide."""
+    """Pair of each text that repeats a fuller one (``left``), which is for a person to decide."""
     comparer: Comparer
 
     @cached_property
     def near(self) -> dict[tuple[int, int], Difference]:
-        """Difference of each pair that says the same, in the order of the pairs."""
-        return {(left, right): difference for left, right, difference in self.pairs.that_are("near").each()}
+        """Difference of each pair of near-duplicates, in the order of the pairs."""
+        near = self.pairs.select_relation("near")
+        return {(left, right): difference for left, right, difference in near.each()}
 
     def compare(self, row: int, other: int) -> Difference:
-        """Decide what two texts are to each other; of those that say the same it is known."""
-        two = min(row, other), max(row, other)
-        return self.near.get(two) or self.comparer.compare(*two)
+        """Return the difference of two texts; that of near-duplicates is not computed again."""
+        ordered = min(row, other), max(row, other)
+        return self.near.get(ordered) or self.comparer.compare(*ordered)
 
     def is_repeated(self, row: int, other: int) -> bool:
-        """Return True if two texts are copies, or the one repeats the other: what says nothing new is no version."""
+        """Return True if two texts are near-duplicates, or if one repeats the other, so that neither is a version."""
         return self.clusters.of(row) == self.clusters.of(other) or any(
             one in self.repeats and self.clusters.of(self.repeats[one].left) == self.clusters.of(two)
             for one, two in ((row, other), (other, row))
@@ -126,20 +128,22 @@ class SimilarPairs:
 
 
 def similar_pairs(memories: Memories) -> SimilarPairs:
-    """Compare each memory with those of the same user that may say the same.
+    """Compare each memory with candidates of the same user that may have the same statement.
 
-    Time and memory grow with the number of memories, not with its square, also where thousands share a template.
-    What is found does not depend on the order of the rows.
+    Time and memory are proportional to the number of memories, even if thousands share a template. The result does not
+    depend on the order of the rows.
 
     Parameters
     ----------
     memories : DataFrame
-        Columns as `load_memories` has them; rows without content are left out.
+        Frame with the columns of `load_memories`; rows without content are left out.
     """
     prepared = MemoryTexts.of(memories)
     rows = np.flatnonzero(copies_of(without_long_contents(prepared)) == np.arange(len(prepared)))
     owners, texts = owners_of(prepared)[rows], prepared.column("content").take(pa.array(rows))
-    order = pc.array_sort_indices(texts, order="descending").to_numpy()  # so that what begins alike is close
+    order = pc.array_sort_indices(
+        texts, order="descending"
+    ).to_numpy()  # texts that begin alike are neighbours
     order = order[np.argsort(owners[order], kind="stable")].astype(np.int64)
     rows, owners, texts = rows[order], owners[order], texts.take(pa.array(order))
     with gc_paused():
@@ -162,7 +166,7 @@ def similar_pairs(memories: Memories) -> SimilarPairs:
 
 
 class Clusters:
-    """Sets of rows that grow together; each row begins alone."""
+    """Disjoint sets of rows that can be joined; at first each row is alone."""
 
     def __init__(self, n_rows: int) -> None:
         self._of = list(range(n_rows))
@@ -181,19 +185,19 @@ class Clusters:
         return self._members.get(self._of[row], [row])
 
     def join(self, row: int, other: int) -> None:
-        """Make one cluster of two, under the number of the larger."""
+        """Join the clusters of two rows; the result has the number of the larger one."""
         if self._of[row] == self._of[other]:
             return
-        kept, gone = sorted((self.members(row), self.members(other)), key=len, reverse=True)
-        number = self._of[kept[0]]
-        self._members.pop(self._of[gone[0]], None)
-        self._members[number] = kept + gone
-        for member in gone:
+        larger, smaller = sorted((self.members(row), self.members(other)), key=len, reverse=True)
+        number = self._of[larger[0]]
+        self._members.pop(self._of[smaller[0]], None)
+        self._members[number] = larger + smaller
+        for member in smaller:
             self._of[member] = number
 
 
 def _join_same_words(owners: Rows, comparer: Comparer, clusters: Clusters) -> Rows:
-    """Join texts of one owner with the same words in the same order, and return the first of each such cluster."""
+    """Join texts of one owner with the same words in the same order, and return the first text of each cluster."""
     first_of: dict[tuple[int, str], int] = {}
     first = []
     for row, owner in enumerate(owners.tolist()):
@@ -206,47 +210,52 @@ def _join_same_words(owners: Rows, comparer: Comparer, clusters: Clusters) -> Ro
 
 
 def _join_near(comparer: Comparer, pairs: Pairs, clusters: Clusters) -> None:
-    """Join texts that say the same, but no two clusters of which two texts have another value.
+    """Join near-duplicates, but never two clusters with a pair of texts that differ in a value.
 
-    First come pairs that say all of each other, the most similar first. Then the beginning of a longer text joins that,
-    if all texts that it may be the beginning of are one cluster.
+    Pairs of whole texts are joined first, the most similar ones before the others. Then a text that is the beginning of
+    longer ones is joined with them, if these are in one cluster or near-duplicates.
     """
-    near, changed = pairs.that_are("near"), pairs.that_are("changed")
-    rows = np.union1d(near.left, near.right)  # only these can come to a cluster
+    near, changed = pairs.select_relation("near"), pairs.select_relation("changed")
+    rows = np.union1d(near.left, near.right)  # only these can be joined
+    between = changed.select(np.isin(changed.left, rows) & np.isin(changed.right, rows))
     differing: dict[int, list[int]] = defaultdict(list)
-    for left, right, difference in changed.those(
-        np.isin(changed.left, rows) & np.isin(changed.right, rows)
-    ).each():
+    for left, right, difference in between.each():
         if difference.kind != "word":
             differing[left].append(right)
             differing[right].append(left)
 
     def join(row: int, other: int) -> None:
-        few, many = sorted((clusters.members(row), clusters.members(other)), key=len)
-        number = clusters.of(many[0])
-        if not any(clusters.of(one) == number for member in few for one in differing.get(member, ())):
+        smaller, larger = sorted((clusters.members(row), clusters.members(other)), key=len)
+        number = clusters.of(larger[0])
+        differ = any(
+            clusters.of(changed_row) == number
+            for member in smaller
+            for changed_row in differing.get(member, ())
+        )
+        if not differ:
             clusters.join(row, other)
 
-    parts: dict[int, list[int]] = defaultdict(list)
-    for left, right, difference in near.those(np.lexsort((near.right, near.left, -near.score))).each():
+    wholes_of: dict[int, list[int]] = defaultdict(list)
+    for left, right, difference in near.select(np.lexsort((near.right, near.left, -near.score))).each():
         if difference.kind != "truncated":
             join(left, right)
         else:
-            part, whole = sorted((left, right), key=comparer.fullness)
-            parts[part].append(whole)
-    for part in sorted(parts, key=lambda row: (comparer.fullness(row), row), reverse=True):
-        wholes = parts[part]
-        if len({clusters.of(whole) for whole in wholes} - {clusters.of(part)}) == 1 or all(
-            comparer.compare(*sorted(two)).relation == "near" for two in pairwise(wholes)
+            beginning, whole = sorted((left, right), key=comparer.fullness)
+            wholes_of[beginning].append(whole)
+    for beginning in sorted(wholes_of, key=lambda row: (comparer.fullness(row), row), reverse=True):
+        wholes = wholes_of[beginning]
+        is_one_cluster = len({clusters.of(whole) for whole in wholes} - {clusters.of(beginning)}) == 1
+        if is_one_cluster or all(
+            comparer.compare(*sorted(pair)).relation == "near" for pair in pairwise(wholes)
         ):
             for whole in wholes:
-                join(part, whole)
+                join(beginning, whole)
 
 
 def _find_repeats(comparer: Comparer, pairs: Pairs, clusters: Clusters) -> dict[int, Pair]:
-    """Find for each text that is no copy the fuller one that it repeats most of, of several the fullest."""
+    """Find for each text without near-duplicates the fuller text that it repeats; of several the most similar one."""
     repeats: dict[int, Pair] = {}
-    for pair in pairs.that_are("repeats").each():
+    for pair in pairs.select_relation("repeats").each():
         whole, part = sorted(
             pair[:2],
             key=lambda row: (*comparer.fullness(row), len(clusters.members(row)), -row),
@@ -260,4 +269,5 @@ def _find_repeats(comparer: Comparer, pairs: Pairs, clusters: Clusters) -> dict[
 
 
 def _rank(comparer: Comparer, pair: Pair) -> tuple[float, tuple[int, int]]:
+    """Return the score of a pair, and for equal scores the fullness of the fuller text."""
     return pair.difference.score, max(map(comparer.fullness, pair[:2]))

@@ -1,13 +1,14 @@
-"""Comparison: what two texts differ in, once everything is taken away that says nothing.
+"""Comparison: the difference of two texts, after all differences without a meaning are removed.
 
-Two texts are laid side by side, word by word, by class: km is kilometres. Words that both have in another place, typing
-errors and the stump at which a text was cut do not count. The texts are near if what is left adds nothing (articles,
-fillers), if words that carry no value are missing in one of them but none stands for another («he», «she»), and if the
-one goes on where the other ends. Everything else is a value: one that was exchanged makes a changed text, a denial on
-one side turns it around, and all else sets the texts apart. It is better to leave two copies than to merge two facts.
+Two texts are aligned word by word, by class: km and kilometres are one class. Words that both have in different places,
+typing errors, and the rest of a word at which a text was cut do not count. The texts are near if the remaining words
+add nothing (articles, fillers), if one text lacks words without a value but none is exchanged («he», «she»), or if one
+text goes on where the other ends. All other words are values: one exchanged value makes a changed text, a negation in
+one text makes an opposite, and any other difference sets the texts apart. Two copies that stay are a smaller error than
+two facts that are merged.
 
-A text repeats another one, for a person to decide, if the other one has all its words that carry a value: it says
-nothing new, but nobody can tell what was left out on purpose.
+A text repeats another one if that has all its words with a value. This is for a person to decide, because the missing
+words may have been left out on purpose.
 """
 
 from __future__ import annotations
@@ -44,29 +45,30 @@ from memframe.audit.rules import load_words
 from memframe.audit.tokenize import Letters, Words
 
 Relation = Literal["near", "repeats", "changed", "apart"]
-"""Relation of two texts: they say the same; a person may find so; they differ in one value; they say other things."""
+"""Relation of two texts: near-duplicates ("near"), one repeats a part of the other ("repeats"), one statement with two
+values ("changed"), different statements ("apart")."""
 
 _LIGHT_WEIGHT = 0.25
-"""Weight of a word that carries no value; one that does has 1."""
+"""Weight of a word without a value; a word with a value has 1."""
 _MAX_SLIPS = 2
-"""Typing errors that a text may hold; a longer one may hold more (`_is_promising`)."""
+"""Most typing errors in a short text; a longer one may have more (`_is_promising`)."""
 _MAX_OPPOSED = 4
-"""Words that may differ between a text and its opposite."""
+"""Most words in which a text and its opposite differ."""
 _MAX_LOOSE_PAIRS = 10_000
-"""Pairs of words, one of each text, that are compared; texts that differ in more say different things."""
+"""Most pairs of words, one of each text, that are compared; texts that differ in more are apart."""
 _MIN_REPEATED = 5
-"""Words with a value that a shortened text has at least: with fewer («Emil likes tea», «Emil's son likes tea») one more
-turns it into another fact."""
+"""Fewest words with a value of a shortened text; in a shorter one («Emil likes tea», «Emil's son likes tea») one more
+word makes another fact."""
 _MIN_SCORE = 0.8
-"""Lowest score of texts that say the same: of a few words, several light ones more say something else."""
+"""Score above which texts are near: a few words with several light ones more may be another statement."""
 _LONG = 8
-"""A text of so many words may be the beginning of another one, although it does not end as one that was cut."""
+"""Fewest words of a text that may be the beginning of another one although it does not end like a cut one."""
 _CUT_ENDINGS = ("...", "\u2026", ",", "-", "\u2013")
 """Endings of a text that was cut."""
 _MIN_SHARE_IF_CUT = 0.2
-"""Share of the whole that a text must be which ends as one that was cut."""
+"""Least share of the whole text that a text has if it ends like a cut one."""
 _MIN_SHARE_IF_WHOLE = 0.5
-"""Share of the whole that a text must be which may be a sentence of its own."""
+"""Least share of the whole text that a text has if it may be a sentence of its own."""
 _WORD = re.compile(r"[^\W_]+")
 
 _NO_VALUES, _LIGHT_OR_DENYING = EMPTY | WEAK, LIGHT | NEGATIONS
@@ -78,7 +80,7 @@ _JOINING, _DETERMINERS, _UNFINISHED, _TELLING, _ONLY = (
 
 
 class Difference(NamedTuple):
-    """Relation of two texts."""
+    """Relation of two texts, and the words in which they differ."""
 
     relation: Relation
     kind: str = ""
@@ -87,24 +89,26 @@ class Difference(NamedTuple):
     score: float = 0.0
     """Share of the words, by weight, that both texts have."""
     n_shared: int = 0
-    """Number of words that carry a value which both have."""
+    """Number of words with a value that both have."""
     left: tuple[str, ...] = ()
     right: tuple[str, ...] = ()
-    """The words that were exchanged."""
+    """Exchanged words."""
 
 
 APART = Difference("apart")
 
 
 class Comparer:
-    """Compares the texts of one store, two at a time.
+    """Compares the texts of one store in pairs.
 
-    For speed a text is a string with one character for each class of words; so that rapidfuzz can align them in C.
+    A text is a string with one character for each class of words, so that rapidfuzz can align two of them in C.
     """
 
     def __init__(self, words: Words, texts: pa.Array) -> None:
         self.words, self._texts = words, texts
-        self._words_of = lru_cache(maxsize=1024)(words.of)  # a text is compared with several others in turn
+        self._words_of = lru_cache(maxsize=1024)(
+            words.of
+        )  # a text is in several pairs that follow each other
         self._letters = Letters(words.class_ids, np.diff(words.starts))
         counts = np.bincount(words.tokens, minlength=len(words.vocabulary))
         self._n_times: dict[str, int] = dict(zip(words.vocabulary, counts.tolist(), strict=True))
@@ -115,7 +119,7 @@ class Comparer:
         )
 
     def compare(self, row: int, other: int) -> Difference:
-        """Decide what two texts are to each other."""
+        """Return the difference of two texts."""
         a, b = self._letters.of(row), self._letters.of(other)
         if a == b:
             return Difference("near", "spelling", 1.0)
@@ -136,74 +140,78 @@ class Comparer:
         return APART if is_turned else difference
 
     def n_slips(self, row: int) -> int:
-        """Count the words of a text that may be typing errors: no other text has them, and nobody else knows them."""
+        """Count the words of a text that may be typing errors: they occur once in the store and are in no list."""
         words = self.words.of(row)
         return sum(self._n_times[word] == 1 and not is_known(word) for word in words)
 
     def classes_of(self, row: int) -> str:
-        """Return the words of a text by class, as one character each."""
+        """Return the classes of the words of a text, as one character each."""
         return self._letters.of(row)
 
     def fullness(self, row: int) -> tuple[int, int]:
-        """Count how much a text says: its words that carry a value, and how many of them other texts have too."""
+        """Count the words of a text that carry a value, and those of them that are not unique in the store."""
         n_heavy, n_known = self._fullness[row].tolist()
         return n_heavy, n_known
 
 
 def _count_light(words: Iterable[str]) -> int:
-    return sum(map(LIGHT.__contains__, words))  # in C: each comparison counts several times
+    """Count the words without a value."""
+    return sum(map(LIGHT.__contains__, words))  # runs in C, because each comparison counts several times
 
 
 def _weigh(words: Sequence[str]) -> float:
+    """Return the weight of words."""
     return len(words) - (1.0 - _LIGHT_WEIGHT) * _count_light(words)
 
 
 Place = tuple[list[str], list[str]]
-"""Words in which two texts differ at one place: of the one, and of the other."""
+"""Words in which the first and the second text differ at one place of the alignment."""
 
 
 class _Aligned(NamedTuple):
-    """Two different texts side by side."""
+    """Alignment of two different texts."""
 
     places: list[Place]
+    """Places at which the texts differ, in their order."""
     left: list[str]
-    """Words of the one that found no equal in the other, in their order."""
+    """Words of the first text that the second one does not have anywhere, in their order."""
     right: list[str]
     n_placed: tuple[int, int]
-    """Number of words of each that stand in the places."""
+    """Number of words of each text in the places."""
     n_words: int
     """Number of words of the shorter text."""
     ends: tuple[str, str]
-    """The last word of each text, if it lies in the last place."""
+    """The last word of each text, if it is in the last place."""
     differ_at_end: bool
+    """True if the last place is at the end of both texts."""
 
     @property
     def n_moved(self) -> int:
-        """Number of words of the one that stand somewhere else in the other."""
+        """Number of words of the first text that the second one has in another place."""
         return self.n_placed[0] - len(self.left)
 
 
 @dataclass(slots=True)
 class _Rest:
-    """Differences of two texts, while all that says nothing is taken away."""
+    """Remaining differences of two texts, from which those without a meaning are removed step by step."""
 
     left: list[str]
     right: list[str]
     shared: float
-    """Weight of the words that both have."""
+    """Weight of the words that both texts have."""
     n_slips: int = 0
     is_cut: bool = False
 
     def score(self) -> float:
-        """Return the share of the words, by weight, that both have."""
+        """Return the share of the words, by weight, that both texts have."""
         return self.shared / (self.shared + _weigh(self.left) + _weigh(self.right))
 
 
-# ---- the steps: align, take away what says nothing, decide
+# ---- the steps: align, remove differences without a meaning, decide
 
 
 def _align(a: str, b: str, words: list[str], others: list[str]) -> _Aligned:
-    """Lay two texts side by side, given as classes and as words.
+    """Align two texts, given as classes and as words.
 
     >>> tea, two = "ada likes green tea".split(), "ada drinks green tea".split()
     >>> _align("abcd", "axcd", tea, two).places
@@ -232,15 +240,15 @@ def _align(a: str, b: str, words: list[str], others: list[str]) -> _Aligned:
 
 
 def _is_promising(rest: _Rest) -> bool:
-    """Return True if the texts differ in few enough words to be compared."""
-    # the side with fewer words with a value: the other one may go on for long
+    """Return True if the texts differ in so few words that they may be near, changed or repeats."""
+    # one text may go on for long, so the text with fewer own words with a value decides
     n_heavy = min(len(rest.left) - _count_light(rest.left), len(rest.right) - _count_light(rest.right))
-    allowed = _MAX_SLIPS + rest.shared / 4  # longer texts may hold more typing errors
-    return n_heavy <= allowed and len(rest.left) * len(rest.right) <= _MAX_LOOSE_PAIRS
+    max_heavy = _MAX_SLIPS + rest.shared / 4  # longer texts may have more typing errors
+    return n_heavy <= max_heavy and len(rest.left) * len(rest.right) <= _MAX_LOOSE_PAIRS
 
 
 def _drop_stumps(aligned: _Aligned, rest: _Rest, n_times: Mapping[str, int]) -> None:
-    """Drop the last word of a text that was cut within it, and the whole word in the other text."""
+    """Drop the last word of a text if it is the beginning of a word in the other text, and drop that word."""
     is_long = aligned.n_words >= _LONG
     for side, other_side, (end, other_end) in (
         (rest.left, rest.right, aligned.ends),
@@ -260,26 +268,26 @@ def _drop_stumps(aligned: _Aligned, rest: _Rest, n_times: Mapping[str, int]) -> 
 
 
 def _is_stump(end: str, whole: str, n_times: Mapping[str, int], *, goes_on: bool, is_long: bool) -> bool:
-    """Return True if the last word of a text is the beginning of a longer one, and not a word of its own.
+    """Return True if the last word of a text is a cut one, and not a word of its own.
 
-    `goes_on` is True if the other text has words after the whole one.
+    `goes_on` is True if the other text has words after the whole word, `is_long` if both texts are long.
     """
     if end[0].isdigit():
-        return goes_on and is_long
+        return goes_on and is_long  # a number that was cut is a number as well
     if goes_on:
         return is_long or not is_known(end)
-    is_near = is_long or len(whole) - len(end) <= 2
-    return is_near and not is_known(end) and n_times[end] == 1
+    lacks_little = is_long or len(whole) - len(end) <= 2
+    return lacks_little and not is_known(end) and n_times[end] == 1
 
 
 def _drop_slips(aligned: _Aligned, rest: _Rest, n_times: Mapping[str, int]) -> None:
-    """Drop words that stand in the same place of both texts and are the same but for a typing error.
+    """Drop words at the same place of both texts that are the same word with a typing error.
 
-    If there is one, the texts are searched again for typing errors that make another word.
+    If there is one, the text is careless, and typing errors that make another known word are dropped as well.
     """
     for careless in (False, True):
         for before, after in aligned.places:
-            near = after[: len(before) + 2]  # a typing error stays where its word is
+            near = after[: len(before) + 2]  # both spellings are at nearly the same position
             if not near:
                 continue
             for word in sorted(before, key=lambda word: word in LIGHT):  # words with a value first
@@ -300,14 +308,14 @@ def _is_same_word(word: str, other: str, n_times: Mapping[str, int], *, careless
     if abs(len(word) - len(other)) > 2:
         return False
     n, n_other = n_times[word], n_times[other]
-    # a typing error is rare beside the word itself: of two that are both frequent, neither is one
+    # a typing error is rare compared with the word itself; of two frequent words neither is one
     return min(n, n_other) <= 1 + max(n, n_other) // 20 and is_slip(
         word, n, other, n_other, careless=careless
     )
 
 
 def _loose_places(aligned: _Aligned, rest: _Rest) -> list[Place]:
-    """Return the places with those of their words alone that found no equal."""
+    """Return the places with only the words that remain."""
     if (len(rest.left), len(rest.right)) == aligned.n_placed:
         return aligned.places
     left, right = Counter(rest.left), Counter(rest.right)
@@ -315,16 +323,16 @@ def _loose_places(aligned: _Aligned, rest: _Rest) -> list[Place]:
 
 
 def _decide(aligned: _Aligned, rest: _Rest, places: Sequence[Place]) -> Difference | None:
-    """Decide by the words that are left; None if one text may be the beginning of the other one.
+    """Return the difference by the remaining words; None if one text may be the beginning or a part of the other one.
 
     ===============================  ==================================================================
-    in some place                    the texts are
+    remaining words                  the texts are
     ===============================  ==================================================================
-    weak words stand for others      opposites, or apart: «he», «she»
-    nothing that may be a value      near, if they share enough: «he is», «is»
-    one value for one other          changed, if the two are of one kind: «640», «665»
-    several values for others        opposites, or apart
-    values in one text alone         opposites, or one may be a part of the other one: None
+    exchanged weak words             opposites, or apart: «he», «she»
+    no values                        near, if they share enough: «he is», «is»
+    one exchanged value              changed, if both values are of one kind: «640», «665»
+    several exchanged values         opposites, or apart
+    values in one text only          opposites, or one may be a part of the other one: None
     ===============================  ==================================================================
     """
     if any(map(_exchange_weak, places)):
@@ -345,16 +353,17 @@ def _decide(aligned: _Aligned, rest: _Rest, places: Sequence[Place]) -> Differen
             kind = "order"
         return Difference("near", kind, score)
     exchanged = [place for place in valued if all(place)]
-    opposite = _polarity(rest)
+    if opposite := _polarity(rest):
+        return opposite
     if len(valued) == len(exchanged) == 1:
-        return opposite or _changed(rest, *exchanged[0])
-    return opposite or (APART if exchanged else None)
+        return _changed(rest, *exchanged[0])
+    return APART if exchanged else None
 
 
 def _decide_part(aligned: _Aligned, rest: _Rest, places: Sequence[Place], part: str) -> Difference:
-    """Decide whether the shorter text is the beginning of the other one, which alone goes on, or a part of it."""
+    """Return the difference of two texts of which the shorter may be the beginning ("near") or a part ("repeats")."""
     if all(any(_values(place[side]) for place in places) for side in (0, 1)):
-        return APART  # each says something that the other one does not
+        return APART  # each text has a value that the other one lacks
     *others, (before, after) = places
     if (
         not aligned.differ_at_end
@@ -362,40 +371,39 @@ def _decide_part(aligned: _Aligned, rest: _Rest, places: Sequence[Place], part: 
         or any(_values(side) for place in others for side in place)
     ):
         return _shortened(rest)
-    more, ends = before or after, _WORD.findall(part[-60:].lower())[-1:]
+    more, last_word = before or after, _WORD.findall(part[-60:].lower())[-1:]
     share = rest.shared / (rest.shared + _weigh(more))
-    breaks_off = part.rstrip().endswith(_CUT_ENDINGS) or not _UNFINISHED.isdisjoint(ends)
+    breaks_off = part.rstrip().endswith(_CUT_ENDINGS) or not _UNFINISHED.isdisjoint(last_word)
     if not (rest.is_cut or breaks_off) and (
         aligned.n_words < _LONG
         or share < _MIN_SHARE_IF_WHOLE
         or not (_TELLING | NEGATIONS).isdisjoint(more)
-        or not _ONLY.isdisjoint(
-            (*_WORD.findall(part.lower()), *part)
-        )  # more of a list is more than that alone
+        # a text with «only» excludes what the longer one adds; in scripts without blanks it is a character
+        or not _ONLY.isdisjoint((*_WORD.findall(part.lower()), *part))
     ):
         return _shortened(rest)
-    return (
-        Difference("near", "truncated", share) if share >= _MIN_SHARE_IF_CUT and rest.shared >= 1 else APART
-    )
+    if share < _MIN_SHARE_IF_CUT or rest.shared < 1:
+        return APART
+    return Difference("near", "truncated", share)
 
 
 def _shortened(rest: _Rest) -> Difference:
-    """Return that one text repeats a part of the other one, if it says enough and nothing of it is denied."""
-    is_turned = not NEGATIONS.isdisjoint((*rest.left, *rest.right))
+    """Return "repeats" if the texts share enough words and do not differ in a negation, else "apart"."""
+    is_negated = not NEGATIONS.isdisjoint((*rest.left, *rest.right))
     is_enough = rest.shared >= _MIN_REPEATED and rest.score() >= _MIN_SHARE_IF_CUT
-    return APART if is_turned or not is_enough else Difference("repeats", "shortened", rest.score())
+    return APART if is_negated or not is_enough else Difference("repeats", "shortened", rest.score())
 
 
 def _polarity(rest: _Rest) -> Difference | None:
-    """Return that one text says the opposite of the other, if nothing else of theirs differs."""
+    """Return a changed polarity if the texts differ only in opposites and negations; else None."""
     others = {*rest.left, *rest.right} - _LIGHT_OR_DENYING
     if len(others) > _MAX_OPPOSED or rest.shared < 1:
         return None
-    opposed = {word for two in product(rest.left, rest.right) if are_opposed(*two) for word in two}
+    opposed = {word for pair in product(rest.left, rest.right) if are_opposed(*pair) for word in pair}
     if not others <= opposed:
         return None
-    denials = [sum(map(NEGATIONS.__contains__, side)) for side in (rest.left, rest.right)]
-    if not opposed and denials[0] == denials[1]:
+    n_left, n_right = (sum(map(NEGATIONS.__contains__, side)) for side in (rest.left, rest.right))
+    if not opposed and n_left == n_right:
         return None
     return Difference(
         "changed", "polarity", rest.score(), int(rest.shared), tuple(rest.left), tuple(rest.right)
@@ -403,10 +411,10 @@ def _polarity(rest: _Rest) -> Difference | None:
 
 
 def _changed(rest: _Rest, before: list[str], after: list[str]) -> Difference:
-    """Return that one value was exchanged for another one of its kind.
+    """Return the kind of one exchanged value, or "apart" if the two values are not of one kind.
 
-    A value has few words: a date four at most («3 May 2026, Sunday»), a number two («640 euros»), others three. More
-    words are another sentence.
+    A value has few words: a date at most four («3 May 2026, Sunday»), a number two («640 euros»), others three. More
+    words are another statement.
     """
     words = (*before, *after)
     are_dates = any(map(is_date, before)) and any(map(is_date, after))
@@ -429,7 +437,7 @@ def _changed(rest: _Rest, before: list[str], after: list[str]) -> Difference:
 
 
 def _runs(a: str, b: str) -> list[tuple[int, int, int, int]]:
-    """Find the stretches in which two texts differ: from and to in the one, from and to in the other."""
+    """Return the runs of characters in which two texts differ: start and end in the first, and in the second text."""
     runs: list[tuple[int, int, int, int]] = []
     for op in Levenshtein.opcodes(a, b):
         if op.tag == "equal":
@@ -442,36 +450,36 @@ def _runs(a: str, b: str) -> list[tuple[int, int, int, int]]:
 
 
 def _loose(words: Sequence[str], classes: str, others: str, shared: Iterable[str]) -> list[str]:
-    """Choose words, in order, of which the other side has too few; of equal ones the last."""
-    too_many = {name: classes.count(name) - others.count(name) for name in shared}
+    """Choose the words that the other side lacks or has less often; of several equal ones the last."""
+    surplus = {name: classes.count(name) - others.count(name) for name in shared}
     chosen = []
     for word, name in zip(reversed(words), reversed(classes), strict=True):
-        n_left = too_many.get(name, 1)  # a class that the other side does not have
-        if n_left > 0:
+        n_due = surplus.get(name, 1)  # 1 for a class that the other side lacks
+        if n_due > 0:
             chosen.append(word)
-            if name in too_many:
-                too_many[name] = n_left - 1
+            if name in surplus:
+                surplus[name] = n_due - 1
     return chosen[::-1]
 
 
-def _take(left: Counter[str], words: Iterable[str], names: Iterable[str]) -> list[str]:
-    """Choose words as often as their names are left, and count these down."""
+def _take(available: Counter[str], words: Iterable[str], names: Iterable[str]) -> list[str]:
+    """Choose each word as often as its name is available, and count the names down."""
     taken = []
     for word, name in zip(words, names, strict=True):
-        n_left = left.get(name, 0)  # by an index, a missing name costs three times as much
-        if n_left > 0:
-            left[name] = n_left - 1
+        n_due = available.get(name, 0)  # `available[name]` takes three times as long for a missing name
+        if n_due > 0:
+            available[name] = n_due - 1
             taken.append(word)
     return taken
 
 
 def _values(words: Iterable[str]) -> list[str]:
-    """Choose words that may neither be missing nor be exchanged."""
+    """Choose the words that neither text may lack."""
     return [word for word in words if word not in _NO_VALUES]
 
 
 def _exchange_weak(place: tuple[list[str], list[str]]) -> bool:
-    """Return True if words that carry no value stand for others: «he» for «she», «is» for «was»."""
+    """Return True if weak words are exchanged at a place: «he» for «she», «is» for «was»."""
     if any(map(WEAK.isdisjoint, place)):
         return False
     before, after = ({weak_name(word) for word in side if word in WEAK} for side in place)
@@ -482,7 +490,7 @@ def _exchange_weak(place: tuple[list[str], list[str]]) -> bool:
 
 
 def _order_matters(words: Sequence[str], others: Sequence[str]) -> bool:
-    """Return True if of two texts the words that both have say something else by their order.
+    """Return True if two texts have words in common whose order changes the meaning.
 
     >>> _order_matters("from leeds to ghent".split(), "from ghent to leeds".split())
     True
@@ -496,7 +504,7 @@ def _order_matters(words: Sequence[str], others: Sequence[str]) -> bool:
         return True
     if not NEGATIONS.isdisjoint(words):
         denied, other_denied = _count_denied(words), _count_denied(others)
-        # «not tea but coffee», «coffee but not tea»: the same is denied if one of them is read from its end
+        # «not tea but coffee», «coffee but not tea»: the same words are negated if one text is reversed
         is_reversed = denied == _count_denied(others[::-1]) and _count_denied(words[::-1]) == other_denied
         if denied != other_denied and not is_reversed:
             return True
@@ -508,12 +516,13 @@ def _order_matters(words: Sequence[str], others: Sequence[str]) -> bool:
 
 
 def _count_denied(words: Sequence[str]) -> Counter[str]:
+    """Count the words with a value directly after a negation, by class."""
     heavy = [word for word in words if word not in LIGHT]
     return Counter(class_of(other) for word, other in pairwise(heavy) if word in NEGATIONS)
 
 
 def _values_changed_places(a: Sequence[str], b: Sequence[str]) -> bool:
-    """Return True if two values changed places around words that stayed; the parts of a list may."""
+    """Return True if two values changed places, with other words than those of a list between them."""
     before, after = list(map(class_of, a)), list(map(class_of, b))
     differs = [place for place, (one, other) in enumerate(zip(before, after, strict=True)) if one != other]
     if not differs:
@@ -532,7 +541,7 @@ def _values_changed_places(a: Sequence[str], b: Sequence[str]) -> bool:
 
 
 def _may_be_value(words: Sequence[str]) -> bool:
-    """Return True if words may be a value, rather than a phrase that may stand anywhere: «since 2019», «in Graz»."""
+    """Return True if words may be a value, and are no phrase that may have any place: «since 2019», «in Graz»."""
     if len(words) == 1:
         return words[0] not in LIGHT or words[0] in {"user", "users", "i"}
     return not LIGHT.issuperset(words) and (words[0] not in LIGHT or words[0] in _DETERMINERS)
