@@ -7,8 +7,8 @@ import pytest
 import memframe as mf
 from memframe.audit import find_junk
 from memframe.audit.evidence import labels_of
-from memframe.audit.junk import _DETECTORS
 from memframe.audit.rules import prefilter_of
+from memframe.audit.signs import DETECTORS
 from tests.audit import corpora
 from tests.audit.figures import frame_of, record_figures
 
@@ -44,7 +44,7 @@ def test_junk_is_found_and_no_good_memory_is_called_junk(name):
     assert figures.recall() >= RECALL.get(name, 0.61)
 
 
-@pytest.mark.parametrize("detector", _DETECTORS, ids=["empty", "report", "passing", "prompt", "recital"])
+@pytest.mark.parametrize("detector", DETECTORS, ids=["empty", "report", "passing", "prompt", "recital"])
 def test_no_prefilter_loses_junk(detector):
     texts = [text for store in STORES.values() for text, is_junk in store if is_junk]
     texts = [one for text in texts for one in (text, f"  {text.upper()}\nTea", text.replace("e", "\u00e9"))]
