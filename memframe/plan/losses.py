@@ -115,8 +115,10 @@ _VALUES = re.compile(rf"(?-i:(?=[^a-z\s,.!?]))(?:{_STARTING})", re.IGNORECASE)
 value begins with a small letter from a to z, except for an address."""
 _VALUES_AND_ADDRESSES = re.compile(rf"(?P<address>{'|'.join(_ADDRESS)})|{_STARTING}", re.IGNORECASE)
 
-_BEGINS = re.compile(r"(?:^|[.!?:;\n\u2026\u2013\u2014-]\s*|[\"'\u201c\u00ab(\[*#>]\s*)$")
-"""Places at which any word has a capital."""
+_TITLES = ("Dr", "Mr", "Mrs", "Ms", "Prof", "St", "Sr", "Sra", "Hr", "Fr", "Mme", "[A-Z]")
+_NO_END = "".join(rf"(?<!\b{title})" for title in _TITLES)
+_BEGINS = re.compile(rf"(?:^|{_NO_END}\.\s*|[!?:;\n\u2026\u2013\u2014-]\s*|[\"'\u201c\u00ab(\[*#>]\s*)$")
+"""Places at which any word has a capital; after a title («Dr.») or an initial, the next one is a name."""
 _REDACTED = re.compile(r"\[redacted: [^\]\n]{1,60}\]")
 _WORD = re.compile(r"[^\W\d_]+")
 
@@ -135,7 +137,7 @@ def find_values(text: str, *, is_title: bool = False) -> Iterator[tuple[int, int
         if kind != "name":
             yield start, end, kind
             continue
-        is_first = bool(_BEGINS.search(text[max(0, start - 4) : start]))
+        is_first = bool(_BEGINS.search(text[max(0, start - 8) : start]))
         words = [word for word in _WORD.finditer(found[0]) if word[0][0].isupper()]
         while words and _is_no_name(words[0][0], is_first=is_first):
             words, is_first = words[1:], is_title
@@ -464,7 +466,7 @@ def _is_redacted(value: Stated) -> bool:
     """Return True for a secret that a plan removes from a text that stays."""
     change = value.change
     is_hidden = any(value.text in secret or secret in value.text for secret in filter(None, change.hidden))
-    return is_hidden and (change.action != "delete" or bool(change.keeps))
+    return is_hidden and (change.action != "delete" or any(map(_REDACTED.search, change.keeps.values())))
 
 
 def _show(value: Stated) -> str:

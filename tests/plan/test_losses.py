@@ -73,6 +73,8 @@ def test_another_spelling_of_a_value_is_no_loss(gone, stays):
         ("Read 'Blue Nights'", "Read 'Blue Days'"),
         ("Write to ada@example.com", "Write to bob@example.com"),
         ("Lives at 12 Baker Street", "Lives at 14 Baker Street"),
+        ("The dentist is Dr. Wells", "The dentist is Dr. Lennox"),
+        ("Works for Mrs. Novotny", "Works for Mrs. Sedlak"),
     ],
 )
 def test_another_value_is_a_loss(gone, stays):
@@ -111,6 +113,11 @@ def test_what_is_redacted_on_purpose_is_no_loss():
     copy = delete(before, hidden=("4711",), keeps={"m2": after}, group=1)
     assert lost(copy, patch(before, after, hidden=("4711",), group=1)) == []
     assert lost(patch(after, "The PIN is Ada's")) == []
+
+
+def test_a_secret_in_place_of_which_another_one_stays_is_lost():
+    gone = delete("The PIN is 4711", hidden=("4711",), keeps={"m2": "The PIN is 2580"})
+    assert lost(gone) == [MASK]
 
 
 def test_a_secret_that_goes_with_its_memory_is_listed_and_not_shown():
