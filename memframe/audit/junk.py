@@ -263,7 +263,11 @@ def _find_sections(
     """
     transcripts: defaultdict[str, set[int]] = defaultdict(set)
     logs: defaultdict[str, set[int]] = defaultdict(set)
-    for number, _ in _TABLE.only("turns").search(pa.array(store.distinct, pa.large_string())):
+    for number, matches in _TABLE.only("turns", "examples").search(
+        pa.array(store.distinct, pa.large_string())
+    ):
+        if any(match.rule.group == "examples" for match in matches):
+            continue  # somebody wrote these turns, to show how an answer should be
         for row in store.rows_of[number]:
             transcripts[store.owners[row]].add(row)
     (of_turns,), (of_log,) = (_TABLE.only(group).rules for group in ("title_of_turns", "log"))
