@@ -687,7 +687,9 @@ def test_the_keys_of_a_group_are_compared_once_and_not_once_for_each_member():
             Counted.n_compared += 1
             return super().__lt__(other)
 
-    memories = pd.DataFrame({"id": [f"m{place}" for place in range(200)], "content": ["Ada likes tea."] * 200})
+    memories = pd.DataFrame(
+        {"id": [f"m{place}" for place in range(200)], "content": ["Ada likes tea."] * 200}
+    )
     points = [point for one in mf.review(mf.audit_memories(memories)).proposals for point in one.items]
     counted = [replace(point, key=Counted(point.key)) for point in points]
     assert make_proposals(counted, states={}) == make_proposals(points, states={})
