@@ -372,16 +372,19 @@ def _mask_evidence(evidence: str, hidden: Iterable[str]) -> str:
     """
     for text in sorted(hidden, key=len, reverse=True):
         evidence = evidence.replace(text, mask_text(text))
-    pieces = [
+    pieces = {
         text[start : start + _N_LETTERS]
         for text in map(str.casefold, hidden)
         for start in ([0] if len(text) <= _N_LETTERS else range(1, len(text) - _N_LETTERS + 1))
-    ]
+    }
+    lengths = {len(piece) for piece in pieces}
 
     def mask(word: re.Match[str]) -> str:
         core = word[0].rstrip(".:!?…")
         small = core.casefold()
-        is_part = any(piece in small for piece in pieces) and not _MASK_END.match(word.string, word.end())
+        # looked up, because a long text may have thousands of words and thousands of pieces
+        parts = (small[start : start + n] for n in lengths for start in range(len(small) - n + 1))
+        is_part = not pieces.isdisjoint(parts) and not _MASK_END.match(word.string, word.end())
         return mask_text(core) + word[0][len(core) :] if is_part or looks_drawn(core) else word[0]
 
     return _WORD.sub(mask, evidence)

@@ -10,7 +10,6 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
-from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -333,7 +332,7 @@ class Relations(NamedTuple):
     """Relations of memories that decide which merges lose nothing."""
 
     apart: frozenset[frozenset[str]] = frozenset()
-    """Pairs of versions of one memory: each may have a value that the other one lacks."""
+    """Groups of versions of one memory: each may have a value that the others lack."""
     broken_off: frozenset[str] = frozenset()
     """Memories whose text is the beginning of another one."""
 
@@ -369,10 +368,11 @@ class Merging:
         self._values = values
         self._taken = taken
         self._accepted = accepted
-        self._apart_from: defaultdict[str, set[str]] = defaultdict(set)
-        for one, other in map(sorted, relations.apart):
-            self._apart_from[one].add(other)
-            self._apart_from[other].add(one)
+        # by group instead of by pair: thousands of versions of one status are millions of pairs
+        self._apart: defaultdict[str, set[int]] = defaultdict(set)
+        for number, group in enumerate(relations.apart):
+            for member in group:
+                self._apart[member].add(number)
         self._store = texts.once(WordCounts)
         self._copies: dict[str, Copy] = {}
         self._texts = StatementsByKey({})
@@ -453,7 +453,7 @@ class Merging:
         for _ in range(_MAX_HOLDERS):
             if not rest:
                 break
-            holder = _Holder(rest[0], self._values[rest[0]])
+            holder = self._hold(rest[0])
             rest = self._fill(holder, rest[1:])
             for other in [*holders]:
                 grown = holder.copy()
@@ -466,13 +466,16 @@ class Merging:
         for member in rest:
             equal[self._describe(member)].append(member)
         for first, *others in equal.values():
-            holder = _Holder(first, self._values[first])
+            holder = self._hold(first)
             self._fill(holder, others)
             holders.append(holder)
         for holder in holders:
             if len(holder.members) > 1:
                 copies = tuple(holder.members)[1:]
                 yield Merge(keeper=holder.id, copies=copies, values=holder.values, actions=holder.actions)
+
+    def _hold(self, member: str) -> _Holder:
+        return _Holder(member, self._values[member], self._apart.get(member, ()))
 
     def _describe(self, member: str) -> str:
         """Return what is the same for two memories only if nothing of either would be lost in the other."""
@@ -522,7 +525,7 @@ class Merging:
             return "this action was not asked for"
         if member in self._accepted:
             return None
-        if not holder.members.keys().isdisjoint(self._apart_from[member]):
+        if not holder.apart.isdisjoint(self._apart.get(member, ())):
             return "the two differ in a value"
         own, kept = self._conditions[member], self._conditions[holder.id]
         # two equal short texts of different days may be two events: «Took a pill»
@@ -561,6 +564,7 @@ class Merging:
         is_plain = values["content"] == holder.values["content"] and not gains
         holder.actions[member] = "delete" if is_plain else "merge"
         holder.members[member] = None
+        holder.apart.update(self._apart.get(member, ()))
         holder.values |= gains
         holder.written |= dict.fromkeys(gains, member)
         self.why_left.pop(member, None)
@@ -644,18 +648,20 @@ def may_recur(text: str) -> bool:
 class _Holder:
     """Memory that is kept, with the memories that were merged into it so far."""
 
-    def __init__(self, memory_id: str, values: FieldValues) -> None:
+    def __init__(self, memory_id: str, values: FieldValues, apart: Iterable[int] = ()) -> None:
         self.id = memory_id
         self.actions: dict[str, Proposal] = {}
         self.members = {memory_id: None}
         """The memory itself, then the merged ones in their order."""
+        self.apart = {*apart}
+        """Numbers of the groups of versions that these memories are of; no other of these may be merged."""
         self.values = dict(values)
         self.written: dict[str, str] = dict.fromkeys(TEXT_FIELDS, memory_id)
         """Id of the memory that each field was taken from."""
 
     def copy(self) -> _Holder:
         """Return an independent copy of the holder."""
-        copy = _Holder(self.id, self.values)
+        copy = _Holder(self.id, self.values, self.apart)
         copy.actions, copy.members, copy.written = {**self.actions}, {**self.members}, {**self.written}
         return copy
 
@@ -707,7 +713,7 @@ def read_relations(findings: pd.DataFrame) -> Relations:
     versions = findings[(check == "version") & findings["group"].notna()]
     groups = versions.groupby("group")["id"] if len(versions) else ()
     return Relations(
-        apart=frozenset(frozenset(pair) for _, ids in groups for pair in combinations(ids, 2)),
+        apart=frozenset(frozenset(ids) for _, ids in groups),
         broken_off=frozenset(findings["id"][(check == "near_duplicate") & (kind == "truncated")]),
     )
 

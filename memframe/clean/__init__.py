@@ -19,7 +19,7 @@ from memframe.audit.evidence import values_of
 from memframe.audit.policy import PolicyOption
 from memframe.audit.run import ensure_ids
 from memframe.clean.files import copy_files, replace_files, undo_files
-from memframe.clean.patch import mask_texts, patch_of, ways_to_write
+from memframe.clean.patch import make_search, mask_texts, patch_of, ways_to_write
 from memframe.cleanup import plan_cleanup
 from memframe.cleanup.proposals import Actions
 from memframe.display import number_of
@@ -279,12 +279,13 @@ def _find_remaining(
 ) -> str | None:
     """Describe where the files still show redacted texts, because they also have parts that are no memories."""
     patches = [change for change in plan.writes if change.action == "patch"]
+    search = make_search(hidden)
     redacted = {
         text
-        for text in hidden
         for change in patches
         for name, before in change.before.items()
-        if text in str(before) and text not in str(change.after.get(name))
+        for _, text in search(str(before))
+        if text not in str(change.after.get(name))
     }
     texts = {each.name: each.original.text for each in opened.reading.documents if each.original}
     for each in edited:

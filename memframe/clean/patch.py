@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from memframe.readers.edits import EditedDocument, Splice, apply_edits
@@ -96,8 +97,35 @@ def mask_texts(patch: str, hidden: Iterable[str]) -> str:
     '-pin ••••••\n-"••••••"\n'
     """
     parts = {part.strip() for text in hidden for part in text.split("\n")}
-    found = sorted({spelled for part in parts for spelled in ways_to_write(part)}, key=len, reverse=True)
-    return re.sub("|".join(map(re.escape, found)), MASK, patch) if found else patch
+    masked, n_read = [], 0
+    for start, text in make_search(spelled for part in parts for spelled in ways_to_write(part))(patch):
+        if start >= n_read:
+            masked += [patch[n_read:start], MASK]
+            n_read = start + len(text)
+    return "".join([*masked, patch[n_read:]])
+
+
+def make_search(sought: Iterable[str]) -> Callable[[str], Iterator[tuple[int, str]]]:
+    """Return a function that finds some texts in another one: each with its place, at one place the longest first.
+
+    The texts are looked up by their beginning, because a plan may hide thousands.
+
+    >>> list(make_search(["4711", "47110", "x1"])("pin 47110"))
+    [(4, '47110'), (4, '4711')]
+    """
+    longest_first = sorted({*sought} - {""}, key=len, reverse=True)
+    n = min(map(len, longest_first), default=0)
+    beginning: defaultdict[str, list[str]] = defaultdict(list)
+    for text in longest_first:
+        beginning[text[:n]].append(text)
+
+    def search(within: str) -> Iterator[tuple[int, str]]:
+        for start in range(len(within) - n + 1) if n else ():
+            for text in beginning.get(within[start : start + n], ()):
+                if within.startswith(text, start):
+                    yield start, text
+
+    return search
 
 
 def ways_to_write(text: str) -> set[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import unicodedata
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -83,7 +84,7 @@ def redact_memories(
     searched : DataFrame
         Result of `search_memories` for these memories.
     apart : iterable of frozenset
-        Pairs of memories that differ in a value.
+        Groups of memories that differ in a value.
     others : mapping
         Memories with marks of an earlier redaction.
     """
@@ -263,11 +264,11 @@ def _number_marks(
     contents = [str(memory["content"]) for memory in others.values()]
     if not _find_ambiguous(redactions.values(), contents):  # a quick test, because grouping takes long
         return
-    numbers, pairs = _MarkNumbers(contents), [*map(sorted, apart)]
+    numbers = _MarkNumbers(contents)
     n_before = -1
     while n_before < len(numbers):
         n_before = len(numbers)
-        for group in _group_alike(redactions, pairs, others):
+        for group in _group_alike(redactions, apart, others):
             own = [redactions[memory_id] for memory_id in group if memory_id in redactions]
             marked = [str(others[memory_id]["content"]) for memory_id in group if memory_id not in redactions]
             for kind, secrets in _find_ambiguous(own, marked).items():
@@ -317,7 +318,7 @@ def _find_ambiguous(redactions: Iterable[_Redaction], marked: Iterable[str]) -> 
 
 
 def _group_alike(
-    redactions: Mapping[str, _Redaction], apart: Iterable[Sequence[str]], others: FieldsById
+    redactions: Mapping[str, _Redaction], apart: Iterable[frozenset[str]], others: FieldsById
 ) -> Iterator[list[str]]:
     """Group memories that look like copies after the redaction, or that differ in a value."""
     fields = {memory_id: redaction.fields() for memory_id, redaction in redactions.items()}
@@ -332,9 +333,9 @@ def _group_alike(
         with_all_columns(pd.DataFrame({"id": ids, **texts}, dtype="str")).dropna(subset="content")
     )
     copies = copies[copies["action"] == "merge"]
-    for one, other in (*zip(copies["id"], copies["related_id"], strict=True), *apart):
-        if one in place and other in place:
-            clusters.join(place[one], place[other])
+    for alike in (*zip(copies["id"], copies["related_id"], strict=True), *apart):
+        for one, other in pairwise(sorted(place[member] for member in alike if member in place)):
+            clusters.join(one, other)
     for group in clusters.groups():
         yield [ids[member] for member in sorted(group)]
 

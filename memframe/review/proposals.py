@@ -218,7 +218,10 @@ def make_proposals(
         kind = item.kind if item.group is None else ""
         groups[item.check, kind, effect_class(item), shared, own_key, states.get(item.key, "")].append(item)
     by_key: defaultdict[str, list[Point]] = defaultdict(list)  # equal texts of a file have equal keys
-    owners = {item.key: min(each.key for each in group) for group in groups.values() for item in group}
+    owners: dict[str, str] = {}
+    for group in groups.values():
+        owner = min(item.key for item in group)
+        owners |= dict.fromkeys([item.key for item in group], owner)
     for item in main:
         by_key[owners[item.key]].append(item)
     for item in main:

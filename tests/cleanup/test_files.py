@@ -3,6 +3,7 @@
 import pytest
 
 import memframe as mf
+from memframe.clean.patch import make_search, mask_texts
 from memframe.secret import MASK
 
 NOTES = """\
@@ -93,3 +94,18 @@ def test_a_plan_for_a_file_is_not_applied_to_a_service(audit, access):
         mf.plan_cleanup(access)
     with pytest.raises(mf.PlanError, match="audit is a str"):
         mf.plan_cleanup("audit.json")
+
+
+def test_a_patch_is_searched_for_thousands_of_secrets_without_a_comparison_of_each_at_each_place():
+    class Counted(str):
+        n_compared = 0
+
+        def startswith(self, *args):
+            Counted.n_compared += 1
+            return super().startswith(*args)
+
+    secrets = [f"{number:04d}x" for number in range(2000)]
+    patch = Counted(" ".join(secrets))
+    assert [text for _, text in make_search(secrets)(patch)] == secrets
+    assert Counted.n_compared < 2 * len(patch)
+    assert mask_texts(patch, secrets) == " ".join([MASK] * len(secrets))

@@ -10,7 +10,7 @@ import pytest
 import memframe as mf
 from benchmarks.pairs.corpus import corpus
 from memframe.audit.findings import findings_frame
-from memframe.audit.merge import Merging, settle_proposals
+from memframe.audit.merge import Merging, read_relations, settle_proposals
 from memframe.plan.losses import count_holders
 from tests.cleanup.conftest import NOW
 from tests.rows import memories_of
@@ -294,3 +294,9 @@ def test_the_comparisons_of_equal_texts_with_titles_of_their_own_grow_with_their
         found = mf.audit_memories(memories, checks=["exact_duplicate"]).findings
         assert (found["action"] == "delete").sum() == n // 2
     assert n_compared[200] <= 2.2 * n_compared[100]
+
+
+def test_versions_of_one_memory_are_kept_apart_without_a_pair_for_each_two_of_them():
+    ids = [f"m{place}" for place in range(200)]
+    findings = findings_frame(check=["version"] * 200, id=ids, group=[1] * 200)
+    assert sum(map(len, read_relations(findings).apart)) == 200

@@ -11,13 +11,13 @@ import pandas as pd
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 import memframe as mf
 from memframe.audit.findings import CHECKS, PROPOSALS, findings_frame
 from memframe.cleanup.proposals import POSSIBLE
 from memframe.review.progress import bound_wrong_share
-from memframe.review.proposals import LAST_EFFECTS, REVIEWED, effect_of
+from memframe.review.proposals import LAST_EFFECTS, REVIEWED, effect_of, make_proposals
 from memframe.sample import load_sample, load_sample_tags
 from memframe.wire import GET_MEMORY, LIST_MEMORIES
 from tests.conftest import FEW_EXAMPLES
@@ -676,3 +676,21 @@ def test_of_equal_memories_one_stays_and_is_shown(user, tmp_path):
     page = (tmp_path / "review.html").read_text()
     assert "Junk (repeated)" in page
     assert not any(word in page for word in ("options", "Saturday"))
+
+
+def test_the_keys_of_a_group_are_compared_once_and_not_once_for_each_member():
+    class Counted(str):
+        n_compared = 0
+        __hash__ = str.__hash__
+
+        def __lt__(self, other):
+            Counted.n_compared += 1
+            return super().__lt__(other)
+
+    memories = pd.DataFrame(
+        {"id": [f"m{place}" for place in range(200)], "content": ["Ada likes tea."] * 200}
+    )
+    points = [point for one in mf.review(mf.audit_memories(memories)).proposals for point in one.items]
+    counted = [replace(point, key=Counted(point.key)) for point in points]
+    assert make_proposals(counted, states={}) == make_proposals(points, states={})
+    assert 0 < Counted.n_compared < 2 * len(points)
