@@ -16,11 +16,11 @@ import memframe as mf
 from memframe import wire
 from memframe.archive.sealing import SEALED
 from memframe.audit.evidence import HOLDS_WORDS
-from memframe.audit.findings import CHECKS, PROPOSALS
+from memframe.audit.findings import CHECKS, ENDING, PROPOSALS
 from memframe.audit.merge import Copy, Merging, Relations
 from memframe.audit.run import all_checks
 from memframe.cleanup.plan import EDITORS
-from memframe.cleanup.proposals import ENDING, PLANNED, POSSIBLE
+from memframe.cleanup.proposals import PLANNED, POSSIBLE
 from memframe.errors import FrameError
 from memframe.fields import COLUMNS_VERSION, MEMORY_FIELDS, TEXT_FIELDS
 from memframe.frames import MEMORY_KINDS

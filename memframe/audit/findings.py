@@ -34,6 +34,9 @@ SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 Proposal = Literal["delete", "merge", "redact", "strip", "retag", "rescale", "review", "none"]
 PROPOSALS: tuple[Proposal, ...] = get_args(Proposal)
 
+ENDING: frozenset[Proposal] = frozenset({"delete", "merge"})
+"""Proposals after which a memory is gone; the others edit it."""
+
 DTYPES: Mapping[str, str] = MappingProxyType(
     {
         "check": "str",

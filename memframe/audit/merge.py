@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from msgspec import Struct
 from rapidfuzz.distance import OSA
 
-from memframe.audit.findings import PROPOSALS, Proposal, plain_columns
+from memframe.audit.findings import ENDING, PROPOSALS, Proposal, plain_columns
 from memframe.audit.keeper import FILLED, precedence, wording_penalty
 from memframe.audit.lexicon import (
     CALENDAR,
@@ -447,7 +447,7 @@ class Merging:
         change.
         """
         # if only one action is planned, a copy that is not asked for might go with its keeper
-        are_all_asked = {"delete", "merge"} <= {*self._taken}
+        are_all_asked = ENDING.issubset(self._taken)
         holders: list[_Holder] = []
         rest = list(members)
         for _ in range(_MAX_HOLDERS):
@@ -592,7 +592,7 @@ def _read_conditions(texts: MemoryTexts, ids: Sequence[str]) -> dict[str, _Condi
     chosen = texts.take(np.flatnonzero((~all_ids.duplicated() & all_ids.isin(set(ids))).to_numpy(bool)))
     rows = chosen.memories
     names = [name for name in rows.columns if name not in _IDENTITY]
-    columns = [[None if is_nothing(cell) else repr(cell) for cell in rows[name].tolist()] for name in names]
+    columns = [[None if _is_missing(cell) else repr(cell) for cell in rows[name].tolist()] for name in names]
     cells = zip(*columns, strict=True) if names else ((),) * len(rows)
     return {
         memory_id: _Conditions(is_planted, day, dict(zip(map(str, names), row, strict=True)))
@@ -602,7 +602,7 @@ def _read_conditions(texts: MemoryTexts, ids: Sequence[str]) -> dict[str, _Condi
     }
 
 
-def is_nothing(cell: Any) -> bool:
+def _is_missing(cell: Any) -> bool:
     """Return True for a missing cell (None, NaN, NaT or NA) and for an empty text."""
     return cell is None or pd.isna(cell) is True or (isinstance(cell, str) and not cell.strip())
 
@@ -736,7 +736,7 @@ def settle_proposals(findings: pd.DataFrame, memories: Memories) -> pd.DataFrame
         findings, "id", "check", "action", "related_id", "evidence"
     )
     is_ending = [
-        action in _ENDING and memory_id is not None for memory_id, action in zip(ids, actions, strict=True)
+        action in ENDING and memory_id is not None for memory_id, action in zip(ids, actions, strict=True)
     ]
     if not any(is_ending):
         return findings
@@ -769,10 +769,6 @@ def settle_proposals(findings: pd.DataFrame, memories: Memories) -> pd.DataFrame
             evidence[row] = f"{evidence[row]}; left to you: {why_left.get(ids[row], _NOTHING_KEEPS)}"
     columns = {"action": actions, "related_id": related, "evidence": evidence}
     return findings.assign(**{name: pd.array(cells, "str") for name, cells in columns.items()})
-
-
-_ENDING = frozenset({"delete", "merge"})
-"""Actions after which a memory is gone."""
 
 
 def _find_merges(

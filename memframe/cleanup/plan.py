@@ -28,12 +28,12 @@ from msgspec.structs import replace
 
 from memframe.access import Access
 from memframe.audit.fields import names_in, rescale_importance
-from memframe.audit.findings import Proposal
+from memframe.audit.findings import ENDING, Proposal
 from memframe.audit.merge import Merge, Merging, Relations, join_fields, read_copies
 from memframe.audit.planted import without_hidden
 from memframe.audit.secrets.repeats import find_memories_showing
 from memframe.audit.text import MemoryTexts
-from memframe.cleanup.proposals import ENDING, PLANNED
+from memframe.cleanup.proposals import PLANNED
 from memframe.cleanup.redact import Redacted, redact_memories, search_memories
 from memframe.display import number_of
 from memframe.errors import PlanError
@@ -461,7 +461,7 @@ class CleanupBuilder:
             str(memory_id): action
             for memory_id, action in zip(proposed["id"], proposed["action"], strict=True)
         }
-        actions |= {memory_id: next(iter(sorted(asked))) for memory_id, asked in self._actions.items()}
+        actions |= {memory_id: min(asked) for memory_id, asked in self._actions.items()}
         for memory_id in sorted(actions.keys() - changed):
             yield LeftOut(memory_id, actions[memory_id], self._why_left(memory_id))
 

@@ -27,9 +27,6 @@ Actions = Iterable[str] | Mapping[str, str] | None
 PLANNED: tuple[Proposal, ...] = ("delete", "merge", "redact", "strip", "retag", "rescale")
 """Proposals that are planned; "review" is for people, and "none" is no proposal."""
 
-ENDING: frozenset[Proposal] = frozenset({"delete", "merge"})
-"""Proposals after which a memory is gone; the others edit it."""
-
 POSSIBLE: Mapping[Check, tuple[Proposal, ...]] = MappingProxyType(
     {
         "exact_duplicate": ("delete", "merge"),
