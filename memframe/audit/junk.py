@@ -172,6 +172,10 @@ _N_FIRST = 4
 """Words at the beginning that a repeated text and its variant have in common, so that not all pairs are compared."""
 
 
+_REPEATS = {True: ("repeated", "one of", 0.9), False: ("near_repeat", "much like", 0.7)}
+"""Kind, beginning of the evidence and score, of equal texts and of variants."""
+
+
 def _find_repeats(store: _DistinctTexts, groups: Iterator[int]) -> dict[int, Sign]:
     """Find texts that one person has unusually often, and their variants; the first of each stays, for review."""
     if len(store.number_of) < _MIN_COPIES:
@@ -197,20 +201,16 @@ def _find_repeats(store: _DistinctTexts, groups: Iterator[int]) -> dict[int, Sig
     found: dict[int, Sign] = {}
     for ((owner, text), rows), group in zip(repeated.items(), groups, strict=False):
         first = min(rows, key=order.__getitem__)
-
-        def make_sign(
-            row: int, *, is_exact: bool, first: int = first, n: int = len(rows), group: int = group
-        ) -> Sign:
-            how, kind, score = ("one of", "repeated", 0.9) if is_exact else ("much like", "near_repeat", 0.7)
-            words = f"{how} {n:,} equal memories: {quote(store.text_of(row))}"
-            return Sign(kind, score, words, None if row == first else first, group)
-
         # blanks and a full stop do not matter; other signs and capitals may carry a value
         plain = {row: " ".join(store.text_of(row).split()).rstrip(".") for row in rows}
-        found |= {row: make_sign(row, is_exact=plain[row] == plain[first]) for row in rows}
+        is_exact = {row: plain[row] == plain[first] for row in rows}
         for key in sorted(beginnings[owner, *text.split()[:_N_FIRST]]):
             if _is_variant(key[1], text):
-                found = {row: make_sign(row, is_exact=False) for row in rows_of[key]} | found
+                is_exact |= dict.fromkeys(rows_of[key], False)
+        for row in is_exact.keys() - found.keys():  # a variant of several texts is one of the first of them
+            kind, how, score = _REPEATS[is_exact[row]]
+            evidence = f"{how} {len(rows):,} equal memories: {quote(store.text_of(row))}"
+            found[row] = Sign(kind, score, evidence, None if row == first else first, group)
     return found
 
 

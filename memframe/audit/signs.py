@@ -93,19 +93,21 @@ def _any_word(*sections: str) -> re.Pattern[str]:
 _FILLERS, _HOLLOW = (_WORDS[name] | _WORDS["around_fillers"] for name in ("fillers", "hollow"))
 _HOLLOW |= _WORDS["classes"]
 _TELLS = _WORDS["classes"] | _WORDS["wishes"]
+"""Words that may state a fact when they are negated: «no hobbies»."""
 _MAX_FILLERS = 4
 """Most words of a text of fillers alone ("test 3"); a longer one may mean something."""
 _MAX_HOLLOW = 14
 """Most words of a text that is true of anybody; a longer one may mean something."""
-_ROW = re.compile(r"(\w)\1+")
+_ONE_CHARACTER = re.compile(r"(\w)\1+")
 """A word of one character, repeated: "aaa"."""
 _BLANK = re.compile(r"P.|Z.|Cc|Cf|Sm|Sk")
 """Unicode categories that alone mean nothing: punctuation, blanks, controls, signs of mathematics. Emoji may."""
 
 _SPOKEN = re.compile(r"[^\W_]+(?:[/'’-][^\W_]+)*")
-
+"""A word, also of several parts: "and/or", "don't"."""
 
 _OF_TEMPLATES = ("no_value", "unfilled", "about_templates")
+"""Groups of rules that `_detect_emptiness` asks for."""
 
 
 def _detect_emptiness(text: str, matched: Groups = frozenset()) -> Sign | None:
@@ -118,15 +120,13 @@ def _detect_emptiness(text: str, matched: Groups = frozenset()) -> Sign | None:
     >>> _detect_emptiness("Vegetarian.")
     """
     words = [word.lower() for word in _SPOKEN.findall(text)]
-    if not words and all(_BLANK.match(category(character)) for character in text):
-        return Sign("empty", 0.95, "contains no word")
+    if not words:
+        is_blank = all(_BLANK.match(category(character)) for character in text)
+        return Sign("empty" if is_blank else "near_empty", 0.95, "contains no word")
     are_too_few = _WORDS["around_fillers"].issuperset  # such words alone tell too little to judge by
     without_numbers = [word for word in words if not word.isdecimal()] or words  # "test 3", "aaa"
-    are_fillers = all(word in _FILLERS or _ROW.fullmatch(word) for word in without_numbers)
-    are_fillers = are_fillers and not are_too_few(without_numbers)
-    if not words:
-        return Sign("near_empty", 0.95, "contains no word")
-    if len(words) <= _MAX_FILLERS and are_fillers:
+    are_fillers = all(word in _FILLERS or _ONE_CHARACTER.fullmatch(word) for word in without_numbers)
+    if len(words) <= _MAX_FILLERS and are_fillers and not are_too_few(without_numbers):
         return Sign("near_empty", 0.95, f"says nothing: {quote(text)}")
     if "no_value" in matched or ("unfilled" in matched and "about_templates" not in matched):
         return Sign("template", 0.9, f"a template that was not filled in: {quote(text)}")
@@ -157,7 +157,6 @@ _MIN_KNOWN = 0.86
 _MIN_KNOWN_TIMED = 0.7
 """The same share in a report of at most `_FEW_TOKENS` that names a machine and a time, and no person."""
 _FEW_TOKENS = 20
-
 
 _OF_REPORTS = ("ping", "now", "log", "advice", "set_up", "note", "numbered", "people", "no_news", "nothing")
 """Groups of rules that `_detect_report` asks for."""
