@@ -229,6 +229,7 @@ def labels_of(
     headings = {*titles[titles.duplicated()].dropna()}
     labels = {}
     file = PurePath(memories.attrs.get(READ, {}).get("file", "")).name
+    are_placed = with_place and "place" in concerned.columns
     nothing = [None] * len(concerned)
     entities, places = (concerned.get(name, nothing) for name in ("entity", "place"))
     texts_of = zip(*(concerned[name] for name in names), strict=True)
@@ -239,11 +240,7 @@ def labels_of(
         text = next((" ".join(text.split()) for text in chosen if isinstance(text, str) and text.strip()), "")
         text = mask(memory_id, text)
         label = text if len(text) <= _LABEL_LETTERS else f"{text[: _LABEL_LETTERS - 1].rstrip()}…"
-        where = " of ".join(
-            part
-            for part in (place, file)
-            if with_place and isinstance(part, str) and part and places is not nothing
-        )
+        where = " of ".join(part for part in (place, file) if are_placed and isinstance(part, str) and part)
         labels[memory_id] = f"{label} ({where})" if where else label
     return labels
 
@@ -258,10 +255,8 @@ def make_mask(memories: pd.DataFrame) -> Callable[[str | None, str], str]:
     'Door code: (5 characters)'
     """
     secrets, personal = (find(memories) for find in (find_secrets, find_personal_data))
-    hidden, with_secret = (
-        _find_hidden(memories, [secrets, personal]),
-        set(_read_ids(secrets["id"])),
-    )
+    hidden = _find_hidden(memories, [secrets, personal])
+    with_secret = set(_read_ids(secrets["id"]))
 
     def mask(memory_id: str | None, text: str) -> str:
         text = " ".join(text.split())

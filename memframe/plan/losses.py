@@ -159,7 +159,7 @@ def _find_redacted(before: str, after: str) -> list[tuple[int, int]]:
     >>> _find_redacted("PIN 4711, call Ada", "PIN [redacted: pin], call Ada")
     [(4, 8)]
     """
-    place, spans = 0, []
+    spans = []
     first, *parts = _REDACTED.split(after)
     if not before.startswith(first):
         return []
@@ -465,13 +465,18 @@ def _count_words(texts: tuple[str, ...]) -> Counter[str]:
 def _is_redacted(value: Stated) -> bool:
     """Return True for a secret that a plan removes from a text that stays."""
     change = value.change
-    is_hidden = any(value.text in secret or secret in value.text for secret in filter(None, change.hidden))
-    return is_hidden and (change.action != "delete" or any(map(_REDACTED.search, change.keeps.values())))
+    return _is_hidden(value) and (
+        change.action != "delete" or any(map(_REDACTED.search, change.keeps.values()))
+    )
 
 
 def _show(value: Stated) -> str:
-    hidden = any(value.text in secret or secret in value.text for secret in filter(None, value.change.hidden))
-    return MASK if hidden else value.text
+    return MASK if _is_hidden(value) else value.text
+
+
+def _is_hidden(value: Stated) -> bool:
+    """Return True if a plan hides the value, a part of it, or a text around it."""
+    return any(value.text in secret or secret in value.text for secret in filter(None, value.change.hidden))
 
 
 def _find_worthless(changes: Iterable[Change]) -> set[str | None]:
