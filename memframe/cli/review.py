@@ -105,8 +105,6 @@ MAX_PARAGRAPH = 2_000
 NEW_LIST = ("q", "g", "a", "A", "R", "/", "u")
 """Keys after which the queue is listed anew."""
 
-ROLE_WORDS = {"goes": "goes", "stays": "stays", "changes": "changes", "about": "is about"}
-
 
 @click.command("review")
 @request_option(required=False)
@@ -489,7 +487,7 @@ def _print(shown: Detail, *, whole: bool = False) -> bool:
 def _lines_of(member: ShownMemory, max_lines: int | None) -> Iterator[str | None]:
     """Yield the lines of a memory; None stands for those of a field beyond ``max_lines``."""
     n = len(member.facts)
-    role = f"{ROLE_WORDS[member.role]}{f' ({n} with this text)' if n > 1 else ''}"
+    role = f"{member.role}{f' ({n} with this text)' if n > 1 else ''}"
     yield from _paragraph(f"{role}: {member.facts[0]}", "  ", dim=True)
     for facts in member.facts[1:N_ALIKE]:
         yield from _paragraph(facts, INDENT * 2, dim=True)

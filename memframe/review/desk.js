@@ -12,7 +12,7 @@ const ROW_HEIGHT = 46; // pixels, as in desk.css: the queue is laid out by it
 const PAGE_ROWS = 50; // rows asked for at a time
 const ANSWER_MS = 8_000; // a kernel that is busy for longer than this is said to be
 const REST_MS = 300; // without a key: counts are asked for then, as they take longer than a proposal
-const LISTS_KEPT = 40; // pages of rows that are kept while somebody scrolls
+const PAGES_KEPT = 40; // pages of rows that are kept while somebody scrolls
 const AHEAD = 8; // proposals fetched before somebody comes to them; more would wait if the kernel is gone
 const DETAILS_KEPT = 200; // proposals that can be gone back to without asking
 const DECISIONS = { accepted: "✓", edited: "✎", rejected: "✗", later: "◷", sent: "…" };
@@ -20,7 +20,6 @@ const SAID = { accepted: "You have accepted this.", edited: "You have edited thi
 const DONE = { accept: "Accepted.", reject: "Rejected.", later: "Put off.", reset: "Open again." };
 const DECIDE = { accept: "Accept", reject: "Reject" };
 const STATES = { accept: "accepted", reject: "rejected", later: "later", reset: "" }; // after each of these
-const ROLES = { goes: "goes", stays: "stays", changes: "changes", about: "is about" };
 
 // key, button, action, and what it does, for the help
 const KEYS = [
@@ -286,7 +285,7 @@ function render({ model, el }) {
           throw error;
         },
       );
-      if (state.rows.size > LISTS_KEPT * PAGE_ROWS)
+      if (state.rows.size > PAGES_KEPT * PAGE_ROWS)
         for (const known of [...state.rows.keys()].slice(0, PAGE_ROWS)) state.rows.delete(known);
     }
     const shown = [];
@@ -326,7 +325,7 @@ function render({ model, el }) {
       spacer.replaceChildren();
       const rest = state.total ? "Nothing here. Clear the filters to see the rest." : "There is nothing to decide: no proposal was made.";
       proposal.replaceChildren(make("p", {}, rest));
-      for (const [, , action] of KEYS) buttons.querySelector(`.mf-${action}`).disabled = !ANY_TIME.includes(action);
+      disable((action) => !ANY_TIME.includes(action));
       return say(NONE_LISTED);
     }
     state.at = Math.max(0, Math.min(place, state.n - 1));
@@ -374,13 +373,14 @@ function render({ model, el }) {
       setTimeout(() => {
         if (state.shown !== shown) return;
         state.seenAt = performance.now();
-        const why = state.failed.has(shown.id) ? `Not decided: ${state.failed.get(shown.id)}` : "";
-        const parts = [why || state.sentence, state.dropped, `${state.at + 1} of ${state.n}: ${shown.heading}.`, shown.accepting, SAID[shown.decision]];
+        const parts = [whyNotDecided(shown) || state.sentence, state.dropped, `${state.at + 1} of ${state.n}: ${shown.heading}.`, shown.accepting, SAID[shown.decision]];
         say(parts.filter(Boolean).join(" "));
         state.dropped = "";
       }),
     );
   }
+
+  const whyNotDecided = (shown) => (state.failed.has(shown.id) ? `Not decided: ${state.failed.get(shown.id)}` : "");
 
   function showProposal(shown) {
     proposal.replaceChildren(
@@ -390,7 +390,7 @@ function render({ model, el }) {
       ...(shown.losses ? [make("p", { class: "mf-failed" }, shown.losses)] : []),
       bound,
       ...(SAID[shown.decision] ? [make("p", { class: "mf-decision" }, SAID[shown.decision])] : []),
-      ...(state.failed.has(shown.id) ? [make("p", { class: "mf-failed" }, `Not decided: ${state.failed.get(shown.id)}`)] : []),
+      ...(whyNotDecided(shown) ? [make("p", { class: "mf-failed" }, whyNotDecided(shown))] : []),
       make("div", { class: "mf-members" }, ...shown.members.map((member) => makeMember(shown, member))),
       ...shown.others.map((sentence) => make("p", { class: "mf-other" }, sentence)),
     );
@@ -402,7 +402,12 @@ function render({ model, el }) {
       reveal: !shown.has_secrets,
       whole: !shown.members.some((member) => member.fields.some((field) => field.n_more || field.pieces.some((piece) => piece.as === "folded"))),
     };
-    for (const [, , action] of KEYS) buttons.querySelector(`.mf-${action}`).disabled = Boolean(useless[action]);
+    disable((action) => Boolean(useless[action]));
+  }
+
+  /** Disable the buttons that would do nothing now, and enable the others. */
+  function disable(isUseless) {
+    for (const [, , action] of KEYS) buttons.querySelector(`.mf-${action}`).disabled = isUseless(action);
   }
 
   function makeMember(shown, member) {
@@ -416,7 +421,7 @@ function render({ model, el }) {
     return make(
       "article",
       { class: `mf-member mf-${member.role}` },
-      make("header", {}, make("b", {}, `${ROLES[member.role] ?? member.role}${n > 1 ? ` (${n} with this text)` : ""}`), first,
+      make("header", {}, make("b", {}, `${member.role}${n > 1 ? ` (${n} with this text)` : ""}`), first,
         more.length ? make("details", {}, make("summary", {}, make("small", {}, `${more.length} more`)), ...more) : null),
       ...member.fields.map(({ name, pieces, n_more }) =>
         make("div", { class: "mf-field", dir: "auto" }, make("small", {}, name), make("div", { class: "mf-text" }, ...showPieces(pieces),
@@ -588,11 +593,11 @@ function render({ model, el }) {
     } else if (state.editing && event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
       state.editing.save();
     } else if (!isTyping && !event.ctrlKey && !event.metaKey && !event.altKey) {
-      const bound = KEYS.find(([key]) => key === event.key) ?? KEYS.find(([, , action]) => action === ARROWS[event.key]);
+      const found = KEYS.find(([key]) => key === event.key) ?? KEYS.find(([, , action]) => action === ARROWS[event.key]);
       if (event.target.tagName === "BUTTON" && [" ", "Enter"].includes(event.key) && event.repeat) return event.preventDefault();
-      if (!bound) return;
+      if (!found) return;
       event.preventDefault();
-      act(bound[2], event);
+      act(found[2], event);
     }
   }
 

@@ -26,7 +26,7 @@ from memframe.review.desk import Review
 from memframe.review.proposals import LAST_EFFECTS, Point, Proposal
 from memframe.secret import MASK
 
-Role = Literal["goes", "stays", "changes", "about"]
+Role = Literal["goes", "stays", "changes"]
 
 MAX_SHOWN_MEMBERS = 20
 """Memories of a group that are shown; a larger group can be split, and decided one by one."""
@@ -140,28 +140,13 @@ def show_proposal(review: Review, proposal: str, *, reveal: bool = False, whole:
     found = review.decision(one)
     item = one.first
     n = number_of(one.n_members, "memory", "memories")
-    title = _title_of(review, item.check)
+    title = title_of(review, item.check)
     members = _show_changes(review.origin, one, reveal) if isinstance(review.origin, Plan) else None
     ids = [*one.keeps, *one.ids]
     found_in = {} if members is not None else review.texts.hidden_of(shown_ids(one))
     hidden = dict.fromkeys(found_in, frozenset[str]().union(*found_in.values()))
     if members is None:
         members = _show_memories(review, one, shown_ids(one), {} if reveal else hidden)
-    names = {*one.ids}
-    besides = {(each.check, each.kind): each for each in reversed(one.items)}
-    besides.pop((item.check, item.kind))
-    other_proposals = [
-        other.first
-        for other in review.proposals_of(names)
-        if other.id != one.id and review.state(other) in ("", "later")
-    ]
-    n_of_sentence = Counter(
-        f"{_title_of(review, point.check)} ({point.kind}): {escape_invisible(point.reason)}"
-        for point in [*reversed(besides.values()), *other_proposals]
-    )
-    others = tuple(
-        sentence if n == 1 else f"{sentence} ({n:,} times)" for sentence, n in n_of_sentence.items()
-    )
     targets = one.keeps if one.action in LAST_EFFECTS and one.keeps else one.ids
     fields = review.texts.fields_of(targets[0]) if len(targets) == 1 else {}
     return Detail(
@@ -175,7 +160,7 @@ def show_proposal(review: Review, proposal: str, *, reveal: bool = False, whole:
         members=tuple(_join_equal(members if whole else map(_fold_member, members), review)),
         n_more=max(0, len(ids) - MAX_SHOWN_MEMBERS),
         losses=_list_losses(review.find_losses(one.id)),
-        others=others,
+        others=tuple(_list_others(review, one)),
         has_secrets=any(hidden.values()),
         can_split=len(one.ids) > 1
         and len({each.key for each in one.items}) > 1
@@ -184,12 +169,29 @@ def show_proposal(review: Review, proposal: str, *, reveal: bool = False, whole:
     )
 
 
+def _list_others(review: Review, one: Proposal) -> Iterator[str]:
+    """Yield the other findings about the memories of a proposal: first its own, then those of open ones."""
+    besides = {(each.check, each.kind): each for each in reversed(one.items)}
+    besides.pop((one.first.check, one.first.kind))
+    other_proposals = [
+        other.first
+        for other in review.proposals_of({*one.ids})
+        if other.id != one.id and review.state(other) in ("", "later")
+    ]
+    n_of_sentence = Counter(
+        f"{title_of(review, point.check)} ({point.kind}): {escape_invisible(point.reason)}"
+        for point in [*reversed(besides.values()), *other_proposals]
+    )
+    for sentence, n in n_of_sentence.items():
+        yield sentence if n == 1 else f"{sentence} ({n:,} times)"
+
+
 def describe_choice(review: Review, chosen: Sequence[Proposal], n_open: int) -> tuple[str, list[str]]:
     """Name what would be decided at once: in how many memories, of which kinds, and how many would stay open."""
     n_memories = number_of(len({i for one in chosen for i in one.ids}), "memory", "memories")
     kinds = Counter((one.first.check, one.first.kind) for one in chosen)
     lines = [
-        f"{_title_of(review, check)} ({kind}): {n:,}" for (check, kind), n in kinds.most_common(MAX_KINDS)
+        f"{title_of(review, check)} ({kind}): {n:,}" for (check, kind), n in kinds.most_common(MAX_KINDS)
     ]
     if len(kinds) > MAX_KINDS:
         n_others = sum(n for _, n in kinds.most_common()[MAX_KINDS:])
@@ -220,7 +222,8 @@ def _reason_of(item: Point) -> str:
     return item.reason
 
 
-def _title_of(review: Review, check: str) -> str:
+def title_of(review: Review, check: str) -> str:
+    """Return the title of a check, or that of the changes of a plan."""
     return "Planned" if isinstance(review.origin, Plan) else check_words_of(check).title
 
 

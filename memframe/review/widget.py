@@ -22,11 +22,9 @@ from anywidget import AnyWidget
 from memframe.audit import Audit
 from memframe.display import escape_invisible, number_of, printable
 from memframe.errors import MemframeError, PlanError
-from memframe.plan import Plan
 from memframe.plan.change import FIELDS, Value
-from memframe.report.words import check_words_of
 from memframe.review.desk import Review
-from memframe.review.detail import OFFER_WARNING, Piece, describe_choice, show_proposal, shown_ids
+from memframe.review.detail import OFFER_WARNING, Piece, describe_choice, show_proposal, shown_ids, title_of
 from memframe.review.filters import FACETS, Filters
 from memframe.review.proposals import Proposal
 from memframe.review.texts import MAX_QUEUE_CHARS
@@ -228,15 +226,12 @@ class Desk(AnyWidget):
             "check": item.check,
             "kind": item.kind,
             "n": len(rest),
-            "label": f"Accept the remaining {len(rest):,} of {self._kind_of(item.check)} ({item.kind})",
+            "label": f"Accept the remaining {len(rest):,} of {title_of(self._review, item.check)} ({item.kind})",
             "warning": OFFER_WARNING,
         }
         has_more = len(rest) > 1  # a single one is accepted by its own key
         bound = self._review.explain_bound(one.id)
         return {"proposal": one.id, "bound": bound, "offer": offer if has_more else None}
-
-    def _kind_of(self, check: str) -> str:
-        return "Planned" if isinstance(self._review.origin, Plan) else check_words_of(check).title
 
     def _facets(self, chosen: Mapping[str, list[str]], search: str) -> list[dict[str, Any]]:
         counts = self._filters.count(chosen, search)
@@ -247,7 +242,7 @@ class Desk(AnyWidget):
             rows = [
                 {
                     "value": value,
-                    "label": self._kind_of(value) if name == "check" else escape_invisible(value),
+                    "label": title_of(self._review, value) if name == "check" else escape_invisible(value),
                     "n": counts[name][value],
                     "chosen": value in chosen.get(name, ()),
                 }
@@ -266,7 +261,7 @@ class Desk(AnyWidget):
     def _row(self, one: Proposal) -> dict[str, str]:
         before, after = self._review.texts.sides(one)
         n = number_of(one.n_members, "memory", "memories")
-        label = f"{self._kind_of(one.first.check)} ({one.first.kind}), {n}"
+        label = f"{title_of(self._review, one.first.check)} ({one.first.kind}), {n}"
         return {
             "id": one.id,
             "title": before or after or printable(one.first.reason, MAX_QUEUE_CHARS),
