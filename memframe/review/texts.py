@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import PurePath
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -39,6 +41,7 @@ class ReviewTexts:
         self.memories = origin.memories if isinstance(origin, Audit) else pd.DataFrame({"id": []})
         self._items = items
         self._searched: dict[str, frozenset[str]] = {}
+        self._parts: dict[str, list[str]] = {}
 
     @cached_property
     def _place_of(self) -> dict[str, int]:
@@ -152,10 +155,22 @@ class ReviewTexts:
             return shown, ""
         if one.action != "redact":
             return shown, printable(one.first.reason, MAX_QUEUE_CHARS)
-        redacted = text.replace(one.first.text, redaction_mark(one.first.kind)) if one.first.text else text
-        return shown, printable(self._mask(memory_id, redacted), MAX_QUEUE_CHARS)
+        redacted = self._mask(memory_id, text, {one.first.text: redaction_mark(one.first.kind)})
+        return shown, printable(redacted, MAX_QUEUE_CHARS)
 
-    def _mask(self, memory_id: str, text: str) -> str:
-        for value in sorted(filter(None, self._found.get(memory_id, ())), key=len, reverse=True):
-            text = text.replace(value, MASK)
-        return text
+    def _mask(self, memory_id: str, text: str, marks: Mapping[str, str] = MappingProxyType({})) -> str:
+        """Replace the secrets of a content, and the texts that have marks of their own by these."""
+        parts = self._split(memory_id, text)
+        for value, mark in marks.items():
+            parts[::2] = [part.replace(value, mark) if value else part for part in parts[::2]]
+        parts[1::2] = [marks.get(secret, MASK) for secret in parts[1::2]]
+        return "".join(parts)
+
+    def _split(self, memory_id: str, text: str) -> list[str]:
+        """Split a content at its secrets, which are every second part."""
+        secrets = sorted(filter(None, self._found.get(memory_id, ())), key=len, reverse=True)
+        if not secrets:
+            return [text]
+        if memory_id not in self._parts:  # searched once, as each of hundreds of secrets is a proposal
+            self._parts[memory_id] = re.split(f"({'|'.join(map(re.escape, secrets))})", text)
+        return [*self._parts[memory_id]]

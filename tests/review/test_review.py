@@ -694,3 +694,14 @@ def test_the_keys_of_a_group_are_compared_once_and_not_once_for_each_member():
     counted = [replace(point, key=Counted(point.key)) for point in points]
     assert make_proposals(counted, states={}) == make_proposals(points, states={})
     assert 0 < Counted.n_compared < 2 * len(points)
+
+
+def test_a_secret_within_another_one_leaves_nothing_of_it_in_the_queue():
+    memories = pd.DataFrame({"id": ["m1"], "content": ["the passphrase is window river cloud silver"]})
+    audit = mf.audit_memories(memories, checks=["secret"])
+    inner = audit.findings.assign(end=30, action="redact")  # "window river"
+    queue = mf.review(dataclasses.replace(audit, findings=pd.concat([audit.findings, inner]))).queue
+    assert len(queue) == 2
+    assert not [
+        text for side in ("before", "after") for text in queue[side] if "river" in text or "silver" in text
+    ]
