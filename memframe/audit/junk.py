@@ -79,8 +79,16 @@ def find_junk(memories: Memories) -> pd.DataFrame:
             if sign.kind in ACTIONS or row not in found or found[row].kind != "form":
                 found[row] = sign
     found.update(_find_tool_words(store))
-    for row, sign in chain(_find_sections(memories, store, groups), _find_parts(memories, store)):
-        found.setdefault(row, sign)  # other signs are more specific
+    transcripts, logs = _find_transcripts(memories, store), _find_logs(memories, store)
+    less_specific = chain(
+        _sign_together(
+            "transcript", "words of a conversation, not a memory of it", transcripts, store, groups
+        ),
+        _sign_together("status_report", "a line from the log of a heartbeat", logs, store, groups),
+        _find_parts(memories, store),
+    )
+    for row, sign in less_specific:
+        found.setdefault(row, sign)
     return list_findings(
         Finding(
             check="junk",
@@ -247,43 +255,49 @@ def _find_form_members(
     return found
 
 
-# ---- sections of notes: conversations as they were held, and logs of heartbeats
+# ---- sections of notes: a note is read line by line, so that often only its heading says what a line is
 
 _MIN_TOGETHER = 5
-"""Fewest such memories of one person that are one group, because something writes them regularly."""
+"""Fewest transcripts, or lines of logs, of one person that are decided together."""
+
+RowsByOwner = Mapping[str, set[int]]
 
 
-def _find_sections(
-    memories: pd.DataFrame, store: _DistinctTexts, groups: Iterator[int]
-) -> Iterator[tuple[int, Sign]]:
-    """Find turns of conversations, which were stored unabridged, and lines of logs of heartbeats.
+def _find_transcripts(memories: pd.DataFrame, store: _DistinctTexts) -> RowsByOwner:
+    """Find turns of conversations, and all other lines under the heading of a conversation with such a turn.
 
-    The lines of a note are separate memories. Only some lines of a conversation name their speaker, and only the
-    heading of a log has the word for it, so all memories under such a heading are found.
+    Turns that somebody wrote as examples of an answer are left out.
     """
-    transcripts: defaultdict[str, set[int]] = defaultdict(set)
-    logs: defaultdict[str, set[int]] = defaultdict(set)
-    for number, matches in _TABLE.only("turns", "examples").search(
-        pa.array(store.distinct, pa.large_string())
-    ):
-        if any(match.rule.group == "examples" for match in matches):
-            continue  # somebody wrote these turns, to show how an answer should be
-        for row in store.rows_of[number]:
-            transcripts[store.owners[row]].add(row)
-    (of_turns,), (of_log,) = (_TABLE.only(group).rules for group in ("title_of_turns", "log"))
+    rows_of: defaultdict[str, set[int]] = defaultdict(set)
+    turns = _TABLE.only("turns", "examples").search(pa.array(store.distinct, pa.large_string()))
+    for number, matches in turns:
+        if all(match.rule.group == "turns" for match in matches):
+            for row in store.rows_of[number]:
+                rows_of[store.owners[row]].add(row)
+    (heading,) = _TABLE.only("title_of_turns").rules
     for (title, owner), rows in _find_rows_by_title(memories, store).items():
-        if of_log.regex.match(title):
-            logs[owner] |= rows
-        elif of_turns.regex.match(title) and not rows.isdisjoint(transcripts[owner]):
-            transcripts[owner] |= rows
-    for kind, words, rows_of in (
-        ("transcript", "words of a conversation, not a memory of it", transcripts),
-        ("status_report", "a line from the log of a heartbeat", logs),
-    ):
-        for found in rows_of.values():
-            group = next(groups) if len(found) >= _MIN_TOGETHER else None
-            for row in sorted(found):
-                yield row, Sign(kind, 0.8, f"{words}: {quote(store.text_of(row))}", group=group)
+        if heading.regex.match(title) and not rows.isdisjoint(rows_of[owner]):
+            rows_of[owner] |= rows
+    return rows_of
+
+
+def _find_logs(memories: pd.DataFrame, store: _DistinctTexts) -> RowsByOwner:
+    """Find lines under a heading that is an entry of the log of a heartbeat."""
+    rows_of: defaultdict[str, set[int]] = defaultdict(set)
+    (entry,) = _TABLE.only("log").rules
+    for (title, owner), rows in _find_rows_by_title(memories, store).items():
+        if entry.regex.match(title):
+            rows_of[owner] |= rows
+    return rows_of
+
+
+def _sign_together(
+    kind: str, words: str, rows_of: RowsByOwner, store: _DistinctTexts, groups: Iterator[int]
+) -> Iterator[tuple[int, Sign]]:
+    for rows in rows_of.values():
+        group = next(groups) if len(rows) >= _MIN_TOGETHER else None
+        for row in sorted(rows):
+            yield row, Sign(kind, 0.8, f"{words}: {quote(store.text_of(row))}", group=group)
 
 
 def _find_rows_by_title(memories: pd.DataFrame, store: _DistinctTexts) -> Mapping[tuple[str, str], set[int]]:
@@ -298,12 +312,12 @@ def _find_rows_by_title(memories: pd.DataFrame, store: _DistinctTexts) -> Mappin
 
 # ---- parts of a text: lead-ins, fields and questions without the rest
 
-_PARTS: Mapping[str, tuple[str, str]] = {
-    "lead_in": ("fragment", "ends in a colon, and nothing follows"),
-    "field": ("fragment", "a field without the rest of its record"),
-    "question": ("task_state", "only a question"),
+_PARTS = {
+    "lead_in": "ends in a colon, and nothing follows",
+    "field": "a field without the rest of its record",
+    "question": "only a question",
 }
-"""Kind and beginning of the evidence, by group of rules."""
+"""Beginning of the evidence of a fragment, by group of rules."""
 
 
 def _find_parts(memories: pd.DataFrame, store: _DistinctTexts) -> Iterator[tuple[int, Sign]]:
@@ -319,8 +333,7 @@ def _find_parts(memories: pd.DataFrame, store: _DistinctTexts) -> Iterator[tuple
     )
     shared = memories["title"].duplicated(keep=False).to_numpy(bool) if titles.any() else nothing
     for number, (first, *_) in _TABLE.only(*_PARTS).search(pa.array(store.distinct, pa.large_string())):
-        kind, words = _PARTS[first.rule.group]
-        sign = Sign(kind, 0.8, f"{words}: {quote(store.distinct[number])}")
+        sign = Sign("fragment", 0.8, f"{_PARTS[first.rule.group]}: {quote(store.distinct[number])}")
         has_context = summaries | (titles if first.rule.group == "question" else titles & ~shared)
         yield from ((row, sign) for row in store.rows_of[number] if not has_context[row])
 

@@ -278,7 +278,7 @@ def test_all_lines_under_the_heading_of_a_heartbeat_are_its_log():
         ("**Next steps:**", {"title": "Move to Graz"}, None),
         ("Status: unresolved", {"title": "Flat search"}, None),
         ("Status: unresolved", {"summary": "The flat in Graz"}, None),
-        ("Which bank?", {}, "task_state"),
+        ("Which bank?", {}, "fragment"),
     ],
 )
 def test_a_part_of_a_text_is_junk_unless_its_title_or_summary_says_what_it_belongs_to(text, columns, kind):
